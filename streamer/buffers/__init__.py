@@ -1,0 +1,1 @@
+"""Buffer components, one file each."""

@@ -1,0 +1,1 @@
+"""Cache components, one file each."""

@@ -1,0 +1,1 @@
+"""Input components, one file each."""

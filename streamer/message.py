@@ -1,0 +1,121 @@
+"""The message: bytes plus metadata, parsed lazily, and what a run lends to its components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from streamer.errors import MessageError
+from streamer.value import dump_json, parse_json
+
+_UNSET: Final = object()
+NO_META: Final[Mapping[str, Any]] = {}
+
+
+class Message:
+    """A payload (bytes, or the value that they parse to), metadata, and an error mark.
+
+    A document and a metadata mapping are never changed in place once they are in a message: both
+    are shared between copies, between the messages of one source and between windows. A change
+    puts a new one there. This is what makes `copy` cheap.
+
+    Attributes:
+        meta: metadata by key; values are Bloblang values. Shared, never mutated.
+        error: the text of the failure that marks this message, or None.
+    """
+
+    __slots__ = ("_raw", "_doc", "meta", "error")
+
+    def __init__(
+        self,
+        raw: bytes | None,
+        meta: Mapping[str, Any] = NO_META,
+        error: str | None = None,
+        doc: Any = _UNSET,
+    ) -> None:
+        self._raw = raw
+        self._doc = doc
+        self.meta = meta
+        self.error = error
+
+    @classmethod
+    def of(cls, doc: Any, meta: Mapping[str, Any] = NO_META) -> Message:
+        """Make a message whose payload is the JSON of a value."""
+        return cls(None, meta, None, doc)
+
+    @property
+    def raw(self) -> bytes:
+        """The payload as bytes; a value is serialised the first time."""
+        if self._raw is None:
+            self._raw = dump_json(self._doc)
+        return self._raw
+
+    @property
+    def doc(self) -> Any:
+        """The payload as a parsed value. It is shared: don't change it.
+
+        Raises:
+            MessageError: the payload is not JSON.
+        """
+        if self._doc is _UNSET:
+            try:
+                self._doc = parse_json(self._raw or b"")
+            except ValueError as e:
+                raise MessageError(f"failed to parse message as JSON: {e}") from None
+        return self._doc
+
+    def has_doc(self) -> bool:
+        """Whether the parsed value is at hand already."""
+        return self._doc is not _UNSET
+
+    def copy(self) -> Message:
+        """Return a message that shares payload and metadata with this one."""
+        return Message(self._raw, self.meta, self.error, self._doc)
+
+    def with_bytes(self, raw: bytes) -> Message:
+        """Return this message with another payload."""
+        return Message(raw, self.meta, self.error)
+
+    def with_doc(self, doc: Any) -> Message:
+        """Return this message with another payload, given as a value."""
+        return Message(None, self.meta, self.error, doc)
+
+    def with_meta(self, **entries: Any) -> Message:
+        """Return this message with more metadata."""
+        return Message(self._raw, {**self.meta, **entries}, self.error, self._doc)
+
+    def with_error(self, error: str | None) -> Message:
+        """Return this message marked as failed, or with its mark removed."""
+        return Message(self._raw, self.meta, error, self._doc)
+
+    def __repr__(self) -> str:
+        return f"Message({self.raw!r}, meta={dict(self.meta)!r}, error={self.error!r})"
+
+
+Batch = list[Message]
+
+
+class Execution:
+    """What a component may ask of the run that it is in: the time, a log and counters.
+
+    A worker makes one for every task of a micro-batch; a test makes one with a scripted clock.
+
+    Attributes:
+        now: the clock, nanoseconds since the Unix epoch.
+        log: called with level (`ERROR`, `WARN`, `INFO`, `DEBUG`, `TRACE`), text and fields.
+        count: adds to a counter, by its name and labels: `count("window_dropped", 3, reason="x")`.
+        counters: the state of Bloblang's `count()` and `counter()` functions.
+    """
+
+    __slots__ = ("now", "log", "count", "counters")
+
+    def __init__(
+        self,
+        now: Callable[[], int],
+        log: Callable[[str, str, Mapping[str, Any]], None] = lambda level, text, fields: None,
+        count: Callable[..., None] = lambda name, by=1, **labels: None,
+    ) -> None:
+        self.now = now
+        self.log = log
+        self.count = count
+        self.counters: dict[str, int] = {}

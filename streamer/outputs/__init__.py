@@ -1,0 +1,1 @@
+"""Output components, one file each."""

@@ -1,0 +1,1 @@
+"""Processor components, one file each."""

@@ -1,0 +1,1 @@
+"""Rate limit components, one file each."""

@@ -1,0 +1,1 @@
+"""The long-lived service: streams, REST API, watcher, metrics."""

@@ -1,0 +1,150 @@
+"""The explicit list of components, and how they are built.
+
+A component `x` of a kind is the module `streamer.<package>.x`, with a `SPEC` and a function
+`build(parsed, context)`; the module of a name that Python keeps for itself ends in `_` (`try_`).
+To add one, add its name below. Modules are imported when a config first names them, so that the
+command line starts fast however long the list grows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import keyword
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+from streamer.errors import StreamerError
+from streamer.spec import Kind, ParsedComponent, Spec
+
+COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
+    Kind.INPUT: (
+        "file",
+        "generate",
+        "stdin",
+    ),
+    Kind.BUFFER: (
+        "memory",
+        "none",
+        "system_window",
+    ),
+    Kind.PROCESSOR: (
+        "bloblang",
+        "catch",
+        "group_by",
+        "group_by_value",
+        "log",
+        "mapping",
+        "mutation",
+        "noop",
+        "split",
+        "try",
+    ),
+    Kind.OUTPUT: (
+        "drop",
+        "file",
+        "stdout",
+    ),
+    Kind.CACHE: (),
+    Kind.RATE_LIMIT: (),
+    Kind.SCANNER: ("lines",),
+    Kind.METRICS: (
+        "json_api",
+        "logger",
+        "none",
+        "prometheus",
+    ),
+    Kind.TRACER: ("none",),
+}
+
+_PACKAGES: Final = {
+    Kind.INPUT: "inputs",
+    Kind.BUFFER: "buffers",
+    Kind.PROCESSOR: "processors",
+    Kind.OUTPUT: "outputs",
+    Kind.CACHE: "caches",
+    Kind.RATE_LIMIT: "rate_limits",
+    Kind.SCANNER: "scanners",
+    Kind.METRICS: "metrics",
+    Kind.TRACER: "tracers",
+}
+
+
+def names(kind: Kind) -> tuple[str, ...]:
+    """Return the names of the components of a kind, sorted."""
+    return COMPONENTS[kind]
+
+
+def module_name(kind: Kind, name: str) -> str:
+    """Return the module that a component lives in."""
+    return f"streamer.{_PACKAGES[kind]}.{name}_" if keyword.iskeyword(name) else (
+        f"streamer.{_PACKAGES[kind]}.{name}"
+    )
+
+
+@cache
+def spec(kind: Kind, name: str) -> Spec | None:
+    """Return the spec of a component, or None when there is none of that name."""
+    if name not in COMPONENTS[kind]:
+        return None
+    found: Spec = importlib.import_module(module_name(kind, name)).SPEC
+    return found
+
+
+def specs() -> Iterator[Spec]:
+    """Return the specs of all components, by kind and name. Imports every one."""
+    for kind, listed in COMPONENTS.items():
+        for name in listed:
+            found = spec(kind, name)
+            assert found is not None
+            yield found
+
+
+class _Context:
+    """The build context: builds by the catalogue, and each resource once."""
+
+    def __init__(
+        self,
+        component: ParsedComponent,
+        resources: Mapping[tuple[Kind, str], ParsedComponent],
+        built: dict[tuple[Kind, str], Any],
+    ) -> None:
+        self.component = component
+        self._resources = resources
+        self._built = built
+
+    def build(self, component: ParsedComponent) -> Any:
+        """Build a component of the catalogue."""
+        module = importlib.import_module(module_name(component.kind, component.name))
+        make: Callable[[Any, _Context], Any] = module.build
+        return make(component.config, _Context(component, self._resources, self._built))
+
+    def all(self, components: Iterable[ParsedComponent]) -> list[Any]:
+        """Build components, in order."""
+        return [self.build(component) for component in components]
+
+    def resource(self, kind: Kind, label: str) -> Any:
+        """Return a resource; see `BuildContext.resource`."""
+        key = (kind, label)
+        if key not in self._built:
+            if key not in self._resources:
+                known = sorted(name for of, name in self._resources if of == kind)
+                raise StreamerError(
+                    f"there is no {kind} resource with the label {label!r}; "
+                    f"{kind}_resources has {', '.join(known) if known else 'none'}"
+                )
+            self._built[key] = self.build(self._resources[key])
+        return self._built[key]
+
+
+def build_context(
+    resources: Mapping[tuple[Kind, str], ParsedComponent] | None = None,
+    component: ParsedComponent | None = None,
+) -> _Context:
+    """Make a context that builds components.
+
+    Args:
+        resources: the config's resources, by kind and label (`Config.resources`).
+        component: what is being built, for components that are built by hand.
+    """
+    return _Context(component or ParsedComponent(Kind.PROCESSOR, ""), resources or {}, {})

@@ -1,0 +1,22 @@
+"""Field and component specs, parsed configs, and what a component is built with."""
+
+from streamer.spec.component import Example, Spec, Status
+from streamer.spec.context import BuildContext
+from streamer.spec.field import REQUIRED, Field, Shape
+from streamer.spec.kind import Kind
+from streamer.spec.parsed import NOWHERE, Parsed, ParsedComponent, Place
+
+__all__ = [
+    "NOWHERE",
+    "REQUIRED",
+    "BuildContext",
+    "Example",
+    "Field",
+    "Kind",
+    "Parsed",
+    "ParsedComponent",
+    "Place",
+    "Shape",
+    "Spec",
+    "Status",
+]

@@ -1,0 +1,66 @@
+"""The spec of a component: the only place that says its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from streamer.spec.field import Field
+from streamer.spec.kind import Kind
+
+Status = Literal["stable", "beta", "experimental", "deprecated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A config that the documentation shows and the suite lints.
+
+    Attributes:
+        title: a few words.
+        config: YAML of a whole config, or of a part of one.
+        summary: what it does, in a sentence or two.
+    """
+
+    title: str
+    config: str
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a component is and takes: parsing, lint, JSON schema and documentation come from it.
+
+    Attributes:
+        kind: the component's kind.
+        name: as written in configs.
+        summary: one sentence.
+        description: the rest of its documentation, Markdown.
+        status: how settled it is; `lint --deprecated` names deprecated ones.
+        fields: the fields, when the body is an object.
+        config: the field that the body is, when it is not an object with fields (a mapping's
+            text, a list of processors); its name is empty. Then `fields` is empty.
+        check: looks at the parsed body as a whole (a `Parsed`, or the value when `config` is set)
+            and returns pairs of a field's name (dotted when nested; empty for the component) and
+            what is wrong with it. Called only when every field by itself is right.
+        examples: configs for the documentation.
+        categories: words that `list` and the documentation group by.
+    """
+
+    kind: Kind
+    name: str
+    summary: str
+    description: str = ""
+    status: Status = "stable"
+    fields: tuple[Field, ...] = ()
+    config: Field | None = None
+    check: Callable[[Any], Iterable[tuple[str, str]]] | None = None
+    examples: tuple[Example, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> Field:
+        """The field that stands behind the component's name."""
+        if self.config is not None:
+            return self.config
+        return Field("", "object", self.summary, children=self.fields)

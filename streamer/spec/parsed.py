@@ -1,0 +1,90 @@
+"""Configs after parsing: defaults filled in, durations as nanoseconds, places remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from streamer.spec.kind import Kind
+
+
+class Place(NamedTuple):
+    """A place in the config's file, 1-based; zeros when the value was not written there."""
+
+    line: int = 0
+    column: int = 0
+
+
+NOWHERE = Place()
+
+
+class Parsed(Mapping[str, Any]):
+    """The fields of an object: `parsed["size"]`. It is frozen, and can be pickled.
+
+    Every field of the spec is there. By the field's flags the value is: int nanoseconds for a
+    duration (None for an empty one); the text for mappings and interpolated strings; a
+    `ParsedComponent` for a child component; another `Parsed` for an object with fields; a tuple
+    of these for arrays and a dict of these for maps; None for an optional field left out.
+    """
+
+    __slots__ = ("_values", "_places")
+
+    def __init__(
+        self, values: Mapping[str, Any], places: Mapping[str, tuple[int, int]] | None = None
+    ) -> None:
+        """Wrap values; `places` says where the fields stand that the user wrote."""
+        self._values = dict(values)
+        self._places = {name: Place(*place) for name, place in (places or {}).items()}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def given(self, name: str) -> bool:
+        """Whether the user wrote the field."""
+        return name in self._places
+
+    def place(self, name: str) -> Place:
+        """Where the field's value stands, or `NOWHERE` when it is a default."""
+        return self._places.get(name, NOWHERE)
+
+    def __repr__(self) -> str:
+        # Values may hold secrets, and a Parsed is easily logged by mistake.
+        return f"Parsed({', '.join(self._values)})"
+
+    def __getstate__(self) -> tuple[dict[str, Any], dict[str, Place]]:
+        return self._values, self._places
+
+    def __setstate__(self, state: tuple[dict[str, Any], dict[str, Place]]) -> None:
+        self._values, self._places = state
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedComponent:
+    """A component as the config names it, ready to be built.
+
+    Attributes:
+        kind: its kind.
+        name: its name in the catalogue (`system_window`).
+        label: its label, or an empty string.
+        config: a `Parsed`; or the value, when the component's body is not an object with fields.
+        path: where it stands, as dotted path (`pipeline.processors.0`).
+        line: 1-based line of its name in the file; 0 for a default that nobody wrote.
+        column: 1-based column.
+        processors: of an input or output: the processors beside its name.
+    """
+
+    kind: Kind
+    name: str
+    label: str = ""
+    config: Any = field(default_factory=lambda: Parsed({}), repr=False)
+    path: str = ""
+    line: int = 0
+    column: int = 0
+    processors: tuple[ParsedComponent, ...] = ()

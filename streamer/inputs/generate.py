@@ -1,0 +1,197 @@
+"""The `generate` input: messages made by a mapping, on an interval or as fast as possible.
+
+Message number i belongs to a fixed moment, and its mapping sees that moment as `now()` and i in
+`count()`, so that a micro-batch that is replayed makes the same messages (but for random values).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streamer.bloblang import compile_mapping
+from streamer.durations import parse_duration
+from streamer.errors import MessageError
+from streamer.message import Batch, Execution, Message
+from streamer.source.replayable import Chunk, Latest, Limit, Offset
+from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+
+FIELD_MAPPING = "mapping"
+FIELD_INTERVAL = "interval"
+FIELD_COUNT = "count"
+FIELD_BATCH_SIZE = "batch_size"
+FIELD_AUTO_REPLAY_NACKS = "auto_replay_nacks"
+
+UNPACED = 100_000
+"""Messages a micro-batch makes when there is no interval."""
+
+
+def _interval_problem(text: str) -> str | None:
+    if not text:
+        return None
+    try:
+        parse_duration(text)
+    except ValueError as e:
+        return (
+            f"{text!r} is no interval: {e}; expected a duration such as 1s or 500ms, or an empty "
+            "string for no pause at all (cron expressions are not available yet)"
+        )
+    return None
+
+
+SPEC = Spec(
+    kind=Kind.INPUT,
+    name="generate",
+    summary="Makes messages with a Bloblang mapping, on an interval.",
+    description=(
+        "The first message comes at once, then one batch every `interval`. Time in which the "
+        "program is down is not made up for."
+    ),
+    fields=(
+        Field(FIELD_MAPPING, "string", "Makes each message.", mapping=True),
+        Field(
+            FIELD_INTERVAL,
+            "string",
+            "Time between batches; an empty string or `0s` means as fast as possible.",
+            default="1s",
+            check=_interval_problem,
+            examples=("5s", "1ms", ""),
+        ),
+        Field(FIELD_COUNT, "int", "Messages to make before the input ends; 0: no end.", default=0),
+        Field(FIELD_BATCH_SIZE, "int", "Messages in each batch.", default=1),
+        Field(FIELD_AUTO_REPLAY_NACKS, "bool", "Taken for compatibility.", default=True),
+    ),
+    check=lambda parsed: [
+        (name, f"is {parsed[name]}; expected {least} or more")
+        for name, least in ((FIELD_COUNT, 0), (FIELD_BATCH_SIZE, 1))
+        if parsed[name] < least
+    ],
+)
+
+
+class Made(NamedTuple):
+    """Messages number `first` (included) to `last` (excluded).
+
+    Attributes:
+        base: number of the first message after the start whose clock this is.
+        began: that start, in Unix ns.
+    """
+
+    first: int
+    last: int
+    base: int
+    began: int
+
+
+class _CountFrom(dict[str, int]):
+    """Counters that begin at a message's number instead of zero, whatever their names."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def __missing__(self, name: str) -> int:
+        return self._number
+
+    def get(self, name: str, default: object = None) -> int:  # type: ignore[override]
+        """Return the counter, or the message's number."""
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+@dataclass
+class GenerateInput:
+    """Generated messages as a replayable source; an offset counts messages.
+
+    Attributes:
+        mapping: makes a message out of nothing.
+        interval: ns between batches; 0 for no pause.
+        count: messages in all; 0 for no end.
+        batch_size: messages in a batch.
+    """
+
+    mapping: str
+    interval: int
+    count: int
+    batch_size: int
+    _began: int | None = field(default=None, init=False)
+    _base: int = field(default=0, init=False)
+
+    def initial(self) -> Offset:
+        """Return the offset before the first message."""
+        return {"n": 0, "base": 0, "began": 0}
+
+    def latest(self, start: Offset, now: int, limit: Limit) -> Latest:
+        """Return how many messages are due by the clock."""
+        if self._began is None:
+            self._began, self._base = now, start["n"]
+        if self.interval:
+            due = (now - self._began) // self.interval + 1
+            target = self._base + due * self.batch_size
+        else:
+            target = start["n"] + UNPACED // self.batch_size * self.batch_size
+        most = max(limit.messages // self.batch_size, 1) * self.batch_size
+        more = target - start["n"] > most
+        target = max(start["n"], min(target, start["n"] + most))
+        if self.count:
+            target = min(target, self.count)
+        ended = bool(self.count) and target >= self.count
+        if target == start["n"]:
+            return Latest(start, 0, ended)
+        offset = {"n": target, "base": self._base, "began": self._began}
+        return Latest(offset, target - start["n"], ended, more)
+
+    def split(self, start: Offset, end: Offset, parts: int) -> list[Made]:
+        """Cut a range of message numbers at the ends of batches."""
+        first, last = start["n"], end["n"]
+        batches = -(-(last - first) // self.batch_size)
+        share = max(-(-batches // parts), 500 // self.batch_size + 1) * self.batch_size
+        return [
+            Made(at, min(at + share, last), end["base"], end["began"])
+            for at in range(first, last, share)
+        ]
+
+    def read(self, piece: Made, ex: Execution) -> Iterator[Chunk]:
+        """Make the messages of one piece, a thousand batches at a time."""
+        mapping = compile_mapping(self.mapping)
+        # A piece knows the moment of each message; the worker's clock does not matter.
+        moment = piece.began
+        execution = Execution(lambda: moment, ex.log, ex.count)
+        made: list[Batch] = []
+        for first in range(piece.first, piece.last, self.batch_size):
+            moment = piece.began + (first - piece.base) // self.batch_size * self.interval
+            batch: Batch = []
+            for number in range(first, min(first + self.batch_size, piece.last)):
+                execution.counters = _CountFrom(number)
+                try:
+                    message = mapping.apply([Message(b"")], 0, execution)
+                except MessageError as e:
+                    ex.log("ERROR", f"Failed to generate message: {e}", {"path": "input.generate"})
+                    ex.count("input_error")
+                    continue
+                if message is not None:
+                    batch.append(message)
+            if batch:
+                made.append(batch)
+            if len(made) >= 1000:
+                yield made
+                made = []
+        if made:
+            yield made
+
+    def committed(self, end: Offset) -> None:
+        """Nothing is held for messages that can be made again."""
+
+
+def build(parsed: Parsed, context: BuildContext) -> GenerateInput:
+    """Make the input."""
+    text = parsed[FIELD_INTERVAL]
+    return GenerateInput(
+        mapping=parsed[FIELD_MAPPING],
+        interval=parse_duration(text) if text else 0,
+        count=parsed[FIELD_COUNT],
+        batch_size=parsed[FIELD_BATCH_SIZE],
+    )

@@ -1,0 +1,90 @@
+"""The `stdin` input: what is piped into the program, kept in a durable spool until it is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamer.message import NO_META, Execution
+from streamer.scanners.lines import Lines
+from streamer.source.ranges import ByteRange, blocks
+from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws
+from streamer.source.series import Series, Spot
+from streamer.source.spool import Durable, forget, read_durable, segment_path
+from streamer.spec import BuildContext, Kind, Parsed, Spec
+from streamer.spec.scanned import FIELD_SCANNER, SCANNED_FIELDS
+
+SPEC = Spec(
+    kind=Kind.INPUT,
+    name="stdin",
+    summary="Reads what is piped into the program and cuts it into messages.",
+    description=(
+        "A pipe cannot be read twice, so its bytes go to a spool on disk (in the checkpoint "
+        "directory) before anything else; they are deleted when the checkpoint has them. The "
+        "input ends with the pipe."
+    ),
+    fields=SCANNED_FIELDS,
+)
+
+
+@dataclass(frozen=True)
+class StdinInput:
+    """A spool as a replayable source; an offset is a segment and a position in it.
+
+    Attributes:
+        scanner: cuts bytes into messages.
+        directory: the spool's directory; set by `resume`.
+    """
+
+    scanner: Lines
+    directory: Path = Path()
+
+    def resume(self, directory: Path) -> StdinInput:
+        """Return this input, reading the spool in a directory."""
+        return StdinInput(self.scanner, directory)
+
+    def initial(self) -> Offset:
+        """Return the beginning of the first segment."""
+        return {"segment": 1, "pos": 0}
+
+    def _series(self, durable: Durable) -> Series:
+        def length(number: int) -> int:
+            if number == durable.segment:
+                return durable.size
+            path = segment_path(self.directory, number)
+            return path.stat().st_size if path.exists() else 0
+
+        def path(number: int) -> str:
+            return str(segment_path(self.directory, number))
+
+        return Series(1, durable.segment, path, length, self.scanner.delimiter)
+
+    def latest(self, start: Offset, now: int, limit: Limit) -> Latest:
+        """Go on from `start` through what is safe on disk, until the limit."""
+        durable = read_durable(self.directory)
+        spot = Spot(start["segment"], start["pos"])
+        reach = self._series(durable).reach(spot, limit)
+        offset = {"segment": reach.spot.number, "pos": reach.spot.position}
+        ended = reach.at_end and durable.closed
+        return Latest(offset, reach.messages, ended, more=not reach.at_end)
+
+    def split(self, start: Offset, end: Offset, parts: int) -> list[ByteRange]:
+        """Cut the bytes between two offsets into pieces."""
+        spots = (Spot(start["segment"], start["pos"]), Spot(end["segment"], end["pos"]))
+        # What lies before `end` is safe, so nothing newer than it need be known.
+        return self._series(Durable(spots[1].number, spots[1].position)).pieces(*spots, parts)
+
+    def read(self, piece: ByteRange, ex: Execution) -> Iterator[Chunk]:
+        """Read the lines of one piece."""
+        for block in blocks(piece, self.scanner.delimiter):
+            yield Raws(self.scanner.split(block, ex), NO_META)
+
+    def committed(self, end: Offset) -> None:
+        """Delete the segments before the position."""
+        forget(self.directory, end["segment"])
+
+
+def build(parsed: Parsed, context: BuildContext) -> StdinInput:
+    """Make the input; its spool's directory is set by `resume`, when the stream starts."""
+    return StdinInput(context.build(parsed[FIELD_SCANNER]))

@@ -1,0 +1,100 @@
+"""Byte ranges of files, cut at the ends of lines, so that pieces of one file are read in parallel.
+
+A range is planned on the driver by looking at a few bytes around a cut, and read in the workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_LOOK = 1 << 16
+_SAMPLE = 1 << 18
+BLOCK = 2 << 20
+"""Bytes that a worker reads at a time; a block is cut at the end of a line."""
+
+
+class ByteRange(NamedTuple):
+    """Bytes `start` (included) to `end` (excluded) of a file; both are ends of lines."""
+
+    path: str
+    start: int
+    end: int
+
+
+def line_end(path: str | Path, position: int, size: int, delimiter: bytes) -> int:
+    """Return the end of the line that holds the byte before `position`, at most `size`.
+
+    A position that is the end of a line is returned as it is.
+    """
+    if position >= size:
+        return size
+    width = len(delimiter)
+    look_from = max(0, position - width)
+    with open(path, "rb") as file:
+        file.seek(look_from)
+        tail = b""
+        at = look_from
+        while at < size:
+            block = file.read(min(_LOOK, size - at))
+            if not block:
+                return size
+            found = (tail + block).find(delimiter)
+            if found >= 0:
+                return at - len(tail) + found + width
+            at += len(block)
+            tail = block[-(width - 1) :] if width > 1 else b""
+    return size
+
+
+def mean_line(path: str | Path, start: int, delimiter: bytes) -> float:
+    """Return the mean length of the lines after `start`, in bytes, from a sample."""
+    with open(path, "rb") as file:
+        file.seek(start)
+        sample = file.read(_SAMPLE)
+    lines = sample.count(delimiter)
+    return len(sample) / lines if lines else float(max(len(sample), 1))
+
+
+def cut(whole: ByteRange, parts: int, delimiter: bytes, smallest: int = 1 << 20) -> list[ByteRange]:
+    """Cut a range into at most `parts` ranges of about equal size, at ends of lines."""
+    length = whole.end - whole.start
+    parts = max(1, min(parts, length // smallest))
+    pieces: list[ByteRange] = []
+    start = whole.start
+    for part in range(1, parts + 1):
+        target = whole.start + length * part // parts
+        end = whole.end if part == parts else line_end(whole.path, target, whole.end, delimiter)
+        if end > start:
+            pieces.append(ByteRange(whole.path, start, end))
+            start = end
+    return pieces
+
+
+def blocks(piece: ByteRange, delimiter: bytes) -> Iterator[bytes]:
+    """Read a range as blocks that end at the end of a line or of the range.
+
+    A line longer than a block is given whole. A file that has become shorter than the range ends
+    the reading early.
+    """
+    remaining = piece.end - piece.start
+    with open(piece.path, "rb", buffering=0) as file:
+        file.seek(piece.start)
+        held: list[bytes] = []
+        while remaining > 0:
+            block = file.read(min(BLOCK, remaining))
+            if not block:
+                break
+            remaining -= len(block)
+            at = block.rfind(delimiter) if remaining else len(block) - len(delimiter)
+            if at < 0:
+                held.append(block)
+                continue
+            end = at + len(delimiter)
+            held.append(block[:end])
+            whole = b"".join(held)
+            held = [block[end:]] if end < len(block) else []
+            yield whole
+        if held:
+            yield b"".join(held)

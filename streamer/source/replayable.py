@@ -1,0 +1,80 @@
+"""What an input offers so that its messages can be read again after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from streamer.message import Batch, Execution
+
+Offset = dict[str, Any]
+"""A position in a source, as JSON. It is written to Spark's log before it is used."""
+
+
+class Limit(NamedTuple):
+    """How much one micro-batch may take.
+
+    Attributes:
+        messages: about so many messages at most.
+        size: so many bytes at most, but always at least one message.
+    """
+
+    messages: int = 1_000_000
+    size: int = 256 << 20
+
+
+class Latest(NamedTuple):
+    """What a source has beyond a position.
+
+    Attributes:
+        offset: the position that one micro-batch may go to.
+        waiting: about how many messages lie between; 0 when there is none.
+        ended: the source is bounded and `offset` is its end.
+        more: the limit was reached, so the source is behind.
+    """
+
+    offset: Offset
+    waiting: int
+    ended: bool = False
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Raws:
+    """Messages that share their metadata, in the order of the source.
+
+    Attributes:
+        raws: the payloads.
+        meta: the metadata of each of them; shared, never mutated.
+    """
+
+    raws: list[bytes]
+    meta: Mapping[str, Any]
+
+
+Chunk = Raws | list[Batch]
+"""Messages as a source gives them: plain payloads (each a batch of one), or whole batches."""
+
+
+class Replayable(Protocol):
+    """A source whose messages between two offsets are the same whenever they are read.
+
+    It is pickled to the process that plans micro-batches and to the workers. The planning process
+    calls `initial`, `latest`, `split` and `committed`; workers call `read`.
+    """
+
+    def initial(self) -> Offset:
+        """Return the position at which a stream without a checkpoint starts."""
+
+    def latest(self, start: Offset, now: int, limit: Limit) -> Latest:
+        """Return how far one micro-batch that begins at `start` may go; `now` in Unix ns."""
+
+    def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
+        """Cut what lies between two offsets into about `parts` pieces, in arrival order."""
+
+    def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
+        """Read one piece, in arrival order."""
+
+    def committed(self, end: Offset) -> None:
+        """Hear that everything before `end` is safe in the checkpoint."""

@@ -1,0 +1,160 @@
+"""A durable spool: bytes that cannot be asked for again are on disk before they count as taken.
+
+Append-only segments hold the bytes as they came. What is safe is published in one small file that
+is replaced at once, so that a reader never sees bytes that a crash could take back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+SEGMENT = 64 << 20
+"""Bytes after which a new segment is begun."""
+
+
+class Durable(NamedTuple):
+    """What is safe: segments before `segment` are whole, and `size` bytes of it.
+
+    Attributes:
+        segment: number of the newest segment, from 1; 0 before the first.
+        size: bytes of it that are on disk and end at the end of a line.
+        closed: the writer's input has ended; nothing more comes.
+    """
+
+    segment: int = 0
+    size: int = 0
+    closed: bool = False
+
+
+def segment_path(directory: Path, number: int) -> Path:
+    """Return the path of a segment."""
+    return directory / f"{number:010d}.seg"
+
+
+def read_durable(directory: Path) -> Durable:
+    """Return what is safe in a spool; nothing when there is none yet."""
+    try:
+        return Durable(*json.loads((directory / "durable.json").read_bytes()))
+    except FileNotFoundError:
+        return Durable()
+
+
+def held_bytes(directory: Path) -> int:
+    """Return how many bytes the segments take on disk."""
+    return sum(path.stat().st_size for path in directory.glob("*.seg"))
+
+
+def forget(directory: Path, before: int) -> None:
+    """Delete the segments before the numbered one: the checkpoint has what was in them."""
+    for path in directory.glob("*.seg"):
+        if int(path.stem) < before:
+            path.unlink(missing_ok=True)
+
+
+class SpoolWriter:
+    """Appends bytes to a spool. One writer at a time; the checkpoint's lock sees to that."""
+
+    def __init__(self, directory: Path, delimiter: bytes = b"\n", segment_size: int = SEGMENT):
+        """Open a spool, cut off what an earlier crash left half written, begin a new segment."""
+        self._directory = directory
+        self._delimiter = delimiter
+        self._segment_size = segment_size
+        directory.mkdir(parents=True, exist_ok=True)
+        before = read_durable(directory)
+        last = segment_path(directory, before.segment)
+        if before.segment and last.exists():
+            os.truncate(last, before.size)
+        for path in directory.glob("*.seg"):
+            if int(path.stem) > before.segment:
+                path.unlink()
+        self._number = before.segment
+        self._file: BinaryIO | None = None
+        self._size = 0
+        self._tail = b""
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._number += 1
+        self._file = segment_path(self._directory, self._number).open("wb", buffering=0)
+        self._size = 0
+        self._publish(closed=False)
+
+    def append(self, data: bytes) -> None:
+        """Write bytes and publish the whole lines among them, after they are on disk.
+
+        Raises:
+            OSError: the disk is full or broken; nothing of `data` was published.
+        """
+        data = self._tail + data
+        end = data.rfind(self._delimiter)
+        end = end + len(self._delimiter) if end >= 0 else 0
+        if end:
+            self._write(data[:end])
+            self._publish(closed=False)
+        self._tail = data[end:]
+        if self._size >= self._segment_size:
+            self._begin()
+
+    def close(self) -> None:
+        """Publish the rest, a last line without its end too, and that nothing more comes."""
+        if self._tail:
+            self._write(self._tail)
+            self._tail = b""
+        self._publish(closed=True)
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, data: bytes) -> None:
+        assert self._file is not None
+        self._file.seek(self._size)
+        view = memoryview(data)
+        while view:
+            view = view[self._file.write(view) :]
+        os.fdatasync(self._file.fileno())
+        self._size += len(data)
+
+    def _publish(self, closed: bool) -> None:
+        draft = self._directory / "durable.json.tmp"
+        with open(draft, "wb") as file:
+            file.write(json.dumps(Durable(self._number, self._size, closed)).encode())
+            file.flush()
+            os.fdatasync(file.fileno())
+        os.replace(draft, self._directory / "durable.json")
+
+
+def pump(
+    read: Callable[[int], bytes],
+    spool: SpoolWriter,
+    directory: Path,
+    on_trouble: Callable[[str], None],
+    capacity: int = 1 << 30,
+    wait: float = 0.2,
+) -> None:
+    """Move bytes from a pipe into a spool until the pipe ends.
+
+    Args:
+        read: returns up to so many bytes, b"" at the end.
+        spool: where they go.
+        directory: the spool's directory.
+        on_trouble: called with a text when the disk refuses bytes; they are tried again.
+        capacity: bytes on disk above which reading pauses, so that the sender feels it.
+        wait: seconds between looks while it pauses.
+    """
+    while data := read(1 << 20):
+        while held_bytes(directory) > capacity:
+            time.sleep(wait)
+        while True:
+            try:
+                spool.append(data)
+                break
+            except OSError as e:
+                on_trouble(f"cannot write to the spool {directory}: {e}; trying again")
+                time.sleep(max(wait, 1.0))
+    spool.close()

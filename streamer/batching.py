@@ -1,0 +1,161 @@
+"""Batch policies: the fields of Benthos's `batching`, and the batches that they cut.
+
+In Benthos a policy collects messages in memory until a limit is reached. Here Spark's micro-batch
+is what has been collected: a policy cuts it into batches, and what is left at its end is a batch
+as well, since nothing is held back from one micro-batch to the next. So the limits are upper
+bounds as in Benthos, and batches may be smaller. `period` cannot pass within a micro-batch, which
+is at hand all at once; it says how long to collect, which is for the plan's trigger interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from streamer.bloblang import Mapping, compile_mapping
+from streamer.errors import MessageError
+from streamer.message import Batch, Execution
+from streamer.pipeline import Processor, step
+from streamer.query import query_bool
+from streamer.spec import BuildContext, Field, Parsed
+
+COUNT: Final = "count"
+BYTE_SIZE: Final = "byte_size"
+PERIOD: Final = "period"
+CHECK: Final = "check"
+PROCESSORS: Final = "processors"
+
+POLICY_FIELDS: Final = (
+    Field(COUNT, "int", "Close a batch at this many messages; 0 for no such limit.", default=0),
+    Field(
+        BYTE_SIZE,
+        "int",
+        "Close a batch at this many bytes or more; 0 for no such limit.",
+        default=0,
+    ),
+    Field(
+        PERIOD,
+        "string",
+        "How long to collect messages: at least this long lies between two micro-batches. An "
+        "incomplete batch is closed at the end of a micro-batch.",
+        default="",
+        duration=True,
+        examples=("1s", "1m", "500ms"),
+    ),
+    Field(
+        CHECK,
+        "string",
+        "A Bloblang query over the batch so far, asked at its last message; true closes the batch.",
+        default="",
+        mapping=True,
+        examples=('this.type == "end_of_transaction"',),
+    ),
+    Field(
+        PROCESSORS,
+        "processor",
+        "Processors to run on a batch when it is closed; what they make of it is one batch again.",
+        optional=True,
+        shape="array",
+        advanced=True,
+    ),
+)
+
+
+def policy_problems(parsed: Parsed) -> Iterable[tuple[str, str]]:
+    """Return what is wrong with a policy that is in use, as pairs of field and text."""
+    for name in (COUNT, BYTE_SIZE):
+        if parsed[name] < 0:
+            yield name, f"{name} is {parsed[name]}: expected 0 (no limit) or more"
+    if parsed[PERIOD] is not None and parsed[PERIOD] <= 0:
+        yield PERIOD, "period must be longer than 0s; leave it empty for none"
+    if not (parsed[COUNT] or parsed[BYTE_SIZE] or parsed[PERIOD] or parsed[CHECK]):
+        yield (
+            "",
+            "batch policy must have at least one active trigger; set count, byte_size, period "
+            "or check",
+        )
+
+
+def _no_log(ex: Execution, level: str, text: str) -> None:
+    ex.log(level, text, {})
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPolicy:
+    """When a batch is closed, and what runs on it then.
+
+    Attributes:
+        count: messages at which a batch closes, or 0.
+        byte_size: bytes at which a batch closes, or 0.
+        period: nanoseconds to collect messages for, or None; for the trigger interval.
+        check: the query that closes a batch, or None.
+        processors: what runs on a closed batch.
+        log: how a check that fails is logged: run, level, text.
+    """
+
+    count: int = 0
+    byte_size: int = 0
+    period: int | None = None
+    check: Mapping | None = None
+    processors: Sequence[Processor] = ()
+    log: Callable[[Execution, str, str], None] = field(default=_no_log)
+
+    def batches(self, incoming: Iterable[Batch], ex: Execution) -> Iterator[Batch]:
+        """Cut a micro-batch's batches into the policy's.
+
+        An incoming batch is never split (as in Benthos): a limit is looked at after each of its
+        messages, but acts at its end. Batches that `processors` filter whole are left out.
+        """
+        held: Batch = []
+        size = 0
+        closes = False
+        for batch in incoming:
+            for message in batch:
+                held.append(message)
+                if self.byte_size > 0:
+                    size += len(message.raw)
+                closes = closes or self._closes(held, size, ex)
+            if closes:
+                yield from self._flush(held, ex)
+                held, size, closes = [], 0, False
+        if held:
+            yield from self._flush(held, ex)
+
+    def _closes(self, held: Batch, size: int, ex: Execution) -> bool:
+        if 0 < self.count <= len(held) or 0 < self.byte_size <= size:
+            return True
+        if self.check is None:
+            return False
+        try:
+            return query_bool(self.check, held, len(held) - 1, ex)
+        except MessageError as error:
+            self.log(ex, "ERROR", f"Failed to execute batch check query: {error}")
+            return False
+
+    def _flush(self, held: Batch, ex: Execution) -> Iterator[Batch]:
+        if not self.processors:
+            yield held
+            return
+        made = [held]
+        for processor in self.processors:
+            made = step(processor, made, ex)
+        joined = [message for batch in made for message in batch]
+        if joined:
+            yield joined
+
+
+def build_policy(
+    parsed: Parsed,
+    context: BuildContext,
+    log: Callable[[Execution, str, str], None] = _no_log,
+) -> BatchPolicy:
+    """Make the policy that the fields of `POLICY_FIELDS` describe."""
+    return BatchPolicy(
+        count=parsed[COUNT],
+        byte_size=parsed[BYTE_SIZE],
+        period=parsed[PERIOD],
+        check=compile_mapping(parsed[CHECK]) if parsed[CHECK] else None,
+        processors=context.all(parsed[PROCESSORS] or ()),
+        log=log,
+    )

@@ -1,0 +1,173 @@
+"""What a person sees on a terminal while a stream runs: a banner, and a line that keeps changing.
+
+Both are silent when the stream is not a terminal: what a machine reads is the log.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TextIO
+
+from streamer.durations import SECOND, format_duration
+from streamer.logs import is_terminal
+
+_REDRAW_EVERY: Final = SECOND // 5
+_CLEAR: Final = "\r\x1b[2K"
+_DIM: Final = "\x1b[2m"
+_BOLD: Final = "\x1b[1m"
+_RESET: Final = "\x1b[0m"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What the banner says.
+
+    Attributes:
+        version: the program's.
+        config: the config's file name.
+        way: the components that a message passes, in order: `generate`, `system_window 10s`, ….
+        master: where Spark runs: `local[2]`.
+        shards: parts of the window's state, 0 without a window.
+        checkpoint: the directory.
+        resumed: whether the checkpoint holds an earlier run.
+    """
+
+    version: str
+    config: str
+    way: tuple[str, ...]
+    master: str
+    shards: int
+    checkpoint: str
+    resumed: bool
+
+
+def banner(stream: TextIO, running: Running, environ: Mapping[str, str] | None = None) -> None:
+    """Print one line: what runs where, and where its checkpoint is."""
+    if not is_terminal(stream):
+        return
+    arrow = " → " if _encodes(stream, "→") else " > "
+    facts = [running.master]
+    if running.shards:
+        facts.append(f"{running.shards} shard{'s' if running.shards > 1 else ''}")
+    facts.append(f"checkpoint {running.checkpoint} ({'resumed' if running.resumed else 'new'})")
+    dim, bold, reset = _styles(environ)
+    stream.write(
+        f"{bold}streamer {running.version}{reset} {running.config}: "
+        f"{arrow.join(running.way)} {dim}[{', '.join(facts)}]{reset}\n"
+    )
+    stream.flush()
+
+
+class StatusLine:
+    """One line at the bottom of the terminal, redrawn in place, at most five times a second."""
+
+    def __init__(
+        self,
+        stream: TextIO,
+        clock: Callable[[], int],
+        width: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the place to draw.
+
+        Args:
+            stream: the standard error stream; nothing is drawn when it is no terminal.
+            clock: nanoseconds since the Unix epoch.
+            width: the terminal's width in columns, asked at every drawing, as it may change.
+            environ: where `NO_COLOR` is looked up.
+        """
+        self._stream = stream
+        self._clock = clock
+        self._width = width
+        self._environ = environ
+        self._active = is_terminal(stream)
+        self._text = ""
+        self._state = ""
+        self._shown = False
+        self._drawn_at: int | None = None
+
+    def update(
+        self,
+        messages_in: int,
+        rate: float,
+        open_windows: int,
+        next_close_ns: int | None,
+        dropped: int,
+        state: str,
+    ) -> None:
+        """Show new figures.
+
+        Args:
+            messages_in: taken in since the start.
+            rate: messages a second, lately.
+            open_windows: windows that hold messages.
+            next_close_ns: when the next window closes, by the clock; None when none is open.
+            dropped: messages dropped since the start, for whatever reason.
+            state: `starting`, `running`, `catching up`, `stopping`, ….
+        """
+        if not self._active:
+            return
+        now = self._clock()
+        parts = [f"{messages_in:,} in", f"{rate:,.0f}/s"]
+        if open_windows or next_close_ns is not None:
+            parts.append(f"{open_windows:,} open window{'' if open_windows == 1 else 's'}")
+        if next_close_ns is not None:
+            # Rounded up: at "1s" there is still something to wait for.
+            seconds = max(0, -(-(next_close_ns - now) // SECOND))
+            parts.append(f"next closes in {format_duration(seconds * SECOND)}")
+        if dropped:
+            parts.append(f"{dropped:,} dropped")
+        separator = " · " if _encodes(self._stream, "·") else " | "
+        changed = state != self._state
+        self._state, self._text = state, separator.join(parts)
+        due = self._drawn_at is None or now - self._drawn_at >= _REDRAW_EVERY
+        # A clock that was set back must not freeze the line.
+        if due or changed or (self._drawn_at or 0) > now:
+            self._drawn_at = now
+            self.redraw()
+
+    def clear(self) -> None:
+        """Take the line off the terminal, to print something else."""
+        if self._shown:
+            self._shown = False
+            self._write(_CLEAR)
+
+    def redraw(self) -> None:
+        """Draw the line, as it was at the last update."""
+        if not self._active or not self._text:
+            return
+        room = max(0, self._width() - 1)
+        state = self._state[:room]
+        text = f"  {self._text}"[: room - len(state)]
+        dim, bold, reset = _styles(self._environ)
+        self._shown = True
+        self._write(f"{_CLEAR}{bold}{state}{reset}{dim}{text}{reset}")
+
+    def close(self) -> None:
+        """Take the line off for good."""
+        self.clear()
+        self._active = False
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._active = False
+
+
+def _styles(environ: Mapping[str, str] | None) -> tuple[str, str, str]:
+    if (os.environ if environ is None else environ).get("NO_COLOR"):
+        return "", "", ""
+    return _DIM, _BOLD, _RESET
+
+
+def _encodes(stream: TextIO, text: str) -> bool:
+    try:
+        text.encode(stream.encoding or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True

@@ -1,0 +1,176 @@
+"""One record of the log as a line of text: logfmt, JSON, or colours for a terminal.
+
+The forms are those of Benthos's logger (logrus): the order of fields, when a value is quoted and
+how, the names of levels. So whatever reads Benthos's logs reads these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from streamer.value import Number, dump_json, format_float
+
+LEVEL_NAMES: Final = {
+    "FATAL": "fatal",
+    "ERROR": "error",
+    "WARN": "warning",
+    "INFO": "info",
+    "DEBUG": "debug",
+    "TRACE": "trace",
+}
+_COLOURS: Final = {"FATAL": 31, "ERROR": 31, "WARN": 33, "INFO": 36, "DEBUG": 37, "TRACE": 36}
+_BARE: Final = re.compile(r"[a-zA-Z0-9\-._/@^+]+")
+_ESCAPES: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+# Go's JSON encoder writes these so that a line can stand in HTML and in JavaScript.
+_HTML: Final = (
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    (b"&", b"\\u0026"),
+    ("\u2028".encode(), b"\\u2028"),
+    ("\u2029".encode(), b"\\u2029"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the three fields of every line are called."""
+
+    time: str = "time"
+    level: str = "level"
+    message: str = "msg"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A line to be.
+
+    Attributes:
+        level: `ERROR`, `WARN`, `INFO`, `DEBUG`, `TRACE` or `FATAL`.
+        message: the text.
+        fields: all other fields.
+        time_ns: nanoseconds since the Unix epoch, or None for a line without a time.
+    """
+
+    level: str
+    message: str
+    fields: Mapping[str, Any]
+    time_ns: int | None
+
+
+def to_logfmt(record: Record, names: Names) -> str:
+    """Return the record as logfmt, without a line end."""
+    parts = []
+    if record.time_ns is not None:
+        parts.append(_pair(names.time, timestamp(record.time_ns)))
+    parts.append(_pair(names.level, LEVEL_NAMES[record.level]))
+    if record.message:
+        parts.append(_pair(names.message, record.message))
+    fields = _unclashed(record.fields, names)
+    parts.extend(_pair(name, fields[name]) for name in sorted(fields))
+    return " ".join(parts)
+
+
+def to_json(record: Record, names: Names) -> str:
+    """Return the record as a JSON object with sorted keys, without a line end."""
+    line = _unclashed(record.fields, names)
+    if record.time_ns is not None:
+        line[names.time] = timestamp(record.time_ns)
+    line[names.message] = record.message
+    line[names.level] = LEVEL_NAMES[record.level]
+    text = dump_json(line)
+    for found, escaped in _HTML:
+        text = text.replace(found, escaped)
+    return text.decode()
+
+
+def to_terminal(record: Record, names: Names) -> str:
+    """Return the record for a terminal that shows colours, without a line end.
+
+    Control characters in the message are escaped: it may hold what anybody sent.
+    """
+    colour = _COLOURS[record.level]
+    level = LEVEL_NAMES[record.level].upper()[:4]
+    time = "" if record.time_ns is None else f"[{timestamp(record.time_ns)}]"
+    message = "".join(c if c.isprintable() else _escape(c) for c in record.message)
+    line = f"\x1b[{colour}m{level}\x1b[0m{time} {message:<44} "
+    fields = _unclashed(record.fields, names)
+    return line + "".join(
+        f" \x1b[{colour}m{name}\x1b[0m={_value(fields[name])}" for name in sorted(fields)
+    )
+
+
+def timestamp(time_ns: int) -> str:
+    """Return a time in RFC 3339, in whole seconds and the machine's time zone."""
+    moment = datetime.fromtimestamp(time_ns // 1_000_000_000, tz=UTC).astimezone()
+    text = moment.isoformat()
+    return text[:-6] + "Z" if text.endswith("+00:00") else text
+
+
+def quote(text: str) -> str:
+    """Quote a text as Go's `%q` does."""
+    return '"' + "".join(c if _plain(c) else _escape(c) for c in text) + '"'
+
+
+def sprint(value: Any) -> str:
+    """Write a value as Go's `%v` does; text as it is."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<nil>"
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, Number):
+        return value.text
+    if isinstance(value, float):
+        return format_float(value)
+    if isinstance(value, bytes):
+        return f"[{' '.join(map(str, value))}]"
+    if isinstance(value, Mapping):
+        return f"map[{' '.join(f'{key}:{sprint(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, (list, tuple)):
+        return f"[{' '.join(map(sprint, value))}]"
+    return str(value)
+
+
+def _pair(name: str, value: Any) -> str:
+    return f"{name}={_value(value)}"
+
+
+def _value(value: Any) -> str:
+    text = sprint(value)
+    return text if _BARE.fullmatch(text) else quote(text)
+
+
+def _unclashed(fields: Mapping[str, Any], names: Names) -> dict[str, Any]:
+    clashes = (names.time, names.level, names.message)
+    return {f"fields.{k}" if k in clashes else k: value for k, value in fields.items()}
+
+
+def _plain(char: str) -> bool:
+    return char.isprintable() and char not in '"\\'
+
+
+def _escape(char: str) -> str:
+    short = _ESCAPES.get(char)
+    if short is not None:
+        return short
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8, as Python keeps it in a text
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,35 @@
+"""`drop`: "drops all messages"."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamer.message import Batch, Execution
+from streamer.spec import BuildContext, Field, Kind, Spec
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "drop",
+    "Drops all messages.",
+    config=Field("", "object", "There is nothing to set.", default={}),
+    categories=("Utility",),
+)
+
+
+class DropOutput:
+    """Writes nothing.
+
+    Attributes:
+        append: see `FileOutput`.
+    """
+
+    append: Final = True
+
+    def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
+        """Return nothing to write."""
+        return []
+
+
+def build(parsed: Any, context: BuildContext) -> DropOutput:
+    """Make one."""
+    return DropOutput()

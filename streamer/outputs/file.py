@@ -1,0 +1,98 @@
+"""`file`: "writes messages to files on disk based on a chosen codec".
+
+"Messages can be written to different files by using interpolation functions in the path field."
+Folders are made as needed. A failed message is written like any other, as in Benthos. A message
+whose path cannot be found can never be written: Benthos sends it round for ever; here it is
+logged as an error, counted in `output_dropped{reason="path"}` and left out.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
+
+from streamer.bloblang import Interpolation, compile_interpolation
+from streamer.codec import CODEC, CODEC_FIELD, Codec, read_codec
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Batch, Execution
+from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+
+PATH: Final = "path"
+DROPPED_COUNTER: Final = "output_dropped"
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "file",
+    "Writes messages to files.",
+    fields=(
+        Field(
+            PATH,
+            "string",
+            "The file to write to. It is made, with its folders, when it does not exist.",
+            interpolated=True,
+            examples=("/tmp/data.txt", '/tmp/${! json("document.id") }.json'),
+        ),
+        CODEC_FIELD,
+    ),
+    categories=("Local",),
+)
+
+
+class FileOutput:
+    """Encodes batches for the driver, which writes them to the files.
+
+    Attributes:
+        append: whether bytes are appended to their file; otherwise (`all-bytes`) each item of
+            `encode` replaces the file's content.
+    """
+
+    def __init__(self, path: Interpolation, codec: Codec, origin: Origin) -> None:
+        self._path = path
+        self._codec = codec
+        self._origin = origin
+        self._only = None if path.static is None else clean_path(path.static)
+        self.append = codec.append
+
+    def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
+        """Return file paths and what is written to them, in the order of the messages.
+
+        Neighbours that go to the same file are joined, unless each one replaces it.
+        """
+        if self._only is not None and self.append:
+            return [(self._only, self._codec.join([m.raw for m in batch]))] if batch else []
+        routed = self._routed(batch, ex)
+        if not self.append:
+            return routed
+        return [
+            (path, self._codec.join([raw for _, raw in items]))
+            for path, items in groupby(routed, key=itemgetter(0))
+        ]
+
+    def _routed(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
+        routed: list[tuple[str, bytes]] = []
+        for message in batch:
+            try:
+                # Benthos's file output sees one message at a time, not the batch.
+                path = clean_path(self._path.text_of([message], 0, ex))
+            except MessageError as error:
+                self._origin.log(ex, "ERROR", f"path interpolation error: {error}")
+                ex.count(DROPPED_COUNTER, 1, reason="path")
+                continue
+            routed.append((path, message.raw))
+        return routed
+
+
+def clean_path(path: str) -> str:
+    """Return the shortest equivalent of a path, as Go's `filepath.Clean` does."""
+    cleaned = posixpath.normpath(path) if path else "."
+    # POSIX lets two leading slashes mean something of their own, and Python keeps them.
+    return cleaned[1:] if cleaned.startswith("//") else cleaned
+
+
+def build(parsed: Parsed, context: BuildContext) -> FileOutput:
+    """Compile the path and take the codec."""
+    path = compile_interpolation(parsed[PATH])
+    return FileOutput(path, read_codec(parsed[CODEC]), Origin(context.component))

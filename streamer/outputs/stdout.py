@@ -1,0 +1,39 @@
+"""`stdout`: "prints messages to stdout as a continuous stream of data"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.codec import CODEC, CODEC_FIELD, Codec, read_codec
+from streamer.message import Batch, Execution
+from streamer.spec import BuildContext, Kind, Parsed, Spec
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "stdout",
+    "Prints messages to the standard output of the program, wherever they were processed.",
+    fields=(CODEC_FIELD,),
+    categories=("Local",),
+)
+
+
+class StdoutOutput:
+    """Encodes batches for the driver, which prints them.
+
+    Attributes:
+        append: always True: nothing on a terminal can be replaced.
+    """
+
+    append: Final = True
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+
+    def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
+        """Return the batch's bytes, under an empty route. Failed messages are written too."""
+        return [("", self._codec.join([message.raw for message in batch]))] if batch else []
+
+
+def build(parsed: Parsed, context: BuildContext) -> StdoutOutput:
+    """Take the codec."""
+    return StdoutOutput(read_codec(parsed[CODEC]))

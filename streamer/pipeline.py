@@ -1,0 +1,120 @@
+"""The way of batches through a list of processors, as Benthos runs it, one batch in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+from streamer.failure import fail_batch
+from streamer.message import Batch, Execution, Message
+
+
+class Processor(Protocol):
+    """A processor: one batch in, any number of batches out."""
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Process a batch; it may be returned itself. No batch out means all was filtered."""
+
+
+@runtime_checkable
+class EachProcessor(Protocol):
+    """A processor that can also take many batches of one at once, which saves time on each."""
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Process each message as a batch by itself; it yields one such batch, or none."""
+
+
+def run(
+    processors: Sequence[Processor],
+    batches: Iterable[Batch],
+    ex: Execution,
+    *,
+    strict: bool = False,
+) -> Iterator[Batch]:
+    """Run batches through processors.
+
+    For each batch that comes in, every processor works on all that the one before it made, before
+    the next one begins (Benthos's order). Batches come out one by one, and what has come out is
+    no longer held, so memory is that of one incoming batch and its results.
+
+    A message that has failed goes on through the processors like any other. With `strict`
+    (Benthos's `error_handling.strict`), a batch whose first message has failed skips the rest.
+
+    Raises:
+        MemoryError: as it comes; any other error of a processor marks the batch's messages.
+    """
+    for batch in batches:
+        current = [batch] if batch else []
+        del batch
+        for processor in processors:
+            current = step(processor, current, ex, strict=strict)
+        current.reverse()
+        while current:
+            yield current.pop()
+
+
+def run_each(
+    processors: Sequence[Processor],
+    messages: list[Message],
+    ex: Execution,
+    *,
+    strict: bool = False,
+) -> list[Batch]:
+    """Run messages, each a batch by itself, through processors: `run`, but faster.
+
+    Processors that are an `EachProcessor` take all messages at once, as long as every processor
+    before them did. Nobody can tell but by the order of log lines and of `count()`.
+    """
+    rest = list(processors)
+    while rest and not strict and isinstance(rest[0], EachProcessor):
+        messages = _each(rest[0], messages, ex)
+        rest.pop(0)
+    singles = [[message] for message in messages]
+    return list(run(rest, singles, ex, strict=strict)) if rest else singles
+
+
+def step(
+    processor: Processor, batches: list[Batch], ex: Execution, *, strict: bool = False
+) -> list[Batch]:
+    """Run batches through one processor; the list that is passed in is emptied.
+
+    Empty batches vanish. A batch on which the processor breaks down comes out marked as failed.
+    """
+    result: list[Batch] = []
+    batches.reverse()
+    while batches:
+        # Popping lets go of each batch once it is done: a window's groups need not all stay.
+        batch = batches.pop()
+        if strict and batch[0].error is not None:
+            result.append(batch)
+            continue
+        result.extend(made for made in _guarded(processor, batch, ex) if made)
+    return result
+
+
+def _guarded(processor: Processor, batch: Batch, ex: Execution) -> list[Batch]:
+    try:
+        return processor.process(batch, ex)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return [fail_batch(batch, error, ex)]
+
+
+def _each(processor: EachProcessor, messages: list[Message], ex: Execution) -> list[Message]:
+    try:
+        return processor.process_each(messages, ex)
+    except MemoryError:
+        raise
+    except Exception:
+        # Which message it was is not known: one by one, only that one is marked.
+        return [result for message in messages for result in _alone(processor, message, ex)]
+
+
+def _alone(processor: EachProcessor, message: Message, ex: Execution) -> list[Message]:
+    try:
+        return processor.process_each([message], ex)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return fail_batch([message], error, ex)

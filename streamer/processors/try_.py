@@ -1,0 +1,51 @@
+"""`try`: runs processors on each message by itself, until one of them fails.
+
+"If a message has failed any prior processor (before or during the try block) then that message
+will skip all following processors." The messages that come out are one batch again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from streamer.message import Batch, Execution, Message
+from streamer.pipeline import Processor, step
+from streamer.spec import BuildContext, Field, Kind, ParsedComponent, Spec
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "try",
+    "Runs processors on each message, until one fails; failed messages skip the rest.",
+    description=(
+        "Each message is a batch by itself inside. A message that failed before the block skips "
+        "all of it, one that fails within skips what is left of it. Follow it with a `catch` to "
+        "handle the failed ones."
+    ),
+    config=Field("", "processor", "The processors to run.", default=(), shape="array"),
+    categories=("Composition",),
+)
+
+
+class TryProcessor:
+    """Runs children in strict mode over batches of one."""
+
+    def __init__(self, children: Sequence[Processor]) -> None:
+        self._children = children
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return all that comes out as one batch, in order."""
+        made = self.process_each(batch, ex)
+        return [made] if made else []
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Run the children on each message."""
+        batches = [[message] for message in messages]
+        for child in self._children:
+            batches = step(child, batches, ex, strict=True)
+        return [message for batch in batches for message in batch]
+
+
+def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> TryProcessor:
+    """Build the children."""
+    return TryProcessor(context.all(parsed))

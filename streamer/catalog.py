@@ -77,8 +77,10 @@ def names(kind: Kind) -> tuple[str, ...]:
 
 def module_name(kind: Kind, name: str) -> str:
     """Return the module that a component lives in."""
-    return f"streamer.{_PACKAGES[kind]}.{name}_" if keyword.iskeyword(name) else (
-        f"streamer.{_PACKAGES[kind]}.{name}"
+    return (
+        f"streamer.{_PACKAGES[kind]}.{name}_"
+        if keyword.iskeyword(name)
+        else (f"streamer.{_PACKAGES[kind]}.{name}")
     )
 
 

@@ -78,6 +78,7 @@ class ParsedComponent:
         line: 1-based line of its name in the file; 0 for a default that nobody wrote.
         column: 1-based column.
         processors: of an input or output: the processors beside its name.
+        mapping: of metrics: the mapping beside its name.
     """
 
     kind: Kind
@@ -88,3 +89,4 @@ class ParsedComponent:
     line: int = 0
     column: int = 0
     processors: tuple[ParsedComponent, ...] = ()
+    mapping: str = ""

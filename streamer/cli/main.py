@@ -1,0 +1,137 @@
+"""The `streamer` command: runs a config, or one of the commands around it.
+
+Commands are imported when they are called, so that `lint` and `blobl` never wait for Spark.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from typing import Any, Final
+
+import click
+
+from streamer import __version__
+from streamer.cli.failures import print_error
+from streamer.cli.options import Options, options_of, stream_options
+from streamer.errors import StreamerError
+
+# Name, module, and the line that `--help` shows.
+_COMMANDS: Final = {
+    "run": ("streamer.cli.start", "Run a config (the same as: streamer -c FILE)."),
+    "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
+    "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),
+    "blobl": ("streamer.cli.blobl", "Apply a Bloblang mapping to each line of stdin."),
+}
+
+_HELP: Final = """\
+Run Benthos / Redpanda Connect configs on Apache Spark, with exact windows.
+
+\b
+Start here:
+  streamer -c configs/traffic_light.yaml          run a config; Ctrl-C stops it
+  streamer lint configs/                          check configs without running them
+  streamer explain -c config.yaml                 see stages, shards and windows
+  echo '{"a":1}' | streamer blobl 'root.b = this.a + 1'
+"""
+
+
+class _Commands(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        found: click.Command = getattr(
+            importlib.import_module(_COMMANDS[cmd_name][0]), f"{cmd_name}_cli"
+        )
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say what was meant instead."""
+        name = args[0]
+        if name not in _COMMANDS:
+            close = difflib.get_close_matches(name, _COMMANDS, n=1)
+            hint = f"streamer {close[0]}" if close else ""
+            if name.endswith((".yaml", ".yml")):
+                hint = f"streamer -c {name}"
+            raise click.UsageError(
+                f"there is no command {name!r}{f'; did you mean: {hint}' if hint else ''}", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(f"Version: {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND] …",
+    help=_HELP,
+    epilog="streamer COMMAND --help tells more about a command.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@stream_options
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version.",
+)
+@click.pass_context
+def cli(ctx: click.Context, /, **given: Any) -> int:
+    """Run a config when no command is named."""
+    options = options_of(**given)
+    ctx.obj = options
+    if ctx.invoked_subcommand is not None:
+        return 0
+    start = importlib.import_module("streamer.cli.start")
+    return int(start.run(options))
+
+
+def invoke(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit code: 0, or 1 for anything that went wrong.
+
+    Args:
+        arguments: those after the program's name; the process's own when None.
+    """
+    try:
+        code = cli.main(arguments, prog_name="streamer", standalone_mode=False, obj=Options())
+        return code if isinstance(code, int) else 0
+    except click.ClickException as e:
+        e.show()
+    except StreamerError as e:
+        print_error(e)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def main() -> None:
+    """Run the command line and leave the process with its exit code."""
+    sys.exit(invoke())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""The options of commands that read one config: they may stand before or after the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LEVELS = ("off", "fatal", "error", "warn", "info", "debug", "trace", "all", "none")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says beside the config.
+
+    Attributes:
+        config: the config's file; None without one.
+        sets: `path=value` expressions, in order.
+        checkpoint: the checkpoint directory, which wins over the config's; None leaves it to it.
+        log_level: a level in upper case, which wins over the config's; None leaves it to it.
+    """
+
+    config: str | None = None
+    sets: tuple[str, ...] = ()
+    checkpoint: str | None = None
+    log_level: str | None = None
+
+    def over(self, other: Options) -> Options:
+        """Return these options, with those that are not set taken from other ones."""
+        return replace(
+            other,
+            **{name: value for name, value in vars(self).items() if value not in (None, ())},
+        )
+
+
+def stream_options(command: F) -> F:
+    """Add the options that say which config to read, and how to run it."""
+    for option in reversed(
+        (
+            click.option(
+                "-c",
+                "--config",
+                metavar="FILE",
+                help="The config to run. Without one, stdin goes to stdout.",
+            ),
+            click.option(
+                "-s",
+                "--set",
+                "sets",
+                multiple=True,
+                metavar="PATH=VALUE",
+                help="Set a field of the config by its dotted path; may be repeated. "
+                "Example: -s pipeline.processors.0.split.size=10",
+            ),
+            click.option(
+                "--checkpoint",
+                metavar="DIR",
+                help="Where offsets and open windows are kept; wins over spark.checkpoint.",
+            ),
+            click.option(
+                "--log.level",
+                "log_level",
+                type=click.Choice(LEVELS, case_sensitive=False),
+                metavar="LEVEL",
+                help="Override logger.level: off, error, warn, info, debug or trace.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def options_of(
+    config: str | None, sets: tuple[str, ...], checkpoint: str | None, log_level: str | None
+) -> Options:
+    """Return the options as the command line gave them to a command."""
+    return Options(config, sets, checkpoint, log_level.upper() if log_level else None)

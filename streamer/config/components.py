@@ -1,0 +1,171 @@
+"""Components to parsed ones: which component a node names, its body, label and processors."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamer import catalog
+from streamer.config.fields import find, problem_text, read_field, read_fields
+from streamer.config.findings import did_you_mean
+from streamer.config.labels import read_label
+from streamer.config.nodes import Mapping, Node, Scalar, described
+from streamer.config.reading import Reading
+from streamer.config.unavailable import unavailable
+from streamer.spec import Field, Kind, Parsed, ParsedComponent, Spec
+
+_PROCESSORS: Final = Field(
+    "processors", "processor", "Processors at this place.", default=(), shape="array"
+)
+_META: Final = Field("meta", "unknown", "Unstructured metadata.", optional=True, shape="map")
+_MAPPING: Final = Field(
+    "mapping", "string", "Renames, labels and drops metrics.", default="", mapping=True
+)
+
+
+def reserved(kind: Kind) -> dict[str, Field | None]:
+    """Return the fields that stand beside the name of a component of a kind.
+
+    The value is None for those that are not read as a field.
+    """
+    fields: dict[str, Field | None] = {"type": None, "plugin": None, "meta": _META}
+    if kind.has_label:
+        fields["label"] = None
+    if kind.has_processors:
+        fields["processors"] = _PROCESSORS
+    if kind == Kind.METRICS:
+        fields["mapping"] = _MAPPING
+    return fields
+
+
+def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> ParsedComponent | None:
+    """Read a node as a component of a kind.
+
+    Returns:
+        The component, or None when it cannot be told which one it is, with a finding added.
+    """
+    if not isinstance(node, Mapping):
+        hint = ""
+        if isinstance(node, Scalar) and node.text in catalog.names(kind):
+            hint = f"write `{node.text}: {{}}`"
+        elif isinstance(node, Scalar) and not node.text:
+            hint = f"name the {kind}, or remove the field"
+        message = f"expected object value, got {described(node)}"
+        reading.findings.at(node, "expected_object", message, hint)
+        return None
+    beside = reserved(kind)
+    chosen = _choose(reading, kind, node, beside)
+    if chosen is None:
+        _beside(reading, node, beside, path)
+        return None
+    name, key = chosen
+    found = catalog.spec(kind, name)
+    assert found is not None
+    for other, (other_key, _) in node.entries.items():
+        if other != name and other not in beside:
+            reading.findings.at(
+                other_key,
+                "unknown_field",
+                f"field {other} is invalid when the component type is {name} ({kind})",
+                did_you_mean(other, beside) or _belongs(found, other, name),
+            )
+    if found.status == "deprecated" and reading.options.deprecated:
+        reading.findings.at(key, "deprecated", f"component {name} is deprecated")
+    label = read_label(reading, kind, name, node)
+    config = _body(reading, found, node, f"{path}.{name}" if path else name, key)
+    others = _beside(reading, node, beside, path)
+    line, column = key.source.place(key.start)
+    return ParsedComponent(
+        kind,
+        name,
+        label,
+        config,
+        path,
+        line,
+        column,
+        processors=others.get("processors") or (),
+        mapping=others.get("mapping") or "",
+    )
+
+
+def _belongs(found: Spec, field: str, name: str) -> str:
+    """Suggest to indent a field that stands beside a component's name instead of below it."""
+    inside = any(field == known.name for known in found.fields)
+    return f"indent it, so that it is below {name}" if inside else ""
+
+
+def _choose(
+    reading: Reading, kind: Kind, node: Mapping, beside: dict[str, Field | None]
+) -> tuple[str, Scalar] | None:
+    """Return the name of the component that a node names, and where."""
+    if "type" in node.entries and isinstance(value := node.entries["type"][1], Scalar):
+        if value.text in catalog.names(kind):
+            return value.text, value
+        _unknown(reading, kind, value)
+        return None
+    candidates = {name: key for name, (key, _) in node.entries.items() if name not in beside}
+    known = [name for name in candidates if name in catalog.names(kind)]
+    if len(known) > 1:
+        first, second = sorted(known)[:2]
+        reading.findings.at(
+            candidates[known[1]],
+            "several_components",
+            f"unable to infer {kind} type, multiple candidates '{first}' and '{second}'",
+            "keep one of them" if kind != Kind.PROCESSOR else "write each as its own list item",
+        )
+        return None
+    if known:
+        return known[0], candidates[known[0]]
+    if not candidates:
+        reading.findings.at(node, "missing_component", f"an explicit {kind} type must be specified")
+    for key in candidates.values():
+        _unknown(reading, kind, key)
+    return None
+
+
+def _unknown(reading: Reading, kind: Kind, key: Scalar) -> None:
+    if key.text in unavailable(kind):
+        hint = f"available are {', '.join(catalog.names(kind))}" if catalog.names(kind) else ""
+        message = f"{kind} '{key.text}' is not available yet"
+        reading.findings.at(key, "unavailable_component", message, hint)
+        return
+    hint = did_you_mean(key.text, [*catalog.names(kind), *unavailable(kind)])
+    if not hint:
+        kinds = [other for other in Kind if key.text in catalog.names(other)]
+        hint = f"{key.text} is a {kinds[0]}" if kinds else ""
+    reading.findings.at(key, "unknown_component", f"{kind} '{key.text}' is not known", hint)
+
+
+def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) -> Any:
+    entry = node.entries.get(found.name) or node.entries.get("plugin")
+    before = len(reading.findings)
+    body = entry[1] if entry else Mapping(key.source, key.start, key.start)
+    if found.config is not None:
+        config = read_field(reading, found.config, body, path, key)
+    elif isinstance(body, Mapping):
+        config = read_fields(reading, found.fields, body, path, key, f" in {found.name}")
+    else:
+        reading.findings.at(
+            body,
+            "expected_object",
+            f"{found.name}: expected object value, got {described(body)}",
+            f"write `{found.name}: {{}}`" if isinstance(body, Scalar) and not body.text else "",
+        )
+        return Parsed({})
+    if found.check and len(reading.findings) == before:
+        for name, problem in found.check(config):
+            # A field that is there is shown; what is missing is reported at the component.
+            place = find(body, name) if name else key
+            place = key if place is body else place
+            reading.findings.at(place, "bad_value", problem_text(name, problem))
+    return config
+
+
+def _beside(
+    reading: Reading, node: Mapping, beside: dict[str, Field | None], path: str
+) -> dict[str, Any]:
+    """Read the fields that stand beside the component's name."""
+    return {
+        name: read_field(reading, field, node.entries[name][1], f"{path}.{name}", node)
+        for name, field in beside.items()
+        if field is not None and name in node.entries
+    }

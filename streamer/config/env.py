@@ -1,0 +1,95 @@
+"""Environment variables in a config's text: `${VAR}`, `${VAR:default}`, `${VAR|base64decode}`.
+
+They are replaced before YAML is read, as in Benthos: a variable may hold any part of a config.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from streamer.config.findings import Findings
+from streamer.config.source import Source
+
+_NAME: Final = r"[0-9A-Za-z_.]+"
+_DEFAULT: Final = r"(?::((?:\$\{[^}]+\}|[^}])*))?"
+_VARIABLE: Final = re.compile(rf"\$\{{({_NAME}){_DEFAULT}(?:\|([0-9A-Za-z]+))?\}}")
+# `${{X}}` stands for the text `${X}`.
+_ESCAPED: Final = re.compile(rf"\$\{{(\{{{_NAME}{_DEFAULT}\}})\}}")
+_COMMENT: Final = re.compile(r"[ \t]*#[^\r\n]*")
+
+
+def replace_variables(
+    source: Source, env: Mapping[str, str], findings: Findings, check: bool = True
+) -> None:
+    """Replace the variables in a source's text.
+
+    An empty variable counts as unset where there is a default. Line ends in a value are escaped
+    as Go does (backslash, n): as they are, they would break the structure of the YAML.
+
+    Args:
+        source: changed in place; places stay those of the text before.
+        env: the variables.
+        findings: gets what is wrong: a variable without value and default, outside of comment
+            lines; an unknown function; a value that is not base64 where it should be.
+        check: whether variables without a value are findings.
+    """
+    if "${" not in source.text:
+        return
+    original = source.text
+
+    def change(match: re.Match[str]) -> str:
+        name, default, function = match[1], match[2], match[3]
+        if default is not None and "|" in default and function is None:
+            default, _, function = default.rpartition("|")
+        value = env.get(name)
+        if default is not None:
+            value = value or default
+        elif value is None:
+            if check and not _in_comment(original, match.start()):
+                findings.at_offset(
+                    source,
+                    match.start(),
+                    "missing_variable",
+                    f"required environment variables were not set: [{name}]",
+                    f"set it, or write ${{{name}:some default}}",
+                )
+            value = ""
+        try:
+            text = _apply(function, value).replace("\n", "\\n")
+            if text and env.get(name):
+                source.hidden[f"${{{name}}}"] = text
+            return text
+        except ValueError as e:
+            findings.at_offset(source, match.start(), "bad_variable", f"variable {name}: {e}")
+            return ""
+
+    source.replace(_VARIABLE, change)
+    source.replace(_ESCAPED, lambda match: "$" + match[1])
+
+
+def _in_comment(text: str, offset: int) -> bool:
+    line = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    return _COMMENT.match(text, line, offset) is not None
+
+
+def _apply(function: str | None, value: str) -> str:
+    """Apply the function behind a variable's `|`; only `base64decode` exists."""
+    if not function:
+        text = value
+    elif function == "base64decode":
+        try:
+            text = base64.b64decode(value, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            # The value is not shown: what is encoded is likely a secret.
+            raise ValueError("its value is not the base64 of UTF-8 text") from None
+    else:
+        raise ValueError(f"there is no function {function!r}; expected base64decode")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("its value is not valid UTF-8") from None
+    return text

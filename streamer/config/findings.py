@@ -1,0 +1,69 @@
+"""The findings about a config, collected while it is read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Final
+
+from streamer.config.inside import offset_inside
+from streamer.config.nodes import Node, Scalar
+from streamer.config.source import Source
+from streamer.errors import Lint
+
+_SURELY_A_VALUE: Final = 8
+
+
+class Findings:
+    """A list of lints that knows how to place them."""
+
+    def __init__(self) -> None:
+        self._lints: list[tuple[int, Lint]] = []
+        self._sources: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._lints)
+
+    def at_offset(
+        self, source: Source, offset: int, code: str, message: str, suggestion: str = ""
+    ) -> None:
+        """Add a finding at an offset of a source's text."""
+        line, column = source.place(offset)
+        message, suggestion = _without_hidden(source, message), _without_hidden(source, suggestion)
+        self.add(Lint(source.name, line, column, code, message, suggestion))
+
+    def at(self, node: Node, code: str, message: str, suggestion: str = "") -> None:
+        """Add a finding about a node."""
+        self.at_offset(node.source, node.start, code, message, suggestion)
+
+    def inside(self, node: Scalar, line: int, column: int, code: str, message: str) -> None:
+        """Add a finding at a 1-based line and column of a scalar's text."""
+        self.at_offset(node.source, offset_inside(node, line, column), code, message)
+
+    def add(self, lint: Lint) -> None:
+        """Add a finding whose place is known."""
+        order = self._sources.setdefault(lint.file, len(self._sources))
+        self._lints.append((order, lint))
+
+    def sorted(self) -> tuple[Lint, ...]:
+        """Return all findings by source, line and column, each once."""
+        ordered = sorted(self._lints, key=lambda item: (item[0], item[1].line, item[1].column))
+        return tuple(dict.fromkeys(lint for _, lint in ordered))
+
+
+def _without_hidden(source: Source, text: str) -> str:
+    """Put a variable's name where a message quotes its value, which may be a secret."""
+    for shown, value in source.hidden.items():
+        text = text.replace(repr(value), repr(shown))
+        # A short value may well be a word of the message itself.
+        if len(value) >= _SURELY_A_VALUE:
+            text = text.replace(value, shown)
+    return text
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a suggestion that names the closest of the known names, or an empty string."""
+    names = list(known)
+    folded = {known_name.lower(): known_name for known_name in names}
+    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return f"did you mean {folded[close[0]]}?" if close else ""

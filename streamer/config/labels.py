@@ -1,0 +1,48 @@
+"""Labels: their spelling, and that each is used once."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from streamer.config.nodes import Mapping, Scalar, described
+from streamer.config.reading import Reading
+from streamer.spec import Kind
+
+_LABEL: Final = re.compile(r"[a-z0-9][a-z0-9_\-]*")
+
+
+def read_label(reading: Reading, kind: Kind, name: str, node: Mapping) -> str:
+    """Read the label of a component, or return an empty string when it has none."""
+    if not kind.has_label:
+        return ""
+    entry = node.entries.get("label")
+    if entry is None:
+        if reading.options.labels and name != "resource":
+            reading.findings.at(node, "missing_label", f"label is required for {name}")
+        return ""
+    value = entry[1]
+    if not isinstance(value, Scalar):
+        message = f"field label: expected string value, got {described(value)}"
+        reading.findings.at(value, "expected_string", message)
+        return ""
+    if not value.text:
+        return ""
+    if name == "resource":
+        message = "label field should be omitted when pointing to a resource"
+        reading.findings.at(value, "should_omit", message)
+    elif not _LABEL.fullmatch(value.text):
+        reading.findings.at(
+            value,
+            "bad_label",
+            f"invalid label {value.text!r}",
+            "a label has lower case letters, digits, _ and -, and starts with a letter or digit",
+        )
+    elif (earlier := reading.labels.setdefault(value.text, value)) is not value:
+        line = earlier.source.place(earlier.start).line
+        reading.findings.at(
+            value,
+            "duplicate_label",
+            f"label {value.text!r} collides with a previously defined label at line {line}",
+        )
+    return value.text

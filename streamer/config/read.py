@@ -1,0 +1,232 @@
+"""YAML text to a tree of nodes: exact offsets, bounded depth, aliases bounded in what they make.
+
+It works on the parser's events rather than on PyYAML's composer, which recurses without bound
+and follows aliases for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import yaml
+
+from streamer.config.findings import Findings
+from streamer.config.nodes import Mapping, Node, Scalar, Sequence
+from streamer.config.source import Source
+
+MAX_DEPTH: Final = 100
+MAX_VALUES: Final = 200_000
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE_TAGS: Final = frozenset({"", "tag:yaml.org,2002:merge"})
+
+
+class _Refused(Exception):
+    """The text cannot be read any further."""
+
+    def __init__(self, offset: int, code: str, message: str, suggestion: str = "") -> None:
+        super().__init__(message)
+        self.finding = (offset, code, message, suggestion)
+
+
+def read_yaml(source: Source, findings: Findings) -> Node | None:
+    """Read the one YAML document of a source.
+
+    Args:
+        source: the text, variables replaced already.
+        findings: gets syntax errors, duplicate keys, and what is beyond the bounds.
+
+    Returns:
+        The document's root, or None when it cannot be read; then there is a finding.
+    """
+    try:
+        return _Reader(source, findings).read()
+    except _Refused as e:
+        offset, code, message, suggestion = e.finding
+        findings.at_offset(source, offset, code, message, suggestion)
+    except yaml.MarkedYAMLError as e:
+        mark = e.problem_mark or e.context_mark
+        _report_syntax(source, findings, _at(mark), str(e.problem or e.context))
+    except yaml.reader.ReaderError as e:
+        _report_syntax(source, findings, *_unreadable(source.text, str(e.reason)))
+    return None
+
+
+def _report_syntax(source: Source, findings: Findings, offset: int, problem: str) -> None:
+    hint = ""
+    if re.match(r"[ \t]*\t", source.text[source.text.rfind("\n", 0, offset) + 1 :]):
+        hint = "YAML is indented with spaces; replace the tab"
+    elif "mapping values are not allowed" in problem:
+        hint = "quote a text that holds ': ', or check the indentation"
+    findings.at_offset(source, offset, "bad_yaml", f"YAML: {problem}", hint)
+
+
+def _at(mark: Any) -> int:
+    """Return a mark's offset; a mark is never None with the loaders used here."""
+    return int(mark.index) if mark else 0
+
+
+def _unreadable(text: str, reason: str) -> tuple[int, str]:
+    for offset, char in enumerate(text):
+        if char not in "\t\r\n\x85" and (char < " " or "\x7f" <= char < "\xa0"):
+            return offset, f"the control character U+{ord(char):04X} is not allowed"
+    return 0, reason
+
+
+class _Open:
+    """A list or map whose end has not come yet."""
+
+    __slots__ = ("node", "key", "merges", "size", "height", "anchor")
+
+    def __init__(self, node: Sequence | Mapping, anchor: str | None) -> None:
+        self.node = node
+        self.key: Scalar | None = None
+        self.merges: list[tuple[Scalar, Node]] = []
+        self.size = 1
+        self.height = 0
+        self.anchor = anchor
+
+
+class _Reader:
+    """Reads one document from the parser's events, with a stack of its own."""
+
+    def __init__(self, source: Source, findings: Findings) -> None:
+        self._source = source
+        self._findings = findings
+        self._stack: list[_Open] = []
+        self._anchors: dict[str, Node | None] = {}
+        # How many values, and how many levels, a finished list or map expands to.
+        self._extent: dict[int, tuple[int, int]] = {}
+        self._values = 0
+        self._root: Node | None = None
+        self._done = False
+
+    def read(self) -> Node:
+        for event in yaml.parse(self._source.text, Loader=_LOADER):
+            self._take(event)
+        if self._root is None:
+            raise _Refused(0, "empty", "the config is empty", "write at least `input: …`")
+        return self._root
+
+    def _take(self, event: Any) -> None:
+        if isinstance(event, yaml.ScalarEvent):
+            self._scalar(event)
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+            self._open(event)
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            self._close(event)
+        elif isinstance(event, yaml.DocumentStartEvent) and self._root is not None:
+            raise _Refused(
+                _at(event.start_mark),
+                "several_documents",
+                "a second YAML document starts here; a config is one document",
+                "move it to a file of its own",
+            )
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        node = Scalar(
+            self._source,
+            _at(event.start_mark),
+            _at(event.end_mark),
+            event.value,
+            event.style or "",
+            event.tag or "",
+        )
+        if event.anchor:
+            self._anchors[event.anchor] = node
+        if not self._stack and not event.value and not event.style:
+            return  # only comments, or `---`
+        self._add(node)
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        at, name = _at(event.start_mark), event.anchor
+        if name not in self._anchors:
+            raise _Refused(at, "bad_alias", f"there is no anchor &{name} before this alias")
+        node = self._anchors[name]
+        if node is None:
+            raise _Refused(at, "bad_alias", f"the anchor &{name} holds itself through this alias")
+        self._add(node, at)
+
+    def _open(self, event: Any) -> None:
+        at = _at(event.start_mark)
+        if len(self._stack) >= MAX_DEPTH:
+            raise _Refused(at, "too_deep", f"the config is nested deeper than {MAX_DEPTH} levels")
+        if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+            raise _Refused(at, "bad_tag", f"the tag {event.tag} is not supported", "remove it")
+        kind = Mapping if isinstance(event, yaml.MappingStartEvent) else Sequence
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        self._stack.append(_Open(kind(self._source, at, at), event.anchor))
+
+    def _close(self, event: Any) -> None:
+        closed = self._stack.pop()
+        closed.node.end = _at(event.end_mark)
+        if isinstance(closed.node, Mapping):
+            for key, merged in closed.merges:
+                self._merge(closed.node, key, merged)
+        self._extent[id(closed.node)] = (closed.size, closed.height + 1)
+        if closed.anchor:
+            self._anchors[closed.anchor] = closed.node
+        self._add(closed.node)
+
+    def _add(self, node: Node, at: int | None = None) -> None:
+        """Put a finished value into the list or map that is open."""
+        offset = node.start if at is None else at
+        size, height = (1, 0) if isinstance(node, Scalar) else self._extent[id(node)]
+        if not self._stack:
+            self._root = node
+            return
+        parent = self._stack[-1]
+        parent.size += size
+        parent.height = max(parent.height, height)
+        self._values += 1
+        if parent.size > MAX_VALUES or self._values > MAX_VALUES:
+            raise _Refused(
+                offset, "too_large", f"the config holds, or expands to, over {MAX_VALUES:,} values"
+            )
+        if len(self._stack) + height > MAX_DEPTH:
+            raise _Refused(
+                offset, "too_deep", f"the config is nested deeper than {MAX_DEPTH} levels"
+            )
+        if isinstance(parent.node, Sequence):
+            parent.node.items.append(node)
+        elif parent.key is None:
+            parent.key = self._key(node, offset)
+        else:
+            self._entry(parent, parent.key, node)
+            parent.key = None
+
+    def _key(self, node: Node, offset: int) -> Scalar:
+        if isinstance(node, Scalar):
+            return node
+        raise _Refused(offset, "bad_key", "a field's name must be a string, found a list or map")
+
+    def _entry(self, parent: _Open, key: Scalar, value: Node) -> None:
+        assert isinstance(parent.node, Mapping)
+        if key.text == "<<" and not key.style and key.tag in _MERGE_TAGS:
+            parent.merges.append((key, value))
+            return
+        earlier = parent.node.entries.get(key.text)
+        if earlier is None:
+            parent.node.entries[key.text] = (key, value)
+            return
+        line = self._source.place(earlier[0].start).line
+        self._findings.at(
+            key,
+            "duplicate_field",
+            f"field {key.text} is already set at line {line}",
+            "keep one of them",
+        )
+
+    def _merge(self, into: Mapping, key: Scalar, value: Node) -> None:
+        """Add the fields of `<<: *anchor` that the map does not set itself."""
+        for merged in value.items if isinstance(value, Sequence) else [value]:
+            if not isinstance(merged, Mapping):
+                raise _Refused(
+                    key.start, "bad_merge", "<< expects a map or a list of maps", "check the alias"
+                )
+            for name, entry in merged.entries.items():
+                into.entries.setdefault(name, entry)

@@ -1,0 +1,229 @@
+"""The top level of a config: Benthos's sections, and `spark`, which is ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.config.tests_section import TESTS
+from streamer.spec import Field
+
+LEVELS: Final = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE")
+
+
+def _resources(kind: str, plural: str) -> Field:
+    return Field(
+        f"{kind}_resources",
+        kind,
+        f"{plural} that are defined once and used by their label.",
+        default=(),
+        shape="array",
+        advanced=True,
+    )
+
+
+def _above_zero(value: int) -> str | None:
+    return None if value > 0 else f"is {value}; expected 1 or more"
+
+
+def _interval(value: int) -> str | None:
+    return None if value >= 0 else "is negative; expected 0s or more"
+
+
+_HTTP: Final = Field(
+    "http",
+    "object",
+    "The HTTP server: health checks, metrics, and what components serve.",
+    children=(
+        Field("enabled", "bool", "Whether it is started.", default=True),
+        Field(
+            "address",
+            "string",
+            "Where it listens. Only this machine can reach it unless the address says otherwise.",
+            default="127.0.0.1:4195",
+            examples=("0.0.0.0:4195",),
+        ),
+        Field("root_path", "string", "A prefix of all paths.", default="/benthos"),
+        Field("debug_endpoints", "bool", "Whether debugging paths are served.", default=False),
+        Field("cert_file", "string", "A TLS certificate.", default="", advanced=True),
+        Field("key_file", "string", "The certificate's key.", default="", advanced=True),
+        Field(
+            "cors",
+            "object",
+            "Cross-origin requests.",
+            advanced=True,
+            children=(
+                Field("enabled", "bool", "Whether they are allowed.", default=False),
+                Field(
+                    "allowed_origins",
+                    "string",
+                    "The origins that are allowed.",
+                    default=(),
+                    shape="array",
+                ),
+            ),
+        ),
+        Field(
+            "basic_auth",
+            "object",
+            "Basic authentication for all paths.",
+            advanced=True,
+            children=(
+                Field("enabled", "bool", "Whether it is asked for.", default=False),
+                Field("realm", "string", "The realm.", default="restricted"),
+                Field("username", "string", "The user's name.", default=""),
+                Field("password_hash", "string", "Base64 of the hash.", default="", secret=True),
+                Field(
+                    "algorithm",
+                    "string",
+                    "How the password is hashed.",
+                    default="sha256",
+                    options=("md5", "sha256", "bcrypt", "scrypt"),
+                ),
+                Field("salt", "string", "Base64 of scrypt's salt.", default="", secret=True),
+            ),
+        ),
+    ),
+)
+
+_LOGGER: Final = Field(
+    "logger",
+    "object",
+    "What is logged, and how.",
+    children=(
+        Field("level", "string", "The lowest level to log.", default="INFO", options=LEVELS),
+        Field("format", "string", "How lines look.", default="logfmt", options=("json", "logfmt")),
+        Field("add_timestamp", "bool", "Whether lines carry the time.", default=True),
+        Field("level_name", "string", "The level's key.", default="level", advanced=True),
+        Field("timestamp_name", "string", "The time's key.", default="time", advanced=True),
+        Field("message_name", "string", "The text's key.", default="msg", advanced=True),
+        Field(
+            "static_fields",
+            "string",
+            "Fields of every line.",
+            default={"@service": "streamer"},
+            shape="map",
+        ),
+        Field(
+            "file",
+            "object",
+            "A file to log to instead of the standard error stream.",
+            advanced=True,
+            children=(
+                Field("path", "string", "The file; none when empty.", default=""),
+                Field("rotate", "bool", "Whether a new file is begun each day.", default=False),
+                Field(
+                    "rotate_max_age_days",
+                    "int",
+                    "Days that old files are kept for; 0 keeps them for ever.",
+                    default=0,
+                ),
+            ),
+        ),
+    ),
+)
+
+_SPARK: Final = Field(
+    "spark",
+    "object",
+    "Where and how the stream runs on Spark.",
+    children=(
+        Field(
+            "master",
+            "string",
+            "Spark's master: `local[*]` for this machine, or a cluster's URL.",
+            default="local[*]",
+            examples=("local[2]", "spark://host:7077"),
+        ),
+        Field(
+            "shards",
+            "int",
+            "Into how many parts the state of windows is cut; the cores when left out. The "
+            "number of an existing checkpoint wins.",
+            optional=True,
+            check=_above_zero,
+        ),
+        Field(
+            "trigger_interval",
+            "string",
+            "The shortest time between two micro-batches; chosen by the program when left out.",
+            optional=True,
+            duration=True,
+            check=_interval,
+            examples=("1s", "200ms"),
+        ),
+        Field(
+            "checkpoint",
+            "string",
+            "The directory for offsets and open windows; one that belongs to the config when "
+            "left out.",
+            optional=True,
+        ),
+        Field(
+            "conf",
+            "string",
+            "Further Spark settings.",
+            default={},
+            shape="map",
+            secret=True,
+            advanced=True,
+            examples=({"spark.driver.memory": "4g"},),
+        ),
+    ),
+)
+
+_PIPELINE: Final = Field(
+    "pipeline",
+    "object",
+    "The processors between buffer and output.",
+    children=(
+        Field(
+            "threads",
+            "int",
+            "Taken for compatibility: Spark's cores decide.",
+            default=-1,
+        ),
+        Field("processors", "processor", "The processors, in order.", default=(), shape="array"),
+    ),
+)
+
+SECTIONS: Final = (
+    _HTTP,
+    Field("input", "input", "Where messages come from.", default={"stdin": {}}),
+    Field("buffer", "buffer", "Holds messages, in windows or not.", default={"none": {}}),
+    _PIPELINE,
+    Field("output", "output", "Where messages go.", default={"stdout": {}}),
+    _resources("input", "Inputs"),
+    _resources("processor", "Processors"),
+    _resources("output", "Outputs"),
+    _resources("cache", "Caches"),
+    _resources("rate_limit", "Rate limits"),
+    _LOGGER,
+    Field("metrics", "metrics", "Where metrics go.", default={"none": {}}),
+    Field("tracer", "tracer", "Where traces go.", default={"none": {}}),
+    Field(
+        "shutdown_delay",
+        "string",
+        "How long to wait between a signal and the stop.",
+        default="0s",
+        duration=True,
+    ),
+    Field(
+        "shutdown_timeout",
+        "string",
+        "How long a stop may take before the micro-batch in hand is abandoned; it is replayed.",
+        default="20s",
+        duration=True,
+    ),
+    Field(
+        "error_handling",
+        "object",
+        "What happens to messages that fail.",
+        advanced=True,
+        children=(
+            Field("strict", "bool", "Whether a failed message is not delivered.", default=False),
+        ),
+    ),
+    TESTS,
+    _SPARK,
+)
+"""All fields of the top level, in the order of the documentation."""

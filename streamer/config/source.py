@@ -1,0 +1,75 @@
+"""A config's text, and the way back from the text that YAML sees to the one the user wrote."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Final
+
+from streamer.spec import NOWHERE, Place
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+
+Shift = list[tuple[int, int, bool]]
+"""Pieces of a changed text: where each starts there, where in the text before the change, and
+whether it was copied (an offset inside it maps one to one) or put in (all of it maps to the
+start of what was replaced)."""
+
+
+class Source:
+    """One text with a name: a file, or the value of a `--set`.
+
+    Attributes:
+        name: how findings name it.
+        text: the text as it is after all replacements, which offsets count in (characters).
+        lenient: a single value is taken where a list is expected (as `--set` does in Benthos).
+        hidden: values of environment variables, which no message may show, by what is shown
+            instead of them.
+    """
+
+    def __init__(self, name: str, text: str, lenient: bool = False) -> None:
+        self.name = name
+        self.text = text
+        self.lenient = lenient
+        self.hidden: dict[str, str] = {}
+        self._shifts: list[Shift] = []
+        self._lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+    def replace(self, pattern: re.Pattern[str], change: Callable[[re.Match[str]], str]) -> None:
+        """Replace every match in the text, remembering where everything came from."""
+        parts: list[str] = []
+        shift: Shift = []
+        length = end = 0
+        for match in pattern.finditer(self.text):
+            for piece, start, copied in (
+                (self.text[end : match.start()], end, True),
+                (change(match), match.start(), False),
+            ):
+                shift.append((length, start, copied))
+                parts.append(piece)
+                length += len(piece)
+            end = match.end()
+        if parts:
+            shift.append((length, end, True))
+            self._shifts.append(shift)
+            self.text = "".join(parts) + self.text[end:]
+
+    def place(self, offset: int) -> Place:
+        """Return line and column, in the text before all replacements, of an offset."""
+        for shift in reversed(self._shifts):
+            here, before, copied = shift[bisect_right(shift, offset, key=lambda p: p[0]) - 1]
+            offset = before + (offset - here if copied else 0)
+        line = bisect_right(self._lines, offset)
+        return Place(line, offset - self._lines[line - 1] + 1)
+
+
+class _Nowhere(Source):
+    """The source of values that nobody wrote."""
+
+    def place(self, offset: int) -> Place:
+        return NOWHERE
+
+
+NO_SOURCE: Final = _Nowhere("", "")
+"""Where the defaults of fields stand."""

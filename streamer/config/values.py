@@ -1,0 +1,119 @@
+"""Single values: a node read as the type that its field has."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
+from streamer.config.findings import did_you_mean
+from streamer.config.nodes import Mapping, Node, Scalar, described, plain
+from streamer.config.reading import Reading
+from streamer.config.scalars import truth
+from streamer.durations import parse_duration
+from streamer.spec import Field
+
+_SHOWN: Final = 40
+
+
+def read_value(reading: Reading, field: Field, node: Node) -> Any:
+    """Read a node as one value of a field's type (`string`, `int`, …, not a component).
+
+    Returns:
+        The value as `Parsed` describes it; None when it is not valid, with a finding added.
+    """
+    if field.type == "unknown":
+        return _plain(reading, node)
+    if field.type == "object":
+        if isinstance(node, Mapping):
+            return _plain(reading, node)
+        expected(reading, node, "object", field)
+        return None
+    if not isinstance(node, Scalar):
+        expected(reading, node, field.type, field)
+        return None
+    value = _plain(reading, node)
+    if field.type == "string":
+        return _string(reading, field, node, value)
+    if field.type == "bool":
+        value = truth(value)
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        value = None
+    elif field.type == "float":
+        value = float(value)
+    elif isinstance(value, float):
+        value = int(value) if value.is_integer() else None
+    if value is None:
+        expected(reading, node, field.type, field)
+    return value
+
+
+def expected(reading: Reading, node: Node, what: str, field: Field, hint: str = "") -> None:
+    """Add the finding that a node is not of the type that was expected.
+
+    What a secret field holds is not shown.
+    """
+    found = described(node)
+    if isinstance(node, Scalar) and node.text and not field.secret and "null" not in found:
+        found += f" {shown(node.text)}"
+        if node.style and what in ("int", "float") and isinstance(Scalar.value, property):
+            bare = Scalar(node.source, node.start, node.end, node.text)
+            if isinstance(bare.value, int | float):
+                hint = hint or "remove the quotes"
+    name = f"field {field.name}: " if field.name else ""
+    reading.findings.at(node, f"expected_{what}", f"{name}expected {what} value, got {found}", hint)
+
+
+def shown(text: str) -> str:
+    """Return a value's text as a message shows it: quoted, on one line, and not too long."""
+    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...")
+
+
+def _plain(reading: Reading, node: Node) -> Any:
+    try:
+        return plain(node)
+    except ValueError as e:
+        reading.findings.at(node, "bad_tag", str(e))
+        return None
+
+
+def _string(reading: Reading, field: Field, node: Scalar, value: Any) -> Any:
+    """Return a string field's value; any scalar is taken as its text, null as an empty one."""
+    text = "" if value is None else value if isinstance(value, str) else node.text
+    if field.duration:
+        return _duration(reading, field, node, text)
+    dynamic = field.interpolated and "${!" in text
+    if field.mapping or dynamic:
+        _check_code(reading, field, node, text)
+    known = {option.lower() for option in field.options}
+    if known and not dynamic and text.lower() not in known:
+        found = "" if field.secret else f" {shown(text)}"
+        reading.findings.at(
+            node,
+            "invalid_option",
+            f"field {field.name}: value{found} is not one of {', '.join(field.options)}",
+            did_you_mean(text, field.options),
+        )
+    return text
+
+
+def _duration(reading: Reading, field: Field, node: Scalar, text: str) -> int | None:
+    if not text:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as e:
+        reading.findings.at(node, "bad_duration", f"field {field.name}: {e}")
+        return None
+
+
+def _check_code(reading: Reading, field: Field, node: Scalar, text: str) -> None:
+    """Compile a mapping or an interpolated string, to place what is wrong in it."""
+    if not text.strip():
+        return
+    try:
+        if field.mapping:
+            compile_mapping(text)
+        else:
+            compile_interpolation(text)
+    except BloblangError as e:
+        reading.findings.inside(node, e.line, e.column, "bad_bloblang", e.message)

@@ -1,0 +1,1 @@
+"""Where metrics go: one file per exporter, each with its spec."""

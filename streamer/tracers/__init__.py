@@ -1,0 +1,1 @@
+"""Where traces go: one file per exporter, each with its spec."""

@@ -66,9 +66,9 @@ def policy_problems(parsed: Parsed) -> Iterable[tuple[str, str]]:
     """Return what is wrong with a policy that is in use, as pairs of field and text."""
     for name in (COUNT, BYTE_SIZE):
         if parsed[name] < 0:
-            yield name, f"{name} is {parsed[name]}: expected 0 (no limit) or more"
+            yield name, f"is {parsed[name]}; expected 0 (no limit) or more"
     if parsed[PERIOD] is not None and parsed[PERIOD] <= 0:
-        yield PERIOD, "period must be longer than 0s; leave it empty for none"
+        yield PERIOD, "must be longer than 0s; leave it empty for none"
     if not (parsed[COUNT] or parsed[BYTE_SIZE] or parsed[PERIOD] or parsed[CHECK]):
         yield (
             "",

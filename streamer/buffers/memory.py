@@ -33,7 +33,7 @@ def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
 
 
 def _positive(value: int) -> str | None:
-    return None if value > 0 else f"limit is {value}: expected a number of bytes above 0"
+    return None if value > 0 else f"is {value}; expected a number of bytes above 0"
 
 
 SPEC: Final = Spec(

@@ -29,14 +29,16 @@ END_OF_INPUT: Final = "end_of_input"
 
 def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
     if not parsed[TIMESTAMP_MAPPING].strip():
-        yield TIMESTAMP_MAPPING, "timestamp_mapping is empty; leave it out for the time of arrival"
-    yield from problems(
+        yield TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    found = problems(
         parsed[SIZE],
         parsed[SLIDE],
         parsed[OFFSET],
         parsed[ALLOWED_LATENESS],
         parsed[EXPIRE_AFTER],
     )
+    # Lint puts the field's name in front.
+    yield from ((name, text.removeprefix(f"{name} ")) for name, text in found)
 
 
 _FIELDS: Final = (

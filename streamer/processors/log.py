@@ -29,7 +29,7 @@ LEVELS: Final = ("ERROR", "WARN", "INFO", "DEBUG", "TRACE")
 def _level(text: str) -> str | None:
     if text.upper() in LEVELS:
         return None
-    return f"log level {text!r} is not recognised: expected one of {', '.join(LEVELS)}"
+    return f"is {text!r}; expected one of {', '.join(LEVELS)}"
 
 
 SPEC: Final = Spec(

@@ -27,7 +27,7 @@ TOO_LONG: Final = "too_long"
 def _positive(value: int) -> str | None:
     if value > 0:
         return None
-    return f"max_buffer_size is {value}: expected a number of bytes above 0"
+    return f"is {value}; expected a number of bytes above 0"
 
 
 SPEC: Final = Spec(

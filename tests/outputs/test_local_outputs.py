@@ -1,0 +1,116 @@
+"""`stdout`, `file` and `drop`: the very bytes that Benthos writes, and where they go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamer.catalog import build_context
+from streamer.codec import read_codec
+from streamer.config import parse_config
+from streamer.errors import ConfigError
+from streamer.message import Execution, Message
+from streamer.outputs.file import clean_path
+
+
+def output(yaml: str) -> Any:
+    config = parse_config(f"output:\n  {yaml}\n", env={})
+    return build_context(config.resources).build(config.output)
+
+
+def encoded(yaml: str, *payloads: str) -> list[tuple[str, bytes]]:
+    batch = [Message(payload.encode()) for payload in payloads]
+    found: list[tuple[str, bytes]] = output(yaml).encode(batch, Execution(now=lambda: 0))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("codec", "payloads", "written"),
+    [
+        ("lines", ["a"], b"a\n"),
+        ("lines", ["a", "b"], b"a\nb\n"),
+        ("lines", ["a\n", "", "b\n\n"], b"a\n\nb\n\n"),
+        ("append", ["a", "b"], b"ab"),
+        ("delim:||", ["a", "b||", "c|"], b"a||b||c|||"),
+        ("delim:\t", ["a", "b"], b"a\tb\t"),
+        ("all-bytes", ["a", "b"], b"ab"),
+    ],
+)
+def test_a_codec_ends_every_message_once(codec: str, payloads: list[str], written: bytes) -> None:
+    assert read_codec(codec).join([p.encode() for p in payloads]) == written
+
+
+def test_stdout_has_no_route_and_nothing_marks_the_end_of_a_batch() -> None:
+    assert encoded("stdout: {}", "a", "b") == [("", b"a\nb\n")]
+
+
+def test_a_failed_message_is_written_like_any_other() -> None:
+    batch = [Message(b"a", error="bad")]
+    assert output("stdout: {}").encode(batch, Execution(now=lambda: 0)) == [("", b"a\n")]
+
+
+def test_nothing_is_written_for_an_empty_batch() -> None:
+    assert [encoded(yaml) for yaml in ("stdout: {}", "file: {path: x}", "drop: {}")] == [[]] * 3
+
+
+def test_drop_writes_nothing() -> None:
+    assert encoded("drop: {}", "a") == []
+
+
+def test_a_file_gets_the_whole_batch_at_once() -> None:
+    assert encoded("file: {path: ./out//a.txt}", "a", "b") == [("out/a.txt", b"a\nb\n")]
+
+
+def test_neighbours_that_go_to_the_same_file_are_joined() -> None:
+    found = encoded("file: {path: '${! content() }.txt', codec: append}", "a", "a", "b", "a")
+    assert found == [("a.txt", b"aa"), ("b.txt", b"b"), ("a.txt", b"a")]
+
+
+def test_the_path_is_resolved_for_a_message_by_itself() -> None:
+    found = encoded("file: {path: 'x${! batch_index() }-${! batch_size() }'}", "a", "b")
+    assert found == [("x0-1", b"a\nb\n")]
+
+
+def test_all_bytes_keeps_messages_apart_for_each_replaces_the_file() -> None:
+    yaml = "file: {path: a.txt, codec: all-bytes}"
+    assert encoded(yaml, "a", "b") == [("a.txt", b"a"), ("a.txt", b"b")]
+    assert output(yaml).append is False
+    assert output("file: {path: a.txt}").append is True
+
+
+def test_a_message_whose_path_cannot_be_found_harms_no_other() -> None:
+    logged: list[Any] = []
+    counted: list[Any] = []
+    ex = Execution(
+        now=lambda: 0,
+        log=lambda level, text, fields: logged.append((level, text)),
+        count=lambda name, by=1, **labels: counted.append((name, by, labels)),
+    )
+    batch = [Message(b'{"id":"a"}'), Message(b"no json")]
+    found = output("file: {path: '${! json(\"id\") }', codec: append}").encode(batch, ex)
+    assert found == [("a", b'{"id":"a"}')]
+    assert len(logged) == 1
+    assert logged[0][0] == "ERROR"
+    assert logged[0][1].startswith("path interpolation error: ")
+    assert counted == [("output_dropped", 1, {"reason": "path"})]
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [
+        ("gzip", "codec was not recognised: gzip"),
+        ("'delim:'", "custom delimiter codec requires a non-empty delimiter"),
+    ],
+)
+def test_a_codec_that_is_none_is_refused(codec: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        output(f"stdout: {{codec: {codec}}}")
+
+
+@pytest.mark.parametrize(
+    ("path", "clean"),
+    [("", "."), ("a/../b", "b"), ("//a", "/a"), ("./a/", "a"), ("/..", "/"), ("../a", "../a")],
+)
+def test_paths_are_cleaned_as_go_cleans_them(path: str, clean: str) -> None:
+    assert clean_path(path) == clean

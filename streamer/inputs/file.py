@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from streamer.errors import StreamerError
 from streamer.message import Execution
-from streamer.scanners.lines import Lines
+from streamer.scanners.lines import LineScanner
 from streamer.source.ranges import ByteRange, blocks
 from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws
 from streamer.source.series import Series, Spot
@@ -108,7 +108,7 @@ class FileInput:
     """
 
     paths: tuple[str, ...]
-    scanner: Lines
+    scanner: LineScanner
     delete_on_finish: bool = False
     files: tuple[str, ...] = ()
     shown: Mapping[str, str] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class FileInput:
         """Read the lines of one piece."""
         meta = _metadata(piece)
         for block in blocks(piece.range, self.scanner.delimiter):
-            yield Raws(self.scanner.split(block, ex), meta)
+            yield Raws(self.scanner.scan(block, ex, piece.shown), meta)
 
     def committed(self, end: Offset) -> None:
         """Delete the files before the position, when the config asks for it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamer.message import NO_META, Execution
-from streamer.scanners.lines import Lines
+from streamer.scanners.lines import LineScanner
 from streamer.source.ranges import ByteRange, blocks
 from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws
 from streamer.source.series import Series, Spot
@@ -37,7 +37,7 @@ class StdinInput:
         directory: the spool's directory; set by `resume`.
     """
 
-    scanner: Lines
+    scanner: LineScanner
     directory: Path = Path()
 
     def resume(self, directory: Path) -> StdinInput:
@@ -78,7 +78,7 @@ class StdinInput:
     def read(self, piece: ByteRange, ex: Execution) -> Iterator[Chunk]:
         """Read the lines of one piece."""
         for block in blocks(piece, self.scanner.delimiter):
-            yield Raws(self.scanner.split(block, ex), NO_META)
+            yield Raws(self.scanner.scan(block, ex, "stdin"), NO_META)
 
     def committed(self, end: Offset) -> None:
         """Delete the segments before the position."""

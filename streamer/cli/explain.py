@@ -1,0 +1,21 @@
+"""`streamer explain -c config.yaml`: what would run where, without starting anything."""
+
+from __future__ import annotations
+
+import click
+
+from streamer.cli.options import Options
+from streamer.cli.run import checkpoint_of
+from streamer.config import Config
+from streamer.plan import make_plan
+from streamer.plan.explain import explain
+
+
+def explain_command(config: Config, options: Options) -> int:
+    """Print the plan of a config.
+
+    Raises:
+        StreamerError: the config asks for something that cannot be run.
+    """
+    click.echo(explain(make_plan(config), checkpoint_of(config, options)))
+    return 0

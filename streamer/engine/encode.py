@@ -1,0 +1,34 @@
+"""Run batches through an output's processors and turn them into the bytes that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from streamer.catalog import build_context
+from streamer.engine.frame import Payload
+from streamer.message import Batch, Execution
+from streamer.pipeline import Processor, run
+from streamer.plan import Plan
+from streamer.spec import ParsedComponent
+
+
+class OutputStage:
+    """One output with its processors, as the workers run it."""
+
+    def __init__(self, plan: Plan, number: int, component: ParsedComponent) -> None:
+        """Build the output of that number."""
+        context = build_context(plan.resources, component)
+        self._number = number
+        self._strict = plan.strict
+        self._processors: list[Processor] = context.all(component.processors)
+        self._output: Any = context.build(component)
+
+    def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
+        """Encode batches; `order` is where they stand among those of the micro-batch."""
+        output = self._output
+        if self._processors:
+            batches = run(self._processors, batches, ex, strict=self._strict)
+        for batch in batches:
+            for route, body in output.encode(batch, ex):
+                yield Payload(order, self._number, route, body, output.append)

@@ -1,0 +1,76 @@
+"""Stage 1 before a window buffer: read a piece, run the input's processors, pack by shard and pane.
+
+Rows of packs go through the shuffle to the shards. Besides the kernel's rows there are two kinds of
+ours: log lines and counts of stage 1, which stage 2 passes on to the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamer.bloblang import compile_mapping
+from streamer.catalog import build_context
+from streamer.engine.task import Task
+from streamer.message import Execution, Message
+from streamer.pipeline import run, run_each
+from streamer.plan import Plan
+from streamer.source.replayable import Raws, Replayable
+from streamer.window import Packer, Reading, Row
+
+LOG_ROW, COUNT_ROW = 100, 101
+"""Row kinds of the engine, beyond those of the kernel."""
+
+PIECE_BITS = 40
+"""An arrival number is the number of the piece, then 40 bits for the message in it."""
+
+
+def clock_rows(plan: Plan, reading: Reading) -> Iterator[Row]:
+    """Return the rows that tell every shard what time it is."""
+    for shard in range(plan.shards):
+        yield reading.row(shard)
+
+
+def pack_piece(plan: Plan, source: Replayable, number: int, piece: Any, t: int) -> Iterator[Row]:
+    """Read one piece of a source and pack its messages.
+
+    Args:
+        plan: the stream's plan.
+        source: where the piece is from.
+        number: its place among the pieces of the micro-batch, from 0.
+        piece: what the source made in `split`.
+        t: the micro-batch's time, ns.
+    """
+    assert plan.window is not None
+    task = Task(plan.level)
+    ex = task.execution
+    # In the mappings of the buffer, now() is the micro-batch's time.
+    at_t = Execution(lambda: t, ex.log, ex.count)
+    processors = build_context(plan.resources).all(plan.input.processors)
+    packer = Packer(
+        plan.window,
+        plan.shards,
+        compile_mapping(plan.timestamp),
+        plan.key.compiled() if plan.key else None,
+        keep_dropped=plan.late_output is not None,
+    )
+    arrival = number << PIECE_BITS
+    for chunk in source.read(piece, ex):
+        if isinstance(chunk, Raws) and not processors:
+            packer.add_raws(chunk.raws, chunk.meta, arrival, t, at_t)
+            arrival += len(chunk.raws)
+        else:
+            if isinstance(chunk, Raws):
+                singles = [Message(raw, chunk.meta) for raw in chunk.raws]
+                batches: Any = run_each(processors, singles, ex, strict=plan.strict)
+            else:
+                batches = run(processors, chunk, ex, strict=plan.strict)
+            messages = [message for batch in batches for message in batch]
+            packer.add_messages(messages, arrival, t, at_t)
+            arrival += len(messages)
+        yield from packer.ready()
+    yield from packer.rows()
+    if (body := task.log_body()) is not None:
+        yield Row(0, LOG_ROW, 0, number, body)
+    if (body := task.count_body()) is not None:
+        yield Row(0, COUNT_ROW, 0, number, body)

@@ -1,0 +1,64 @@
+"""Stage 2: a shard keeps what came in, and what is due runs through the pipeline at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from streamer.catalog import build_context
+from streamer.engine.encode import OutputStage
+from streamer.engine.frame import Frame, FrameKind, Payload, frames
+from streamer.engine.intake import COUNT_ROW, LOG_ROW
+from streamer.engine.task import Task
+from streamer.pipeline import run
+from streamer.plan import Plan
+from streamer.window import Kind, Reading, Row, Shard, Store
+
+_PASSED_ON = {LOG_ROW: FrameKind.LOG, COUNT_ROW: FrameKind.COUNT}
+
+
+def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterator[Frame]:
+    """Take the rows of one micro-batch into a shard; return what comes out of it.
+
+    Args:
+        plan: the stream's plan.
+        shard: number of the shard.
+        rows: what stage 1 made for it, in any order.
+        store: the shard's state.
+    """
+    assert plan.window is not None
+    kernel_rows: list[Row] = []
+    ended = False
+    for row in rows:
+        if row.kind in _PASSED_ON:
+            kind = _PASSED_ON[row.kind]
+            yield Frame(kind, row.arrival, shard, row.arrival, 0, "", row.body)
+            continue
+        if row.kind == Kind.CLOCK:
+            ended = ended or Reading.of([row.body]).ended
+        kernel_rows.append(row)
+    task = Task(plan.level)
+    ex = task.execution
+    step = Shard(plan.window, store).step(kernel_rows)
+    processors = build_context(plan.resources).all(plan.processors)
+    outputs = [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
+
+    def payloads() -> Iterator[Payload]:
+        for emission in step:
+            batches: Iterable[list] = [emission.messages]  # type: ignore[type-arg]
+            if emission.reason == "dropped":
+                yield from outputs[1].payloads(batches, emission.end, ex)
+                continue
+            batches = run(processors, batches, ex, strict=plan.strict)
+            yield from outputs[0].payloads(batches, emission.end, ex)
+
+    yield from frames(payloads(), shard)
+    status = step.status
+    for line in status.log:
+        ex.log(line.level, line.text, line.fields)
+    body = orjson.dumps({**status.as_dict(), "ended": ended})
+    yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
+    for kind, said in ((FrameKind.LOG, task.log_body()), (FrameKind.COUNT, task.count_body())):
+        if said is not None:
+            yield Frame(kind, status.now, shard, 1 << 30, 0, "", said)

@@ -1,0 +1,61 @@
+"""What a stream is doing, put together from the status of its shards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Counts = Mapping[tuple[str, tuple[tuple[str, str], ...]], int]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of a stream after a micro-batch.
+
+    Attributes:
+        messages: messages taken in: since the checkpoint's beginning with windows, else since
+            the start of the program.
+        open_windows: how many windows are open.
+        held: messages in open windows.
+        next_close: when the next one closes, Unix ns, or None.
+        dropped: messages dropped, by reason.
+        ended: the input has ended.
+        batch: number of the newest micro-batch; -1 before the first.
+    """
+
+    messages: int = 0
+    open_windows: int = 0
+    held: int = 0
+    next_close: int | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    ended: bool = False
+    batch: int = -1
+
+    @classmethod
+    def of(cls, statuses: Iterable[Mapping[str, Any]], counts: Counts, batch: int) -> Snapshot:
+        """Add up the shards' statuses and the counts that no shard keeps."""
+        statuses = list(statuses)
+        dropped: Counter[str] = Counter()
+        messages = 0
+        for (name, labels), number in counts.items():
+            if name == "input_received":
+                messages += number
+            elif name == "input_dropped":
+                dropped[dict(labels).get("reason", "")] += number
+        for status in statuses:
+            counters = status.get("counters", {})
+            messages += counters.get("taken", 0) + counters.get("failed", 0)
+            dropped.update(counters.get("dropped", {}))
+        due = [s["next_due"] for s in statuses if s.get("next_due") is not None]
+        return cls(
+            messages=messages
+            + sum(number for reason, number in dropped.items() if reason != "expired"),
+            open_windows=len({w["end"] for s in statuses for w in s.get("open", ())}),
+            held=sum(status.get("held", 0) for status in statuses),
+            next_close=min(due) if due else None,
+            dropped=dict(dropped),
+            ended=bool(statuses) and all(status["ended"] for status in statuses),
+            batch=batch,
+        )

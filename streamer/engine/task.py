@@ -1,0 +1,57 @@
+"""What one task of a micro-batch says besides its data: log lines and counts, kept bounded."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from streamer.message import Execution
+
+MOST_LINES = 100
+"""Log lines that one task may send to the driver; the others are counted."""
+
+LEVELS = {"FATAL": 0, "ERROR": 1, "WARN": 2, "INFO": 3, "DEBUG": 4, "TRACE": 5}
+
+
+class Task:
+    """Collects what the components of one task log and count.
+
+    Attributes:
+        execution: what the components are given.
+    """
+
+    def __init__(self, level: str, now: Callable[[], int] = time.time_ns) -> None:
+        """Begin; lines less severe than `level` are left out."""
+        self._limit = LEVELS.get(level, 5 if level == "ALL" else -1)
+        self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
+        self._left_out = 0
+        self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
+        self.execution = Execution(now, self._log, self._count)
+
+    def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        if LEVELS.get(level, 5) > self._limit:
+            return
+        if len(self._lines) < MOST_LINES:
+            self._lines.append((level, text, fields))
+        else:
+            self._left_out += 1
+
+    def _count(self, name: str, by: int = 1, **labels: str) -> None:
+        self._counts[name, tuple(sorted(labels.items()))] += by
+
+    def log_body(self) -> bytes | None:
+        """Return the lines as JSON, or None when there are none."""
+        if self._left_out:
+            text = f"{self._left_out} more log lines of this micro-batch are left out"
+            self._lines.append(("WARN", text, {}))
+            self._left_out = 0
+        return orjson.dumps(self._lines, default=str) if self._lines else None
+
+    def count_body(self) -> bytes | None:
+        """Return the counts as JSON, or None when there are none."""
+        counts = [[name, by, dict(labels)] for (name, labels), by in self._counts.items()]
+        return orjson.dumps(counts) if counts else None

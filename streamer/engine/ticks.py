@@ -1,0 +1,110 @@
+"""When a micro-batch is worth its price: enough data, data that has waited, or a window due.
+
+Spark asks several times a second whether there is something to do, which costs next to nothing
+(0.015 of a core); a micro-batch costs half a CPU second however small it is. So data waits a
+little, and windows close on time all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamer.window import Reading, SystemWindow
+
+PLENTY = 50_000
+"""Messages that are worth a micro-batch at once."""
+
+
+class Signals:
+    """Small files by which the driver and the process that plans micro-batches talk.
+
+    They are hints: what they make happen is written to Spark's log before it counts, so that a
+    replay does not need them.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Take the directory; it is made by `clear`."""
+        self._directory = directory
+
+    def clear(self) -> None:
+        """Forget what an earlier start said."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        for path in self._directory.iterdir():
+            path.unlink()
+
+    def set_due(self, due: int | None) -> None:
+        """Say when the next window is due, ns; None when none is open."""
+        draft = self._directory / "due.tmp"
+        draft.write_text(json.dumps(due))
+        draft.replace(self._directory / "due")
+
+    def due(self) -> int | None:
+        """Return when the next window is due, or None."""
+        try:
+            found: int | None = json.loads((self._directory / "due").read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        return found
+
+    def stop(self) -> None:
+        """Say that no further micro-batch is to be started."""
+        (self._directory / "stop").touch()
+
+    def stopping(self) -> bool:
+        """Tell whether no further micro-batch is to be started."""
+        return os.path.exists(self._directory / "stop")
+
+
+@dataclass
+class Pacer:
+    """Decides for each look at the source whether a micro-batch starts.
+
+    Attributes:
+        interval: how long data may wait, ns.
+        waiting_since: when data was first seen that no micro-batch has taken, ns.
+    """
+
+    interval: int
+    waiting_since: int | None = None
+
+    def takes(self, messages: int, urgent: bool, now: int) -> bool:
+        """Tell whether the data that waits is taken now.
+
+        Args:
+            messages: about how many messages wait.
+            urgent: a micro-batch starts anyway, or the source is behind.
+            now: the clock, ns.
+        """
+        if messages == 0:
+            return False
+        if self.waiting_since is None or now < self.waiting_since:
+            self.waiting_since = now
+        waited = now - self.waiting_since
+        if urgent or messages >= PLENTY or waited >= self.interval:
+            self.waiting_since = None
+            return True
+        return False
+
+
+def tick(window: SystemWindow | None, before: int, due: int | None, now: int) -> int:
+    """Return the tick of a micro-batch: how many due times have passed, when one is due now.
+
+    Args:
+        window: the windows' settings; without, there are no ticks.
+        before: the tick of the previous micro-batch.
+        due: when the next open window is due, ns; None when none is open.
+        now: the clock, ns.
+    """
+    if window is None or due is None or now < due:
+        return before
+    return max(before, window.due_count(now))
+
+
+def reading(offset: Mapping[str, Any], t: int) -> Reading:
+    """Return what shards are told about the micro-batch that ends at an offset."""
+    return Reading(t, offset["start"], backlog=False, ended=offset["ended"])

@@ -1,0 +1,83 @@
+"""Writers of the outputs whose bytes return to the driver: files, and the standard output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from streamer.engine.frame import Frame
+from streamer.engine.journal import FileJournal
+
+
+class Writer(Protocol):
+    """Writes the frames of one output."""
+
+    def write(self, batch: int, frames: Sequence[Frame]) -> None:
+        """Write a micro-batch, in order; when it returns, the bytes are safe.
+
+        Raises:
+            OSError: they could not be written; a second call writes the whole micro-batch again.
+        """
+
+
+class FileWriter:
+    """Appends frames to the files that their routes name, exactly once."""
+
+    def __init__(self, journal: Path, append: bool) -> None:
+        """Take the journal's path; without `append` each frame replaces its file."""
+        self._journal = FileJournal(journal)
+        self._append = append
+
+    def write(self, batch: int, frames: Sequence[Frame]) -> None:
+        """Write a micro-batch; on failure the files are as long as before."""
+        if not frames:
+            return
+        if not self._append:
+            for frame in frames:
+                _replace(frame.route, frame.body)
+            return
+        by_file: dict[str, list[bytes]] = {}
+        for frame in frames:
+            by_file.setdefault(frame.route, []).append(frame.body)
+        self._journal.begin(batch, by_file)
+        try:
+            for path, bodies in by_file.items():
+                _append(path, bodies)
+        except OSError:
+            self._journal.take_back()
+            raise
+
+
+class StreamWriter:
+    """Writes frames to a stream such as the standard output; a replay repeats them."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        """Take the stream."""
+        self._stream = stream
+
+    def write(self, batch: int, frames: Sequence[Frame]) -> None:
+        """Write a micro-batch and flush it."""
+        for frame in frames:
+            self._stream.write(frame.body)
+        if frames:
+            self._stream.flush()
+
+
+def _append(path: str, bodies: list[bytes]) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "ab") as file:
+        file.writelines(bodies)
+        file.flush()
+        os.fdatasync(file.fileno())
+
+
+def _replace(path: str, body: bytes) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    draft = f"{path}.streamer-tmp"
+    with open(draft, "wb") as file:
+        file.write(body)
+        file.flush()
+        os.fdatasync(file.fileno())
+    os.replace(draft, path)

@@ -1,0 +1,5 @@
+"""From a config to a plan: what runs where, decided before anything is started."""
+
+from streamer.plan.plan import Key, Plan, make_plan
+
+__all__ = ["Key", "Plan", "make_plan"]

@@ -1,0 +1,184 @@
+"""The plan of a stream: frozen, free of Spark, small enough to be sent to every worker."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from streamer.bloblang import compile_interpolation, compile_mapping
+from streamer.catalog import build_context
+from streamer.config import Config
+from streamer.durations import MILLISECOND, SECOND
+from streamer.errors import StreamerError
+from streamer.spec import Kind, ParsedComponent
+from streamer.window import SystemWindow
+
+WINDOW_INTERVAL = 2 * SECOND
+DIRECT_INTERVAL = SECOND // 2
+
+Resources = Mapping[tuple[Kind, str], ParsedComponent]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What decides the shard of a message, and groups it before it is kept.
+
+    Attributes:
+        text: the expression, as the config has it.
+        kind: how it is read.
+        source: the processor that it was taken from.
+    """
+
+    text: str
+    kind: Literal["interpolation", "mapping"]
+    source: str
+
+    def compiled(self) -> Any:
+        """Compile the expression; compiling is cached by text."""
+        if self.kind == "interpolation":
+            return compile_interpolation(self.text)
+        return compile_mapping(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a stream is made of.
+
+    Attributes:
+        name: the stream's name, from the config's file.
+        input: the source of messages; its `processors` run before the buffer.
+        buffer: the buffer as the config has it.
+        window: the windows' settings, or None when there is no window buffer.
+        timestamp: the mapping that gives a message's time; empty without windows.
+        key: what messages are sharded by, or None when all go to shard 0.
+        processors: the pipeline.
+        output: where results go; its `processors` run last.
+        late_output: where dropped messages go, or None.
+        resources: components that others refer to, by kind and label.
+        strict: Benthos's `error_handling.strict`.
+        master: the Spark master's URL.
+        shards: how many shards the state has; 0 without windows.
+        interval: how long data may wait for a micro-batch, ns; windows close on time all the same.
+        limit_bytes: the most bytes of messages in a micro-batch.
+        level: the log level, which decides what workers send.
+    """
+
+    name: str
+    input: ParsedComponent
+    buffer: ParsedComponent
+    window: SystemWindow | None
+    timestamp: str
+    key: Key | None
+    processors: tuple[ParsedComponent, ...]
+    output: ParsedComponent
+    late_output: ParsedComponent | None
+    resources: Resources
+    strict: bool
+    master: str
+    shards: int
+    interval: int
+    limit_bytes: int
+    level: str
+
+    @property
+    def outputs(self) -> tuple[ParsedComponent, ...]:
+        """The outputs by number: the output, then `late_output` when there is one."""
+        return (self.output,) if self.late_output is None else (self.output, self.late_output)
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What a checkpoint's state and offsets are bound to."""
+        return {
+            "input": self.input.name,
+            "window": self.window.fingerprint if self.window else self.buffer.name,
+            "shards": self.shards,
+        }
+
+
+def cores(master: str) -> int:
+    """Return how many cores a master URL promises; the machine's when it does not say."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if master == "local":
+        return 1
+    named = re.match(r"local\[(\d+)", master)
+    return int(named.group(1)) if named else available or 1
+
+
+def make_plan(config: Config, level: str = "INFO") -> Plan:
+    """Make the plan of a config that lint has found to be right.
+
+    Args:
+        config: the config.
+        level: the log level of the run.
+
+    Raises:
+        StreamerError: the config asks for something that cannot be run; the text says what.
+    """
+    context = build_context(config.resources)
+    window: SystemWindow | None = None
+    timestamp, late_output, key = "", None, None
+    interval, limit_bytes = DIRECT_INTERVAL, 256 << 20
+    if config.buffer.name == "system_window":
+        buffer = context.build(config.buffer)
+        window = buffer.window
+        timestamp = buffer.timestamp.text
+        interval = WINDOW_INTERVAL
+        key = _key(config.processors)
+        if buffer.late_output:
+            late_output = _resource(config, Kind.OUTPUT, buffer.late_output)
+    elif config.buffer.name == "memory":
+        buffer = context.build(config.buffer)
+        limit_bytes = min(limit_bytes, buffer.limit)
+        interval = max(interval, getattr(buffer.policy, "period", None) or 0)
+    master = config.spark["master"]
+    return Plan(
+        name=Path(config.path).stem or "stdin",
+        input=config.input,
+        buffer=config.buffer,
+        window=window,
+        timestamp=timestamp,
+        key=key,
+        processors=config.processors,
+        output=config.output,
+        late_output=late_output,
+        resources=config.resources,
+        strict=bool(config.error_handling["strict"]),
+        master=master,
+        shards=(config.spark["shards"] or cores(master)) if window else 0,
+        interval=max(config.spark["trigger_interval"] or interval, MILLISECOND),
+        limit_bytes=limit_bytes,
+        level=level,
+    )
+
+
+def _resource(config: Config, kind: Kind, label: str) -> ParsedComponent:
+    found = config.resources.get((kind, label))
+    if found is None:
+        known = ", ".join(sorted(name for of, name in config.resources if of == kind)) or "none"
+        raise StreamerError(
+            f"there is no {kind} resource with the label {label!r}; {kind}_resources has {known}"
+        )
+    return found
+
+
+def _key(processors: tuple[ParsedComponent, ...]) -> Key | None:
+    """Return what the first processor groups by, when it looks at one message only.
+
+    Then the groups are all that the rest of the pipeline ever sees, so that each may live in the
+    shard of its own.
+    """
+    if not processors:
+        return None
+    first = processors[0]
+    key: Key
+    if first.name == "group_by_value":
+        key = Key(first.config["value"], "interpolation", first.path)
+    else:
+        return None
+    uses = key.compiled().uses
+    alone = not (uses.batch or uses.now or uses.random)
+    return key if alone else None

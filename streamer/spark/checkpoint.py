@@ -1,0 +1,170 @@
+"""The checkpoint directory: whose it is, what fits it, and that one program uses it at a time.
+
+```
+<checkpoint>/streamer.json   format, what the state is bound to, the input's files
+            /lock            held by the program and its JVM
+            /spark           offsets, commits and state, as Spark lays them out
+            /spool           what stdin brought and the checkpoint does not have yet
+            /files.json      lengths of output files before the micro-batch in hand
+            /signals         hints between driver and planner
+```
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from streamer.errors import StreamerError
+
+FORMAT = 1
+
+
+class CheckpointError(StreamerError):
+    """The checkpoint cannot be used; the text says why and what to do."""
+
+
+class Checkpoint:
+    """A checkpoint directory that this program holds."""
+
+    def __init__(self, directory: str | Path, wait: float = 10.0) -> None:
+        """Make the directory if it is not there, and take its lock.
+
+        Args:
+            directory: a local path.
+            wait: seconds to wait for the JVM of a program that was killed.
+
+        Raises:
+            CheckpointError: another program uses it, it cannot be written, or it is no local path.
+        """
+        text = str(directory).removeprefix("file://")
+        if "://" in text:
+            raise CheckpointError(
+                f"spark.checkpoint is {text}: expected a directory of this machine; "
+                "remote file systems are not available yet"
+            )
+        self.directory = Path(text).absolute()
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as e:
+            raise CheckpointError(
+                f"the checkpoint directory {self.directory} cannot be written: {e}; "
+                "name another one with --checkpoint or spark.checkpoint"
+            ) from None
+        self._acquire(wait)
+        self._file = self.directory / "streamer.json"
+
+    def _acquire(self, wait: float) -> None:
+        until = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise CheckpointError(
+                        f"another streamer uses the checkpoint {self.directory}; stop it, or name "
+                        "another directory with --checkpoint"
+                    ) from None
+                time.sleep(0.1)
+
+    @property
+    def lock(self) -> int:
+        """The lock's file descriptor, for the JVM to inherit."""
+        return self._lock
+
+    @property
+    def spark(self) -> Path:
+        """Spark's own checkpoint."""
+        return self.directory / "spark"
+
+    @property
+    def resumes(self) -> bool:
+        """Whether an earlier start left something to go on with."""
+        return (self.spark / "offsets").exists() and any((self.spark / "offsets").iterdir())
+
+    def record(self) -> dict[str, Any]:
+        """Return what `bind` wrote, or an empty dict.
+
+        Raises:
+            CheckpointError: it cannot be read.
+        """
+        try:
+            found: dict[str, Any] = json.loads(self._file.read_bytes())
+        except FileNotFoundError:
+            if self.resumes:
+                raise CheckpointError(
+                    f"{self.directory} holds a Spark checkpoint but no {self._file.name}: it is not "
+                    "streamer's; name another directory with --checkpoint"
+                ) from None
+            return {}
+        except ValueError as e:
+            raise CheckpointError(
+                f"{self._file} cannot be read ({e}); restore it from a backup, or delete "
+                f"{self.directory} to start from the beginning of the input"
+            ) from None
+        if found.get("format") != FORMAT:
+            raise CheckpointError(
+                f"the checkpoint {self.directory} has format {found.get('format')}, this program "
+                f"reads {FORMAT}; run the version that wrote it, or delete the directory to start "
+                "from the beginning of the input"
+            )
+        return found
+
+    def begin(self) -> bool:
+        """Clear what a finished run left; tell whether there was one."""
+        finished = bool(self.record().get("finished"))
+        if finished:
+            for name in ("spark", "spool", "signals"):
+                shutil.rmtree(self.directory / name, ignore_errors=True)
+            for name in ("files.json", "streamer.json"):
+                (self.directory / name).unlink(missing_ok=True)
+        return finished
+
+    def bind(self, fingerprint: Mapping[str, Any], files: list[str]) -> None:
+        """Write down what the state belongs to."""
+        self._write({"format": FORMAT, "fingerprint": dict(fingerprint), "files": files})
+
+    def finish(self) -> None:
+        """Note that the input was read to its end and nothing is held: the next start is new."""
+        self._write({**self.record(), "finished": True})
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        draft = self._file.with_suffix(".tmp")
+        with draft.open("w") as out:
+            out.write(json.dumps(record, indent=1))
+            out.flush()
+            os.fdatasync(out.fileno())
+        draft.replace(self._file)
+
+    def check(self, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+        """Compare the config with what the state is bound to; return the state's own fingerprint.
+
+        The number of shards is that of the checkpoint: state cannot be cut anew while it is in use.
+
+        Raises:
+            CheckpointError: the state was made by another input or other windows.
+        """
+        bound = self.record().get("fingerprint")
+        if bound is None:
+            return dict(fingerprint)
+        for name, what in (("input", "input"), ("window", "buffer")):
+            if bound.get(name) != fingerprint.get(name):
+                raise CheckpointError(
+                    f"the checkpoint {self.directory} was made with the {what} {bound.get(name)}, "
+                    f"the config has {fingerprint.get(name)}, and open windows cannot be moved; "
+                    f"change the {what} back, name another directory with --checkpoint, or delete "
+                    "this one to start from the beginning of the input (its open windows are lost)"
+                )
+        return {**fingerprint, "shards": bound["shards"]}
+
+    def close(self) -> None:
+        """Give the lock back; a JVM that inherited it holds it until it ends."""
+        os.close(self._lock)

@@ -1,0 +1,123 @@
+"""The source of a stream: an input's pieces and the clock's ticks, as one Python data source.
+
+An offset is the input's own, and beside it what a replay must see again: the tick (so that windows
+close without data), the start of the program, and whether the input has ended.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
+
+from streamer.engine.ticks import Pacer, Signals, tick
+from streamer.source.replayable import Limit, Replayable
+from streamer.window import SystemWindow
+
+SCHEMA = "number int, piece binary, offset string"
+_ARROW = pa.schema([("number", pa.int32()), ("piece", pa.binary()), ("offset", pa.string())])
+
+
+@dataclass(frozen=True)
+class SourcePlan:
+    """What the process that plans micro-batches needs.
+
+    Attributes:
+        source: the input.
+        window: the windows' settings, for ticks; None without a window buffer.
+        start_id: differs for every start of the program.
+        signals: how the driver talks to it.
+        limit: what a micro-batch may take.
+        interval: how long data may wait, ns.
+        pieces: how many tasks share a micro-batch.
+    """
+
+    source: Replayable
+    window: SystemWindow | None
+    start_id: str
+    signals: Signals
+    limit: Limit
+    interval: int
+    pieces: int
+
+
+class StreamReader(DataSourceStreamReader):
+    """Plans micro-batches on the driver, and hands out pieces to the workers."""
+
+    def __init__(self, plan: SourcePlan) -> None:
+        """Take the plan."""
+        self._plan = plan
+        self._pacer = Pacer(plan.interval)
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return where a stream without a checkpoint begins."""
+        return {"data": self._plan.source.initial(), "tick": 0, "start": "", "ended": False}
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Return `start` when nothing is worth a micro-batch now, or where it goes to."""
+        plan = self._plan
+        if plan.signals.stopping():
+            return start
+        now = time.time_ns()
+        ticked = tick(plan.window, start["tick"], plan.signals.due(), now)
+        found = plan.source.latest(start["data"], now, plan.limit)
+        ended = found.ended
+        begins = start["start"] != plan.start_id
+        urgent = ticked != start["tick"] or found.more or ended or begins
+        takes = self._pacer.takes(found.waiting, urgent, now)
+        if not takes and found.waiting:
+            ended = False
+        if takes or ticked != start["tick"] or begins or ended != start["ended"]:
+            data = found.offset if takes or not found.waiting else start["data"]
+            return {"data": data, "tick": ticked, "start": plan.start_id, "ended": ended}
+        return start
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the pieces of a micro-batch; the first brings the clock with it."""
+        offset = json.dumps(end)
+        pieces = self._plan.source.split(start["data"], end["data"], self._plan.pieces)
+        if not pieces:
+            return [InputPartition((0, None, offset))]
+        return [
+            InputPartition((number, pickle.dumps(piece), offset))
+            for number, piece in enumerate(pieces)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Hand a piece to stage 1, which reads it."""
+        number, piece, offset = partition.value
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array([value], field.type)
+                for value, field in zip((number, piece, offset), _ARROW, strict=True)
+            ],
+            schema=_ARROW,
+        )
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Let the input forget what the checkpoint has."""
+        self._plan.source.committed(end["data"])
+
+
+def stream_source(plan: SourcePlan) -> type[DataSource]:
+    """Return a data source class for one stream; it carries the plan with it."""
+
+    class StreamSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "streamer"
+
+        def schema(self) -> str:
+            return SCHEMA
+
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:
+            return StreamReader(plan)
+
+    return StreamSource

@@ -1,0 +1,178 @@
+"""The two stages as Spark runs them: thin shells around `streamer.engine`."""
+
+from __future__ import annotations
+
+import gc
+import json
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from streamer.engine.direct import DirectStage
+from streamer.engine.frame import Frame
+from streamer.engine.intake import clock_rows, pack_piece
+from streamer.engine.release import release
+from streamer.engine.ticks import reading
+from streamer.plan import Plan
+from streamer.source.replayable import Replayable
+from streamer.spark.shards import labels
+from streamer.window import Row as PackRow
+
+ROW_SCHEMA = "shard int, kind int, pane long, arrival long, body binary"
+FRAME_SCHEMA = "kind int, `order` long, shard int, seq int, output int, route string, body binary"
+_ROW = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("kind", pa.int32()),
+        ("pane", pa.int64()),
+        ("arrival", pa.int64()),
+        ("body", pa.binary()),
+    ]
+)
+_FRAME = pa.schema(
+    [
+        ("kind", pa.int32()),
+        ("order", pa.int64()),
+        ("shard", pa.int32()),
+        ("seq", pa.int32()),
+        ("output", pa.int32()),
+        ("route", pa.string()),
+        ("body", pa.binary()),
+    ]
+)
+_BATCH_BYTES = 16 << 20
+
+_Batches = Iterable[pa.RecordBatch]
+
+
+def _arrow(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Turn tuples whose last item is bytes into record batches of bounded size."""
+    held: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += len(row[-1])
+        if size >= _BATCH_BYTES:
+            yield _batch(held, schema)
+            held, size = [], 0
+    if held:
+        yield _batch(held, schema)
+
+
+def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[str, Any], int]]:
+    """Return number, piece, the offset at the micro-batch's end, and its time in ns."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield row["number"], row["piece"], json.loads(row["offset"]), row["t"] * 1_000_000
+
+
+def _calm_collector() -> None:
+    """Let the cycle collector look less often: documents have no cycles, and there are many."""
+    gc.freeze()
+    gc.set_threshold(200_000, 50, 100)
+
+
+def pack_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Return stage 1 of a stream with windows, for `mapInArrow`."""
+
+    def rows(batches: _Batches) -> Iterator[PackRow]:
+        names = labels(plan.shards)
+        for number, piece, offset, t in _pieces(batches):
+            made: Iterator[PackRow] = iter(())
+            if piece is not None:
+                made = pack_piece(plan, source, number, pickle.loads(piece), t)
+            for row in made:
+                yield row._replace(shard=names[row.shard])
+            if number == 0:
+                for row in clock_rows(plan, reading(offset, t)):
+                    yield row._replace(shard=names[row.shard])
+
+    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        _calm_collector()
+        yield from _arrow(rows(batches), _ROW)
+
+    return stage
+
+
+def direct_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Return the one stage of a stream without windows, for `mapInArrow`."""
+
+    def produced(batches: _Batches) -> Iterator[Frame]:
+        stage = DirectStage(plan)
+        for number, piece, offset, _ in _pieces(batches):
+            if piece is not None:
+                yield from stage.frames(source, number, pickle.loads(piece))
+            if number == 0:
+                yield stage.status(offset["ended"])
+
+    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        _calm_collector()
+        yield from _arrow(produced(batches), _FRAME)
+
+    return stage
+
+
+class SparkStore:
+    """A shard's state in Spark's map state, as the kernel's `Store`."""
+
+    def __init__(self, state: Any) -> None:
+        """Wrap a map state keyed (pane, seq)."""
+        self._state = state
+
+    def get(self, pane: int, seq: int) -> bytes | None:
+        """Return the value, or None."""
+        found = self._state.getValue((pane, seq))
+        return None if found is None else bytes(found[0])
+
+    def put(self, pane: int, seq: int, value: bytes) -> None:
+        """Store a value."""
+        self._state.updateValue((pane, seq), (value,))
+
+    def delete(self, pane: int, seq: int) -> None:
+        """Remove a value."""
+        self._state.removeKey((pane, seq))
+
+
+class ShardProcessor(StatefulProcessor):
+    """Stage 2 of a stream with windows: one call per shard and micro-batch."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Take the plan."""
+        self._plan = plan
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the shard's state."""
+        _calm_collector()
+        self._packs = handle.getMapState("packs", "pane long, seq int", "body binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        """Keep what came in and release what is due."""
+        shard = labels(self._plan.shards).index(key[0])
+        incoming = (PackRow(shard, r.kind, r.pane, r.arrival, bytes(r.body)) for r in rows)
+        for frame in release(self._plan, shard, incoming, SparkStore(self._packs)):
+            yield Row(**frame._asdict())
+
+    def close(self) -> None:
+        """Nothing is held between micro-batches."""
+
+
+def frames_of(plan: Plan, source: Replayable, stream: DataFrame) -> DataFrame:
+    """Return the frames of a stream, from the rows of its source."""
+    timed = stream.withColumn("t", F.unix_millis(F.current_timestamp()))
+    if plan.window is None:
+        return timed.mapInArrow(direct_stage(plan, source), FRAME_SCHEMA)
+    return (
+        timed.mapInArrow(pack_stage(plan, source), ROW_SCHEMA)
+        .groupBy("shard")
+        .transformWithState(ShardProcessor(plan), FRAME_SCHEMA, "append", "None")
+    )

@@ -1,0 +1,215 @@
+"""Run one stream: start its query, watch it, stop it between two micro-batches."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from streamer.catalog import build_context
+from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
+from streamer.engine.frame import Frame
+from streamer.engine.snapshot import Snapshot
+from streamer.engine.ticks import Signals
+from streamer.engine.writers import FileWriter, StreamWriter, Writer
+from streamer.errors import StreamerError
+from streamer.inputs.file import FileInput
+from streamer.inputs.stdin import StdinInput
+from streamer.plan import Plan
+from streamer.plan.plan import cores
+from streamer.source.replayable import Limit, Replayable
+from streamer.source.spool import SpoolWriter, pump
+from streamer.spark.checkpoint import Checkpoint
+from streamer.spark.source import SourcePlan, stream_source
+from streamer.spark.stages import frames_of
+
+POLL = "250 milliseconds"
+"""How often Spark asks the source whether there is something to do."""
+
+RETRIES = 5
+LONGEST_PAUSE = 30.0
+
+
+class Stream:
+    """One stream in a Spark session.
+
+    `start` returns at once; `poll` is called now and then, and says when the stream is over.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        checkpoint: Checkpoint,
+        session: SparkSession,
+        log: LogLine,
+        read_stdin: Callable[[int], bytes] | None = None,
+    ) -> None:
+        """Make a stream ready.
+
+        Args:
+            plan: what to run; its number of shards is replaced by the checkpoint's.
+            checkpoint: held by this program.
+            session: Spark.
+            log: takes log lines.
+            read_stdin: reads up to so many bytes of the standard input, b"" at its end.
+
+        Raises:
+            StreamerError: the checkpoint does not fit, or the input's files are missing.
+        """
+        bound = checkpoint.check(plan.fingerprint)
+        self.plan = plan if plan.window is None else replace(plan, shards=bound["shards"])
+        self._checkpoint = checkpoint
+        self._session = session
+        self._log = log
+        self._stopping = threading.Event()
+        self._signals = Signals(checkpoint.directory / "signals")
+        self._source = self._open_source(read_stdin)
+        self._query: StreamingQuery | None = None
+        self._failures = 0
+        self._failed_at_batch = -2
+        self._delivery = Delivery(
+            self._writers(), log, self._stopping.is_set, on_status=self._on_status
+        )
+        self._broken: Exception | None = None
+
+    def _open_source(self, read_stdin: Callable[[int], bytes] | None) -> Replayable:
+        source: Any = build_context(self.plan.resources).build(self.plan.input)
+        files: list[str] = []
+        if isinstance(source, FileInput):
+            source = source.resume(self._checkpoint.record().get("files", []))
+            files = list(source.files)
+        elif isinstance(source, StdinInput):
+            directory = self._checkpoint.directory / "spool"
+            source = source.resume(directory)
+            self._pump(directory, source.scanner.delimiter, read_stdin)
+        self._checkpoint.bind(self.plan.fingerprint, files)
+        found: Replayable = source
+        return found
+
+    def _pump(self, directory: Path, delimiter: bytes, read: Callable[[int], bytes] | None) -> None:
+        spool = SpoolWriter(directory, delimiter)
+        reader = read or (lambda size: sys.stdin.buffer.raw.read(size) or b"")  # type: ignore[attr-defined]
+        threading.Thread(
+            target=pump,
+            args=(reader, spool, directory, lambda text: self._log("ERROR", text, {})),
+            daemon=True,
+            name="stdin",
+        ).start()
+
+    def _writers(self) -> list[Writer]:
+        writers: list[Writer] = []
+        for number, output in enumerate(self.plan.outputs):
+            built = build_context(self.plan.resources).build(output)
+            if output.name == "file":
+                name = "files.json" if number == 0 else f"files-{number}.json"
+                writers.append(FileWriter(self._checkpoint.directory / name, built.append))
+            else:
+                writers.append(StreamWriter(sys.stdout.buffer))
+        return writers
+
+    def start(self) -> None:
+        """Start the query, on the checkpoint's state if it has any."""
+        self._signals.clear()
+        source_plan = SourcePlan(
+            source=self._source,
+            window=self.plan.window,
+            start_id=uuid.uuid4().hex[:12],
+            signals=self._signals,
+            limit=Limit(size=self.plan.limit_bytes),
+            interval=self.plan.interval,
+            pieces=cores(self.plan.master),
+        )
+        self._session.dataSource.register(stream_source(source_plan))
+        self._session.conf.set("spark.sql.shuffle.partitions", str(max(self.plan.shards, 1)))
+        stream = self._session.readStream.format("streamer").load()
+        self._query = (
+            frames_of(self.plan, self._source, stream)
+            .writeStream.queryName(self.plan.name)
+            .foreachBatch(self._deliver)
+            .option("checkpointLocation", str(self._checkpoint.spark))
+            .trigger(processingTime=POLL)
+            .start()
+        )
+
+    def _deliver(self, batch: DataFrame, number: int) -> None:
+        table = batch.toArrow()
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        try:
+            self._delivery.deliver(number, [Frame(*row) for row in rows])
+        except (BrokenPipeError, DeliveryStoppedError) as e:
+            self._broken = e
+            raise
+
+    def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
+        due = [s["next_due"] for s in statuses.values() if s.get("next_due") is not None]
+        self._signals.set_due(min(due) if due else None)
+
+    def snapshot(self) -> Snapshot:
+        """Return what the stream is doing, as of its newest micro-batch."""
+        delivery = self._delivery
+        return Snapshot.of(delivery.statuses.values(), delivery.counts, delivery.batch)
+
+    def poll(self) -> bool:
+        """Look after the query; return whether the stream is over: its input ended, all done.
+
+        A query that failed is started again from its checkpoint, with growing pauses.
+
+        Raises:
+            StreamerError: it failed too often without getting further.
+            BrokenPipeError: nobody reads the standard output any more.
+        """
+        assert self._query is not None
+        if not self._query.isActive:
+            if isinstance(self._broken, BrokenPipeError):
+                raise self._broken
+            self._recover(str(self._query.exception() or "Spark ended the query"))
+            return False
+        statuses = list(self._delivery.statuses.values())
+        if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
+            return False
+        keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
+        return keeps or not any(s.get("open", 0) for s in statuses)
+
+    def stop(self, timeout: float) -> bool:
+        """Let the micro-batch in hand finish, then stop; open windows stay in the checkpoint.
+
+        Args:
+            timeout: seconds to wait for it; then it is abandoned, and replays at the next start.
+
+        Returns:
+            Whether it finished in time.
+        """
+        self._stopping.set()
+        self._signals.stop()
+        query = self._query
+        if query is None or not query.isActive:
+            return True
+        until = time.monotonic() + timeout
+        while query.isActive and query.status["isTriggerActive"]:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.02)
+        query.stop()
+        return True
+
+    def _recover(self, error: str) -> None:
+        if self._delivery.batch != self._failed_at_batch:
+            self._failures, self._failed_at_batch = 0, self._delivery.batch
+        self._failures += 1
+        reason = error.strip().splitlines()[-1] if error.strip() else "no reason given"
+        if self._failures > RETRIES or self._stopping.is_set():
+            raise StreamerError(
+                f"the stream failed {self._failures} times at the same micro-batch: {reason}"
+            )
+        pause = min(2.0 ** (self._failures - 1), LONGEST_PAUSE)
+        self._log("ERROR", f"The micro-batch failed: {reason}; trying again in {pause:g} s", {})
+        time.sleep(pause)
+        self.start()

@@ -11,6 +11,7 @@ from streamer.engine.encode import OutputStage
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.intake import COUNT_ROW, LOG_ROW
 from streamer.engine.task import Task
+from streamer.message import Batch
 from streamer.pipeline import run
 from streamer.plan import Plan
 from streamer.window import Kind, Reading, Row, Shard, Store
@@ -40,18 +41,20 @@ def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterat
         kernel_rows.append(row)
     task = Task(plan.level)
     ex = task.execution
-    step = Shard(plan.window, store).step(kernel_rows)
+    step = Shard(plan.window, store, plan.late_output is not None).step(kernel_rows)
     processors = build_context(plan.resources).all(plan.processors)
     outputs = [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
 
     def payloads() -> Iterator[Payload]:
         for emission in step:
-            batches: Iterable[list] = [emission.messages]  # type: ignore[type-arg]
+            # What is in no window goes ahead of those that close.
+            order = 0 if emission.end is None else emission.end
+            batches: Iterable[Batch] = (emission.messages,)
             if emission.reason == "dropped":
-                yield from outputs[1].payloads(batches, emission.end, ex)
+                yield from outputs[1].payloads(batches, order, ex)
                 continue
             batches = run(processors, batches, ex, strict=plan.strict)
-            yield from outputs[0].payloads(batches, emission.end, ex)
+            yield from outputs[0].payloads(batches, order, ex)
 
     yield from frames(payloads(), shard)
     status = step.status

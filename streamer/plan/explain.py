@@ -75,7 +75,7 @@ def _window(plan: Plan) -> Iterator[str]:
             "unless the first processor is a group_by_value over one message"
         )
     yield f"  shards      {by}"
-    yield f"  data        waits {wait} at most for a micro-batch; windows close on time all the same"
+    yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"
 
 
 def _steps(source: ParsedComponent | None, *groups: tuple[ParsedComponent, ...]) -> Iterator[str]:

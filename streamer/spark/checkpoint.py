@@ -101,8 +101,8 @@ class Checkpoint:
         except FileNotFoundError:
             if self.resumes:
                 raise CheckpointError(
-                    f"{self.directory} holds a Spark checkpoint but no {self._file.name}: it is not "
-                    "streamer's; name another directory with --checkpoint"
+                    f"{self.directory} holds a Spark checkpoint but no {self._file.name}: "
+                    "it is not streamer's; name another directory with --checkpoint"
                 ) from None
             return {}
         except ValueError as e:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -87,20 +87,24 @@ class Jvm:
     shown: bool
     last: deque[str] = field(default_factory=lambda: deque(maxlen=20))
 
-    def read(self, pipe: IO[str]) -> None:
-        """Pass on lines until the JVM is gone."""
-        for line in pipe:
-            text = line.rstrip("\n")
-            if not text:
-                continue
-            self.last.append(text)
-            mark, _, rest = text.partition("\t")
-            parts = rest.split("\t", 2)
-            if mark == "spark" and len(parts) == 3:
-                level = parts[0] if parts[0] in ("ERROR", "WARN", "INFO", "DEBUG") else "DEBUG"
-                self.log(level, parts[2], {"component": f"spark.{parts[1]}"})
-            elif self.shown:
-                self.log("DEBUG", text, {"component": "jvm"})
+    def read(self, pipe: int) -> None:
+        """Pass on lines from a pipe until the JVM is gone."""
+        with open(pipe, errors="replace") as lines:
+            for line in lines:
+                self._take(line)
+
+    def _take(self, line: str) -> None:
+        text = line.rstrip("\n")
+        if not text:
+            return
+        self.last.append(text)
+        mark, _, rest = text.partition("\t")
+        parts = rest.split("\t", 2)
+        if mark == "spark" and len(parts) == 3:
+            level = parts[0] if parts[0] in ("ERROR", "WARN", "INFO", "DEBUG") else "DEBUG"
+            self.log(level, parts[2], {"component": f"spark.{parts[1]}"})
+        elif self.shown:
+            self.log("DEBUG", text, {"component": "jvm"})
 
 
 def local_master(master: str) -> str:
@@ -158,9 +162,7 @@ def start_session(
             },
         )
         os.close(writer)
-        threading.Thread(
-            target=lambda: jvm.read(open(reader, errors="replace")), daemon=True, name="jvm-log"
-        ).start()
+        threading.Thread(target=jvm.read, args=(reader,), daemon=True, name="jvm-log").start()
         context = SparkContext(conf=settings, gateway=gateway)
         return SparkSession(context)
     except StreamerError:

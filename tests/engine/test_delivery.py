@@ -1,0 +1,152 @@
+"""Delivery: order, exactly once into files, back pressure while an output fails."""
+
+import errno
+import io
+import json
+
+import pytest
+
+from streamer.engine.delivery import Delivery, DeliveryStoppedError
+from streamer.engine.frame import Frame, FrameKind, Payload, frames
+from streamer.engine.writers import FileWriter, StreamWriter
+
+
+def data(body: bytes, order: int = 0, shard: int = 0, seq: int = 0, route: str = "") -> Frame:
+    return Frame(FrameKind.DATA, order, shard, seq, 0, route, body)
+
+
+def no_log(level, text, fields):
+    pass
+
+
+def test_frames_are_written_by_window_end_then_shard():
+    out = io.BytesIO()
+    delivery = Delivery([StreamWriter(out)], no_log, lambda: False)
+    delivery.deliver(
+        0,
+        [
+            data(b"d", order=20, shard=0),
+            data(b"c", order=10, shard=1),
+            data(b"b", order=10, shard=0, seq=1),
+            data(b"a", order=10, shard=0, seq=0),
+        ],
+    )
+    assert out.getvalue() == b"abcd"
+
+
+def test_a_replayed_micro_batch_replaces_what_it_wrote(tmp_path):
+    file, journal = tmp_path / "out" / "f", tmp_path / "journal"
+    first = FileWriter(journal, append=True)
+    first.write(0, [data(b"zero\n", route=str(file))])
+    first.write(1, [data(b"one\n", route=str(file))])
+    # The program is killed before micro-batch 1 is committed, half of it written once more.
+    with file.open("ab") as torn:
+        torn.write(b"on")
+    again = FileWriter(journal, append=True)
+    again.write(1, [data(b"one\n", route=str(file))])
+    again.write(2, [data(b"two\n", route=str(file))])
+    assert file.read_bytes() == b"zero\none\ntwo\n"
+
+
+def test_a_replay_cuts_every_file_of_the_micro_batch(tmp_path):
+    a, b = tmp_path / "a", tmp_path / "b"
+    writer = FileWriter(tmp_path / "journal", append=True)
+    batch = [data(b"1\n", route=str(a)), data(b"2\n", route=str(b), seq=1)]
+    writer.write(7, batch)
+    FileWriter(tmp_path / "journal", append=True).write(7, batch)
+    assert (a.read_bytes(), b.read_bytes()) == (b"1\n", b"2\n")
+
+
+def test_a_file_that_was_moved_away_is_not_padded(tmp_path):
+    file = tmp_path / "f"
+    writer = FileWriter(tmp_path / "journal", append=True)
+    writer.write(0, [data(b"zero\n", route=str(file))])
+    writer.write(1, [data(b"one\n", route=str(file))])
+    file.unlink()
+    FileWriter(tmp_path / "journal", append=True).write(1, [data(b"one\n", route=str(file))])
+    assert file.read_bytes() == b"one\n"
+
+
+def test_all_bytes_replaces_the_file(tmp_path):
+    file = tmp_path / "f"
+    writer = FileWriter(tmp_path / "journal", append=False)
+    writer.write(0, [data(b"first", route=str(file)), data(b"last", route=str(file), seq=1)])
+    assert file.read_bytes() == b"last"
+
+
+class Failing:
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.written: list[bytes] = []
+
+    def write(self, batch, frames):
+        if self.failures:
+            self.failures -= 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.written += [frame.body for frame in frames]
+
+
+def test_a_failing_output_is_tried_again_and_said_so():
+    said: list[str] = []
+    writer = Failing(2)
+    delivery = Delivery(
+        [writer],
+        lambda level, text, fields: said.append(text),
+        lambda: False,
+        sleep=lambda s: None,
+    )
+    delivery.deliver(0, [data(b"x")])
+    assert writer.written == [b"x"]
+    assert len(said) == 2 and "No space left on device" in said[0]
+
+
+def test_a_failing_output_gives_up_when_the_program_stops():
+    delivery = Delivery([Failing(99)], no_log, lambda: True, sleep=lambda s: None)
+    with pytest.raises(DeliveryStoppedError):
+        delivery.deliver(0, [data(b"x")])
+    assert delivery.batch == -1
+
+
+def test_logs_counts_and_statuses_reach_the_driver():
+    said: list[tuple] = []
+    delivery = Delivery(
+        [StreamWriter(io.BytesIO())], lambda *line: said.append(line), lambda: False
+    )
+    log = json.dumps([["WARN", "late", {"n": 1}]]).encode()
+    count = json.dumps([["input_dropped", 2, {"reason": "too_long"}]]).encode()
+    delivery.deliver(
+        3,
+        [
+            Frame(FrameKind.LOG, 0, 0, 0, 0, "", log),
+            Frame(FrameKind.COUNT, 0, 0, 0, 0, "", count),
+            Frame(FrameKind.STATUS, 0, 1, 0, 0, "", b'{"ended":true}'),
+        ],
+    )
+    assert said == [("WARN", "late", {"n": 1})]
+    assert delivery.counts["input_dropped", (("reason", "too_long"),)] == 2
+    assert delivery.statuses == {1: {"ended": True}}
+    assert delivery.batch == 3
+
+
+def test_neighbours_of_one_route_become_one_frame():
+    made = list(
+        frames(
+            [
+                Payload(1, 0, "a", b"1", True),
+                Payload(1, 0, "a", b"2", True),
+                Payload(1, 0, "b", b"3", True),
+                Payload(2, 0, "b", b"4", True),
+                Payload(2, 0, "b", b"5", False),
+                Payload(2, 0, "b", b"6", False),
+            ],
+            shard=4,
+        )
+    )
+    assert [(f.order, f.route, f.body) for f in made] == [
+        (1, "a", b"12"),
+        (1, "b", b"3"),
+        (2, "b", b"4"),
+        (2, "b", b"5"),
+        (2, "b", b"6"),
+    ]
+    assert [f.seq for f in made] == [0, 1, 2, 3, 4]

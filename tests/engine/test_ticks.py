@@ -1,0 +1,47 @@
+"""When a micro-batch starts: plenty of data, old data, a window due."""
+
+from streamer.durations import SECOND
+from streamer.engine.ticks import PLENTY, Pacer, Signals, tick
+from streamer.window import SystemWindow
+
+
+def test_data_waits_for_the_interval():
+    pacer = Pacer(2 * SECOND)
+    assert not pacer.takes(1, False, 10 * SECOND)
+    assert not pacer.takes(5, False, 11 * SECOND)
+    assert pacer.takes(9, False, 12 * SECOND)
+    assert not pacer.takes(1, False, 12 * SECOND), "the wait begins anew"
+
+
+def test_plenty_or_urgent_data_does_not_wait():
+    assert Pacer(SECOND).takes(PLENTY, False, 0)
+    assert Pacer(SECOND).takes(1, True, 0)
+    assert not Pacer(SECOND).takes(0, True, 0)
+
+
+def test_a_clock_that_is_set_back_does_not_hold_data_for_ever():
+    pacer = Pacer(SECOND)
+    assert not pacer.takes(1, False, 100 * SECOND)
+    assert not pacer.takes(1, False, 50 * SECOND)
+    assert pacer.takes(1, False, 51 * SECOND)
+
+
+def test_a_tick_comes_when_an_open_window_is_due_and_not_before():
+    window = SystemWindow(size=10 * SECOND, allowed_lateness=SECOND)
+    before = window.due_count(95 * SECOND)
+    assert tick(window, before, None, 200 * SECOND) == before, "nothing is open"
+    assert tick(window, before, 101 * SECOND, 101 * SECOND - 1) == before
+    assert tick(window, before, 101 * SECOND, 101 * SECOND) == before + 1
+    assert tick(window, before, 101 * SECOND, 140 * SECOND) == before + 4, "a late tick counts all"
+    assert tick(None, 7, 1, 2) == 7
+
+
+def test_signals_are_forgotten_at_a_start(tmp_path):
+    signals = Signals(tmp_path / "signals")
+    signals.clear()
+    assert signals.due() is None and not signals.stopping()
+    signals.set_due(5)
+    signals.stop()
+    assert signals.due() == 5 and signals.stopping()
+    signals.clear()
+    assert signals.due() is None and not signals.stopping()

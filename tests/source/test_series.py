@@ -1,0 +1,85 @@
+"""Byte ranges: every line exactly once, in order, however the files are cut."""
+
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamer.source.ranges import ByteRange, blocks, cut, line_end
+from streamer.source.replayable import Limit
+from streamer.source.series import Series, Spot
+
+lines = st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\n", b"x")), max_size=60)
+
+
+def series(paths: list[Path], delimiter: bytes = b"\n") -> Series:
+    return Series(
+        0, len(paths) - 1, lambda n: str(paths[n]), lambda n: paths[n].stat().st_size, delimiter
+    )
+
+
+def read(piece: ByteRange) -> bytes:
+    return b"".join(blocks(piece, b"\n"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(lines, max_size=4), st.integers(1, 50), st.integers(1, 400), st.booleans())
+def test_every_byte_is_read_once_and_in_order(
+    tmp_path_factory, files, messages, size, ends_with_newline
+):
+    root = tmp_path_factory.mktemp("series")
+    paths = []
+    for number, content in enumerate(files):
+        paths.append(root / str(number))
+        body = b"\n".join(content) + (b"\n" if ends_with_newline and content else b"")
+        paths[-1].write_bytes(body)
+    whole = series(paths)
+    spot, out, at_end, steps = Spot(0, 0), b"", not paths, 0
+    while not at_end:
+        reach = whole.reach(spot, Limit(messages, size))
+        pieces = whole.pieces(spot, reach.spot, 3)
+        out += b"".join(read(piece) for piece in pieces)
+        assert reach.at_end or reach.spot > spot, "no progress"
+        spot, at_end = reach.spot, reach.at_end
+        steps += 1
+        assert steps < 1000
+    assert out == b"".join(path.read_bytes() for path in paths)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lines, st.integers(1, 7))
+def test_cuts_are_ends_of_lines(tmp_path_factory, content, parts):
+    path = tmp_path_factory.mktemp("cut") / "f"
+    body = b"".join(line + b"\n" for line in content)
+    path.write_bytes(body)
+    pieces = cut(ByteRange(str(path), 0, len(body)), parts, b"\n", smallest=1)
+    assert b"".join(read(piece) for piece in pieces) == body
+    for piece in pieces:
+        assert body[piece.end - 1 : piece.end] == b"\n"
+
+
+def test_a_position_that_is_an_end_of_a_line_is_kept(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"ab\ncd\nef")
+    ends = [line_end(path, position, 8, b"\n") for position in range(1, 9)]
+    assert ends == [3, 3, 3, 6, 6, 6, 8, 8]
+
+
+def test_a_long_delimiter_is_found_across_blocks(tmp_path):
+    path = tmp_path / "f"
+    body = b"x" * ((1 << 16) - 1) + b"ENDtail"
+    path.write_bytes(body)
+    assert line_end(path, 1, len(body), b"END") == (1 << 16) + 2
+
+
+def test_a_line_longer_than_the_limit_is_taken_whole(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"y" * 1000 + b"\nz\n")
+    reach = series([path]).reach(Spot(0, 0), Limit(messages=1, size=10))
+    assert reach.spot == Spot(0, 1001)
+
+
+def test_a_file_that_became_shorter_ends_the_reading(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"a\nb\n")
+    assert read(ByteRange(str(path), 0, 400)) == b"a\nb\n"

@@ -1,0 +1,96 @@
+"""The spool: what is published survives, what is half written does not show."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from streamer.source.spool import (
+    Durable,
+    SpoolWriter,
+    forget,
+    pump,
+    read_durable,
+    segment_path,
+)
+
+
+def content(directory: Path) -> bytes:
+    durable = read_durable(directory)
+    out = b""
+    for number in range(1, durable.segment + 1):
+        path = segment_path(directory, number)
+        if path.exists():
+            body = path.read_bytes()
+            out += body[: durable.size] if number == durable.segment else body
+    return out
+
+
+def test_nothing_is_safe_before_the_first_line(tmp_path):
+    assert read_durable(tmp_path) == Durable(0, 0, False)
+    spool = SpoolWriter(tmp_path)
+    spool.append(b"half a li")
+    assert content(tmp_path) == b""
+
+
+def test_lines_are_published_whole(tmp_path):
+    spool = SpoolWriter(tmp_path)
+    spool.append(b"one\ntw")
+    assert content(tmp_path) == b"one\n"
+    spool.append(b"o\nthr")
+    assert content(tmp_path) == b"one\ntwo\n"
+    assert not read_durable(tmp_path).closed
+    spool.close()
+    assert content(tmp_path) == b"one\ntwo\nthr"
+    assert read_durable(tmp_path).closed
+
+
+def test_bytes_that_were_not_published_are_cut_off_at_the_next_start(tmp_path):
+    SpoolWriter(tmp_path).append(b"safe\n")
+    with segment_path(tmp_path, 1).open("ab") as torn:
+        torn.write(b"torn by a cra")
+    spool = SpoolWriter(tmp_path)
+    spool.append(b"next\n")
+    assert content(tmp_path) == b"safe\nnext\n"
+
+
+def test_segments_are_begun_and_forgotten(tmp_path):
+    spool = SpoolWriter(tmp_path, segment_size=8)
+    for number in range(5):
+        spool.append(b"%08d\n" % number)
+    assert read_durable(tmp_path).segment == 6
+    forget(tmp_path, 4)
+    assert sorted(int(p.stem) for p in tmp_path.glob("*.seg")) == [4, 5, 6]
+
+
+def test_a_pump_tries_again_when_the_disk_refuses(tmp_path, monkeypatch):
+    spool = SpoolWriter(tmp_path)
+    failures = [OSError(28, "No space left on device")]
+    synced = os.fdatasync
+
+    def sync(fd: int) -> None:
+        if failures:
+            raise failures.pop()
+        synced(fd)
+
+    monkeypatch.setattr("streamer.source.spool.os.fdatasync", sync)
+    monkeypatch.setattr("streamer.source.spool.time.sleep", lambda s: None)
+    chunks = [b"a\nb", b"\nc\n"]
+    said: list[str] = []
+    pump(lambda size: chunks.pop(0) if chunks else b"", spool, tmp_path, said.append)
+    assert content(tmp_path) == b"a\nb\nc\n"
+    assert len(said) == 1 and "No space left" in said[0]
+
+
+def test_a_full_spool_stops_reading(tmp_path, monkeypatch):
+    spool = SpoolWriter(tmp_path, segment_size=4)
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        forget(tmp_path, read_durable(tmp_path).segment)
+
+    monkeypatch.setattr("streamer.source.spool.time.sleep", sleep)
+    chunks = [b"aaaaaaaa\n", b"bbbbbbbb\n", b"cccccccc\n"]
+    pump(lambda size: chunks.pop(0) if chunks else b"", spool, tmp_path, pytest.fail, capacity=8)
+    assert waits and read_durable(tmp_path).closed

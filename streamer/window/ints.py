@@ -1,0 +1,72 @@
+"""Arrays of integers as few bytes, laid out so that the compressor finds what repeats."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+_WIDTHS: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def pack_ints(values: Ints) -> bytes:
+    """Write non-negative integers: their width, all lowest bytes, all second bytes and so on."""
+    if not len(values):
+        return b""
+    width = _width_of(int(values.max()))
+    planes = values.astype(_WIDTHS[width]).view(np.uint8).reshape(-1, width).T
+    return bytes([width]) + planes.tobytes()
+
+
+def unpack_ints(data: bytes) -> Ints:
+    """Read what `pack_ints` wrote."""
+    if not data:
+        return np.empty(0, np.int64)
+    width = data[0]
+    planes = np.frombuffer(data, np.uint8, offset=1).reshape(width, -1)
+    return np.ascontiguousarray(planes.T).view(_WIDTHS[width]).ravel().astype(np.int64)
+
+
+def pack_steps(values: Ints) -> bytes:
+    """Write integers >= 0 as their steps: small when they mostly rise a little."""
+    if not len(values):
+        return b""
+    width = _width_of(int(values.max()))
+    kind = _WIDTHS[width]
+    # Unsigned numbers wrap around, so a step back needs no sign and the sums come out right.
+    steps = np.diff(values.astype(kind), prepend=np.zeros(1, kind))
+    return bytes([width]) + steps.view(np.uint8).reshape(-1, width).T.tobytes()
+
+
+def unpack_steps(data: bytes) -> Ints:
+    """Read what `pack_steps` wrote."""
+    if not data:
+        return np.empty(0, np.int64)
+    width = data[0]
+    planes = np.frombuffer(data, np.uint8, offset=1).reshape(width, -1)
+    steps = np.ascontiguousarray(planes.T).view(_WIDTHS[width]).ravel()
+    return np.cumsum(steps, dtype=_WIDTHS[width]).astype(np.int64)
+
+
+def pack_strings(values: list[bytes]) -> bytes:
+    """Write byte strings: their number and lengths, then all of them in a row."""
+    lengths = pack_ints(np.fromiter(map(len, values), np.int64, len(values)))
+    return len(lengths).to_bytes(4, "little") + lengths + b"".join(values)
+
+
+def unpack_strings(data: bytes) -> list[bytes]:
+    """Read what `pack_strings` wrote."""
+    start = 4 + int.from_bytes(data[:4], "little")
+    ends = np.cumsum(unpack_ints(data[4:start])) + start
+    found = []
+    for end in ends.tolist():
+        found.append(data[start:end])
+        start = end
+    return found
+
+
+def _width_of(largest: int) -> int:
+    return 1 if largest < 1 << 8 else 2 if largest < 1 << 16 else 4 if largest < 1 << 32 else 8

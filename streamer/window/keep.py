@@ -1,0 +1,127 @@
+"""The packs of a pane in the store: they are put in as they come, and small ones are joined."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from streamer.errors import StreamerError
+from streamer.window.index import Index, Pane
+from streamer.window.merge import merge
+from streamer.window.pack import LIMIT, Header, Pack, encode
+from streamer.window.store import Store
+
+# So many packs of one level are joined into one of the next: a message is written again at most
+# once for every level, of which there are few (4 KiB, 32 KiB, 256 KiB).
+_JOIN: Final = 8
+_SEALED: Final = LIMIT // _JOIN
+_FIRST_LEVEL: Final = 4096
+# A call to the store costs as much as joining so many bytes.
+_TINY: Final = 32 * 1024
+
+# What is added to a pack's arrival numbers, which is known only when it is taken, stands before it.
+_SHIFT: Final = struct.Struct("<q")
+
+
+class Arrived(NamedTuple):
+    """A pack that came in.
+
+    Attributes:
+        body: as `pack.encode` wrote it.
+        shift: what is to be added to its arrival numbers.
+        header: its header.
+    """
+
+    body: bytes
+    shift: int
+    header: Header
+
+
+class Keep:
+    """Puts packs into a store, takes them out, and tells the index."""
+
+    def __init__(self, store: Store, index: Index) -> None:
+        self._store = store
+        self._index = index
+
+    def put(self, pane_id: int, horizon: int, arrived: Iterable[Arrived]) -> None:
+        """Keep packs of a pane, as they are where that is worth a place of their own.
+
+        Args:
+            pane_id: the pane.
+            horizon: at which they are taken.
+            arrived: the packs.
+        """
+        pane = self._index.pane(pane_id)
+        tiny = []
+        for pack in arrived:
+            header = pack.header
+            pane.count += header.messages
+            pane.size += header.raw
+            if pane.runs and pane.runs[-1][0] == horizon:
+                pane.runs[-1][1] += header.messages
+            else:
+                pane.runs.append([horizon, header.messages])
+            if header.raw < _TINY:
+                tiny.append(pack)
+            else:
+                self._add(pane, pack.body, pack.shift, header.raw, 0)
+        for start in range(0, len(tiny), LIMIT // _TINY):
+            self._add_tiny(pane, tiny[start : start + LIMIT // _TINY])
+        self._join(pane)
+
+    def take(self, pane: Pane) -> list[tuple[bytes, int]]:
+        """Return the packs of a pane, each with its shift; they stay where they are."""
+        return [self._get(pane, seq) for seq in pane.seqs()]
+
+    def remove(self, pane: Pane) -> None:
+        """Remove a pane and its packs."""
+        for seq in pane.seqs():
+            self._store.delete(pane.pane, seq)
+        self._index.remove(pane)
+
+    def _get(self, pane: Pane, seq: int) -> tuple[bytes, int]:
+        value = self._store.get(pane.pane, seq)
+        if value is None:
+            raise StreamerError(
+                f"the checkpoint lacks pack {seq} of the window pane {pane.pane}: restore it from "
+                "a copy, or start from another one"
+            )
+        return value[_SHIFT.size :], _SHIFT.unpack_from(value)[0]
+
+    def _add_tiny(self, pane: Pane, tiny: list[Arrived]) -> None:
+        body, shift, header = tiny[0]
+        raw = header.raw
+        if len(tiny) > 1:
+            columns = merge([Pack(pack.body, pack.shift) for pack in tiny], grouped=True)
+            body, shift, raw = encode(columns), 0, sum(pack.header.raw for pack in tiny)
+        self._add(pane, body, shift, raw, 0)
+
+    def _add(self, pane: Pane, body: bytes, shift: int, raw: int, level: int) -> None:
+        seq = pane.next_seq
+        pane.next_seq += 1
+        self._store.put(pane.pane, seq, _SHIFT.pack(shift) + body)
+        if raw >= _SEALED:
+            if pane.sealed and pane.sealed[-1][1] == seq - 1:
+                pane.sealed[-1][1] = seq
+            else:
+                pane.sealed.append([seq, seq])
+            return
+        while raw >= _FIRST_LEVEL * _JOIN**level:
+            level += 1
+        pane.loose.append([seq, level])
+
+    def _join(self, pane: Pane) -> None:
+        """Join packs of one level while there are enough of them."""
+        for level in range(64):
+            same = [seq for seq, other in pane.loose if other == level]
+            if len(same) >= _JOIN:
+                packs = [Pack(*self._get(pane, seq)) for seq in same[:_JOIN]]
+                for seq in same[:_JOIN]:
+                    self._store.delete(pane.pane, seq)
+                pane.loose = [entry for entry in pane.loose if entry[0] not in same[:_JOIN]]
+                raw = sum(pack.header.raw for pack in packs)
+                self._add(pane, encode(merge(packs, grouped=True)), 0, raw, level + 1)
+            elif level > max((other for _, other in pane.loose), default=0):
+                return

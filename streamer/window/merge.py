@@ -1,0 +1,60 @@
+"""Several packs as one, in order of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+import numpy as np
+
+from streamer.window.ints import Ints
+from streamer.window.pack import Columns, Pack, lengths_of
+
+
+def merge(packs: Sequence[Pack], grouped: bool) -> Columns:
+    """Bring the messages of packs together.
+
+    Args:
+        packs: one at least.
+        grouped: keep the groups: messages are sorted by group, then by arrival. Only packs that are
+            grouped by the same key can keep them; others are sorted by arrival alone.
+    """
+    key_ids = {pack.header.key_id for pack in packs}
+    key_id = key_ids.pop() if len(key_ids) == 1 else None
+    payloads = [payload for pack in packs for payload in pack.payloads()]
+    arrivals = np.concatenate([pack.arrivals for pack in packs])
+    metas, meta_ids = _metas(packs)
+    keys = counts = None
+    if grouped and key_id is not None:
+        keys, groups = _groups(packs)
+        order = np.lexsort((arrivals, groups))
+        counts = np.bincount(groups, minlength=len(keys))
+    else:
+        order = np.argsort(arrivals, kind="stable")
+    if np.any(np.diff(order) != 1):
+        payloads = list(itemgetter(*order.tolist())(payloads))
+        arrivals = arrivals[order]
+        meta_ids = None if meta_ids is None else meta_ids[order]
+    lengths = lengths_of(payloads)
+    return Columns(payloads, lengths, arrivals, metas, meta_ids, keys, counts, key_id or 0)
+
+
+def _metas(packs: Sequence[Pack]) -> tuple[list[bytes], Ints | None]:
+    number: dict[bytes, int] = {}
+    ids = []
+    for pack in packs:
+        renumbered = [number.setdefault(meta, len(number)) for meta in pack.metas]
+        if pack.meta_ids is None:
+            ids.append(np.full(pack.header.messages, renumbered[0]))
+        else:
+            ids.append(np.array(renumbered, np.int64)[pack.meta_ids])
+    return list(number), np.concatenate(ids) if len(number) > 1 else None
+
+
+def _groups(packs: Sequence[Pack]) -> tuple[list[bytes], Ints]:
+    number: dict[bytes, int] = {}
+    groups = []
+    for pack in packs:
+        renumbered = [number.setdefault(key, len(number)) for key in pack.keys]
+        groups.append(np.repeat(np.array(renumbered, np.int64), np.diff(pack.starts)))
+    return list(number), np.concatenate(groups)

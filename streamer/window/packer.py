@@ -1,0 +1,275 @@
+"""Stage 1 of a window: evaluate its mappings once per message, and pack messages by shard and pane.
+
+Where the mappings need the parsed document alone, messages are taken by the thousand; a chunk with
+a message that fails is taken again in smaller ones, and the few around it one by one.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from streamer.errors import StreamerError
+from streamer.message import Batch, Execution, Message
+from streamer.timestamps import parse_event_time
+from streamer.value import parse_json
+from streamer.window.columns import Collector
+from streamer.window.drops import Drops
+from streamer.window.ints import Ints
+from streamer.window.metadata import encode_meta
+from streamer.window.queries import Interpolated, Query, field_of, is_now
+from streamer.window.row import Kind, Row
+from streamer.window.stamps import BAD, SLOT_BITS, Groups, Slots
+from streamer.window.system import SystemWindow
+
+CHUNK: Final = 4096
+_SMALL: Final = 64
+
+Codes = Callable[[list[bytes]], list[int]]
+Field = Callable[[Any], Any]
+
+
+class Packer:
+    """Packs the messages of one task; make one for every task of a micro-batch."""
+
+    def __init__(
+        self,
+        window: SystemWindow,
+        shards: int,
+        timestamp: Query,
+        key: Interpolated | Query | None = None,
+        keep_dropped: bool = False,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            window: the window's settings.
+            shards: how many shards there are; without a key, shard 0 gets everything.
+            timestamp: gives a message's event time.
+            key: gives the group, and by it the shard, of a message: an interpolation its text, a
+                mapping its value as JSON. A message whose key fails goes to the empty key.
+            keep_dropped: hand dropped messages on, for `late_output`.
+        """
+        self._window = window
+        self._shards = shards
+        self._timestamp = timestamp
+        self._key = key
+        self._key_id = zlib.crc32(key.text.encode()) if key is not None else 0
+        self._groups = None if key is None else Groups(shards, not hasattr(key, "text_of"))
+        self._slots = Slots(window.grid, 0, timestamp.uses.now)
+        self._t: int | None = None
+        self._collected = Collector()
+        self._ready: list[Row] = []
+        self._drops = Drops(keep_dropped)
+        self._ways = self._fast_ways()
+
+    def add_raws(
+        self,
+        raws: list[bytes],
+        meta: Mapping[str, Any],
+        arrival_start: int,
+        t: int,
+        ex: Execution,
+    ) -> None:
+        """Take messages that share their metadata, and of which each is a batch of its own.
+
+        Args:
+            raws: payloads, in order of arrival.
+            meta: the metadata of all of them.
+            arrival_start: the arrival number of the first; the others follow.
+            t: the micro-batch's time, ns, which is what `ex.now()` gives.
+            ex: for the mappings and for warnings.
+        """
+        self._begin(t)
+        encoded = encode_meta(meta)
+        for start in range(0, len(raws), CHUNK):
+            chunk = raws[start : start + CHUNK]
+            self._add_chunk(chunk, meta, encoded, arrival_start + start, ex)
+
+    def add_messages(
+        self, messages: list[Message], arrival_start: int, t: int, ex: Execution
+    ) -> None:
+        """Take messages of any kind; those that are marked as failed will pass by the windows.
+
+        Args:
+            messages: one batch, which is what the mappings see.
+            arrival_start: the arrival number of the first; the others follow.
+            t: the micro-batch's time, ns, which is what `ex.now()` gives.
+            ex: for the mappings and for warnings.
+        """
+        self._begin(t)
+        for index, message in enumerate(messages):
+            self._add_message(messages, index, message, arrival_start + index, ex)
+
+    def ready(self) -> list[Row]:
+        """Take the rows that are finished already, so that they need not be held any longer."""
+        rows, self._ready = self._ready, []
+        return rows
+
+    def rows(self) -> Iterator[Row]:
+        """Finish: give all rows that are left, and the counters."""
+        self._flush()
+        yield from self.ready()
+        yield from self._drops.rows()
+        if self._window.end_of_input == "flush" and self._shards > 1:
+            yield from self._newest()
+
+    def _begin(self, t: int) -> None:
+        if self._t is not None and self._t != t:
+            raise StreamerError(
+                f"a packer was given messages of two micro-batches, at {self._t} and {t} ns: this "
+                "is a bug in the program"
+            )
+        self._t = t
+        self._slots.at(t)
+
+    def _add_chunk(
+        self, raws: list[bytes], meta: Mapping[str, Any], encoded: bytes, start: int, ex: Execution
+    ) -> None:
+        for way in self._ways:
+            self._slots.reasons.clear()
+            try:
+                codes = np.array(way(raws), np.int64)
+            except Exception:  # whatever one message did: it is found below, and its reason told
+                continue
+            self._take(raws, codes, meta, encoded, start, ex)
+            return
+        if self._ways and len(raws) > _SMALL:
+            step = -(-len(raws) // 8)
+            for i in range(0, len(raws), step):
+                self._add_chunk(raws[i : i + step], meta, encoded, start + i, ex)
+            return
+        for i, raw in enumerate(raws):
+            message = Message(raw, meta)
+            self._add_message([message], 0, message, start + i, ex)
+
+    def _take(
+        self,
+        raws: list[bytes],
+        codes: Ints,
+        meta: Mapping[str, Any],
+        encoded: bytes,
+        start: int,
+        ex: Execution,
+    ) -> None:
+        arrivals = np.arange(start, start + len(raws))
+        if self._slots.reasons:
+            good = codes >> SLOT_BITS != BAD
+            for index, reason in zip(
+                np.flatnonzero(~good).tolist(), self._slots.reasons, strict=True
+            ):
+                message = Message(raws[index], meta)
+                self._drops.timestamp(message, start + index, reason, ex)
+            raws = [raws[index] for index in np.flatnonzero(good).tolist()]
+            codes, arrivals = codes[good], arrivals[good]
+        if raws:
+            self._collected.add(raws, codes, arrivals, encoded)
+            self._flush_when_full()
+
+    def _add_message(
+        self, batch: Batch, index: int, message: Message, arrival: int, ex: Execution
+    ) -> None:
+        if message.error is not None:
+            self._drops.failed(message, arrival)
+            return
+        try:
+            time = parse_event_time(self._timestamp.query(batch, index, ex))
+        except Exception as e:  # the message alone is dropped, whatever its mapping ran into
+            self._drops.timestamp(message, arrival, str(e) or repr(e), ex)
+            return
+        code = self._slots.of_time(time) + self._group(batch, index, ex)
+        self._collected.add_one(message.raw, code, arrival, encode_meta(message.meta))
+        self._flush_when_full()
+
+    def _group(self, batch: Batch, index: int, ex: Execution) -> int:
+        if self._groups is None or self._key is None:
+            return 0
+        try:
+            if hasattr(self._key, "text_of"):
+                return self._groups.of_result(self._key.text_of(batch, index, ex))
+            return self._groups.of_result(self._key.query(batch, index, ex))
+        except Exception:  # the processor that groups by this key will meet it again and say so
+            return self._groups.of_bytes(b"")
+
+    def _flush_when_full(self) -> None:
+        rows = (len(self._slots.where) - 1) * (self._shards if self._groups is not None else 1)
+        if self._collected.is_full(rows):
+            self._flush()
+
+    def _flush(self) -> None:
+        rows = self._collected.rows(self._slots.where, self._groups, self._key_id)
+        self._ready.extend(rows)
+        self._collected = Collector()
+        if self._groups is not None:
+            self._groups.forget()
+
+    def _newest(self) -> Iterator[Row]:
+        """Tell every shard of the newest pane of each kind: a flush moves all horizons alike."""
+        newest: dict[Kind, int] = {}
+        for kind, pane in self._slots.where[1:]:
+            newest[kind] = max(pane, newest.get(kind, pane))
+        for kind, pane in newest.items():
+            for shard in range(self._shards):
+                yield Row(shard, Kind.NEWEST, pane, 0, bytes([kind]))
+
+    def _fast_ways(self) -> list[Codes]:
+        """Return the ways to take many messages at once, the fastest first; they raise."""
+        ways = []
+        time = None if is_now(self._timestamp) else field_of(self._timestamp)
+        key = None if self._key is None else field_of(self._key)
+        if (time or is_now(self._timestamp)) and (key or self._key is None):
+            # Fields that hold strings: orjson's numbers, exact or not, have no part in them.
+            ways.append(self._way(orjson.loads, time, key, texts_only=True))
+        time_fn, key_fn = self._timestamp.doc_fn, None
+        if self._key is not None:
+            key_fn = self._key.doc_fn
+            if key_fn is None:
+                return ways
+        if time_fn is not None or is_now(self._timestamp):
+            time_fn = None if is_now(self._timestamp) else time_fn
+            ways.append(self._way(parse_json, time_fn, key_fn, texts_only=False))
+        return ways
+
+    def _way(
+        self,
+        loads: Callable[[bytes], Any],
+        time: Field | None,
+        key: Field | None,
+        texts_only: bool,
+    ) -> Codes:
+        slots = self._slots
+        texts = Groups(1, False) if self._groups is None else self._groups
+        of_result = texts.of_result
+        by_text = texts_only or hasattr(self._key, "text_of")
+
+        # One function for each case, for what they do not ask costs nothing a million times.
+        def neither(raws: list[bytes]) -> list[int]:
+            return [self._now()] * len(raws)
+
+        def by_key(raws: list[bytes], key: Field) -> list[int]:
+            code = self._now()
+            if by_text:
+                return [code + texts[key(doc)] for doc in map(loads, raws)]
+            return [code + of_result(key(doc)) for doc in map(loads, raws)]
+
+        def by_time(raws: list[bytes], time: Field) -> list[int]:
+            slots.texts_only = texts_only
+            return [slots[time(doc)] for doc in map(loads, raws)]
+
+        def by_both(raws: list[bytes], time: Field, key: Field) -> list[int]:
+            slots.texts_only = texts_only
+            if by_text:
+                return [slots[time(doc)] + texts[key(doc)] for doc in map(loads, raws)]
+            return [slots[time(doc)] + of_result(key(doc)) for doc in map(loads, raws)]
+
+        if time is None:
+            return neither if key is None else partial(by_key, key=key)
+        return partial(by_time, time=time) if key is None else partial(by_both, time=time, key=key)
+
+    def _now(self) -> int:
+        return self._slots.of_time(self._t or 0)

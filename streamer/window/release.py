@@ -1,0 +1,162 @@
+"""From packs to messages: a window in order of arrival, group after group where it is keyed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from streamer.message import Batch, Message
+from streamer.window.ints import Ints
+from streamer.window.merge import merge
+from streamer.window.metadata import decode_meta
+from streamer.window.pack import Columns, Pack, peek
+
+Stored = tuple[bytes, int]
+"""A pack and what is added to its arrival numbers."""
+
+
+class Metas:
+    """Decodes metadata, adds entries to it, and gives equal ones as one object."""
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        self._entries = dict(entries)
+        self._known: dict[bytes, tuple[Mapping[str, Any], str | None]] = {}
+
+    def messages(self, payloads: Iterable[bytes], metas: list[bytes], ids: Ints | None) -> Batch:
+        """Make messages of payloads and their metadata."""
+        known = [self._of(meta) for meta in metas]
+        if ids is None and known[0][1] is None:
+            return list(map(Message, payloads, repeat(known[0][0])))
+        of = repeat(known[0]) if ids is None else (known[i] for i in ids.tolist())
+        return [Message(raw, meta, error) for raw, (meta, error) in zip(payloads, of, strict=False)]
+
+    def _of(self, encoded: bytes) -> tuple[Mapping[str, Any], str | None]:
+        found = self._known.get(encoded)
+        if found is None:
+            meta, error = decode_meta(encoded)
+            found = self._known[encoded] = ({**meta, **self._entries}, error)
+        return found
+
+
+def release(stored: list[Stored], metas: Metas) -> Iterator[tuple[bytes | None, Batch]]:
+    """Give the messages of a window.
+
+    Args:
+        stored: its packs; the list is emptied, so that they need not be held any longer.
+        metas: adds the window's metadata.
+
+    Returns:
+        A key and its messages for each group, in order of first arrival; or None and all messages,
+        when not all packs are grouped by the same key.
+    """
+    key_ids = {peek(body).key_id for body, _ in stored}
+    if len(key_ids) == 1 and None not in key_ids:
+        yield from _by_group(stored, metas)
+        return
+    messages: Batch = []
+    for columns in in_order(stored):
+        messages += metas.messages(columns.payloads, columns.metas, columns.meta_ids)
+        del columns
+    yield None, messages
+
+
+def in_order(stored: list[Stored]) -> Iterator[Columns]:
+    """Give all messages in order of arrival, as many at a time as cannot be told apart.
+
+    Args:
+        stored: packs; the list is emptied.
+    """
+    _newest_first(stored)
+    cluster: list[Pack] = []
+    until = 0
+    while stored:
+        pack = Pack(*stored.pop())
+        if cluster and pack.header.first > until:
+            yield merge(cluster, grouped=False)
+            cluster = []
+        until = max(until, pack.header.last) if cluster else pack.header.last
+        cluster.append(pack)
+    if cluster:
+        yield merge(cluster, grouped=False)
+
+
+def _newest_first(stored: list[Stored]) -> None:
+    stored.sort(key=lambda entry: peek(entry[0]).first + entry[1], reverse=True)
+
+
+def _by_group(stored: list[Stored], metas: Metas) -> Iterator[tuple[bytes, Batch]]:
+    """Unpack everything, then cut out group after group."""
+    packs: list[Pack] = []
+    _newest_first(stored)
+    while stored:
+        packs.append(Pack(*stored.pop()))
+    places = _Places(packs)
+    for key, segments in places.groups():
+        if len(segments) == 1 or not places.interleaved:
+            messages: Batch = []
+            for pack, index in segments:
+                span = slice(pack.starts[index], pack.starts[index + 1])
+                ids = None if pack.meta_ids is None else pack.meta_ids[span]
+                messages += metas.messages(pack.group(index), pack.metas, ids)
+        else:
+            messages = _sorted(segments, metas)
+        yield key, messages
+
+
+def _sorted(segments: list[tuple[Pack, int]], metas: Metas) -> Batch:
+    messages: Batch = []
+    arrivals = []
+    for pack, index in segments:
+        span = slice(pack.starts[index], pack.starts[index + 1])
+        ids = None if pack.meta_ids is None else pack.meta_ids[span]
+        messages += metas.messages(pack.group(index), pack.metas, ids)
+        arrivals.append(pack.arrivals[span])
+    order = np.argsort(np.concatenate(arrivals), kind="stable")
+    return [messages[i] for i in order.tolist()]
+
+
+class _Places:
+    """Where the messages of each group lie in packs.
+
+    Attributes:
+        interleaved: the packs' arrivals overlap, so that messages have to be sorted.
+    """
+
+    def __init__(self, packs: list[Pack]) -> None:
+        self._packs = packs
+        number: dict[bytes, int] = {}
+        group_ids, firsts = [], []
+        until = None
+        self.interleaved = False
+        for pack in packs:
+            if until is not None and pack.header.first <= until:
+                self.interleaved = True
+            until = max(pack.header.last, until or pack.header.last)
+            group_ids.append(
+                np.array([number.setdefault(key, len(number)) for key in pack.keys], np.int32)
+            )
+            firsts.append(pack.arrivals[pack.starts[:-1]])
+        self._keys = list(number)
+        groups = np.concatenate(group_ids)
+        self._order = np.argsort(groups, kind="stable").astype(np.int32)
+        self._bounds = np.searchsorted(groups[self._order], np.arange(len(number) + 1))
+        sizes = [len(ids) for ids in group_ids]
+        self._pack = np.repeat(np.arange(len(packs), dtype=np.int32), sizes)
+        self._start = np.cumsum([0, *sizes[:-1]])
+        first = np.concatenate(firsts)[self._order]
+        self._sequence = np.argsort(np.minimum.reduceat(first, self._bounds[:-1]), kind="stable")
+        if not self.interleaved:
+            for pack in packs:
+                pack.arrivals = np.empty(0, np.int64)
+
+    def groups(self) -> Iterator[tuple[bytes, list[tuple[Pack, int]]]]:
+        """Give the key and the segments of each group, in order of first arrival."""
+        for group in self._sequence.tolist():
+            entries = self._order[self._bounds[group] : self._bounds[group + 1]]
+            of_pack = self._pack[entries]
+            within = entries - self._start[of_pack]
+            packs = [self._packs[i] for i in of_pack.tolist()]
+            yield self._keys[group], list(zip(packs, within.tolist(), strict=True))

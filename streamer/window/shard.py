@@ -1,0 +1,65 @@
+"""Stage 2 of a window: one shard takes a micro-batch in, keeps it, and releases what closes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+
+from streamer.window.emission import Emission
+from streamer.window.row import Row
+from streamer.window.status import Status
+from streamer.window.step import StepRun
+from streamer.window.store import Store
+from streamer.window.system import SystemWindow
+
+
+class Step:
+    """One micro-batch of a shard: iterate to the end, then ask for the status.
+
+    The state is whole only when the iteration has ended; one that is broken off must be abandoned
+    together with what it has written.
+    """
+
+    def __init__(self, run: Generator[Emission, None, Status]) -> None:
+        self._run = run
+        self._status: Status | None = None
+
+    def __iter__(self) -> Iterator[Emission]:
+        self._status = yield from self._run
+
+    @property
+    def status(self) -> Status:
+        """The shard after the micro-batch.
+
+        Raises:
+            RuntimeError: the emissions have not been taken to the end.
+        """
+        if self._status is None:
+            raise RuntimeError("take all emissions of the step before its status")
+        return self._status
+
+
+class Shard:
+    """One shard of a `system_window`; make one for every task."""
+
+    def __init__(self, window: SystemWindow, store: Store, keep_dropped: bool = False) -> None:
+        """Prepare.
+
+        Args:
+            window: the window's settings.
+            store: the shard's state.
+            keep_dropped: emit dropped messages too, for `late_output`.
+        """
+        self._window = window
+        self._store = store
+        self._keep_dropped = keep_dropped
+
+    def step(self, rows: Iterable[Row]) -> Step:
+        """Process a micro-batch.
+
+        Args:
+            rows: all rows of this shard, a clock row among them, in any order.
+
+        Raises:
+            StreamerError: while it is iterated: a row or the state cannot be read.
+        """
+        return Step(StepRun(self._window, self._store, self._keep_dropped).run(rows))

@@ -1,0 +1,143 @@
+"""From a mapping's result to small numbers: times to slots, keys to groups, remembered."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Final
+
+from streamer.timestamps import parse_event_time
+from streamer.value import DELETED, NOTHING, dump_json
+from streamer.window.grid import Grid
+from streamer.window.row import Kind
+
+REMEMBERED: Final = 65_536
+"""How many results are kept at most; the memory is emptied when it is full."""
+
+SLOT_BITS: Final = 32
+"""A message's code is its slot, so many bits to the left, plus its group."""
+
+BAD: Final = 0
+"""The slot of what is no time."""
+
+
+class Slots(dict[str, int]):
+    """Slots by event time: `slots[value]` is the code of the row that a message goes into.
+
+    Only strings are remembered: as keys of a dict, `True`, `1` and `1.0` would be one.
+
+    Attributes:
+        where: by slot, the kind and pane of its row; slot 0 is `BAD`.
+        reasons: why values were `BAD`, in their order; the user of the slots empties it.
+        texts_only: refuse what is not a string with TypeError.
+    """
+
+    def __init__(self, grid: Grid, t: int, says_now: bool) -> None:
+        super().__init__()
+        self.where: list[tuple[Kind, int]] = [(Kind.DROPPED, 0)]
+        self.reasons: list[str] = []
+        self._slot_of: dict[tuple[Kind, int], int] = {}
+        self._grid = grid
+        self._t = t
+        self._says_now = says_now
+        self.texts_only = False
+
+    def __missing__(self, value: Any) -> int:
+        if self.texts_only and type(value) is not str:
+            raise TypeError(value)
+        try:
+            slot = self.of_time(parse_event_time(value))
+        except ValueError as e:
+            self.reasons.append(str(e))
+            return BAD
+        if type(value) is str:
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[value] = slot
+        return slot
+
+    def of_time(self, time: int) -> int:
+        """Return the code of the slot of a time, ns."""
+        if time != self._t:
+            place = (Kind.PACK, self._grid.pane_of(time))
+        elif self._says_now:
+            place = (Kind.NOW, 0)
+        else:
+            place = (Kind.EXACT, time)
+        slot = self._slot_of.get(place)
+        if slot is None:
+            slot = self._slot_of[place] = len(self.where) << SLOT_BITS
+            self.where.append(place)
+        return slot
+
+    def at(self, t: int) -> None:
+        """Begin another micro-batch: what is exactly now changes; slots keep their meaning."""
+        if t != self._t:
+            self._t = t
+            self.clear()
+
+
+class Groups(dict[str, int]):
+    """Keys that are texts by group: `groups[text]` is a small number; others raise TypeError.
+
+    Attributes:
+        key_of: by group, its key as bytes.
+        shard_of: by group, its shard.
+    """
+
+    def __init__(self, shards: int, as_json: bool) -> None:
+        """Make an empty memory.
+
+        Args:
+            shards: how many there are.
+            as_json: a key is a JSON value, and a text is one with its quotes.
+        """
+        super().__init__()
+        self._as_json = as_json
+        self.key_of: list[bytes] = []
+        self.shard_of: list[int] = []
+        self._group_of: dict[bytes, int] = {}
+        self._count = shards
+
+    def __missing__(self, text: str) -> int:
+        if type(text) is not str:
+            raise TypeError(text)
+        if len(self) >= REMEMBERED:
+            self.clear()
+        group = self[text] = self.of_result(text)
+        return group
+
+    def of_result(self, value: Any) -> int:
+        """Return the group of what a key's expression gave for a message."""
+        if value is DELETED or value is NOTHING:
+            return self.of_bytes(b"")
+        if self._as_json:
+            return self.of_bytes(dump_json(_canonical(value)))
+        return self.of_bytes(str(value).encode(errors="surrogatepass"))
+
+    def of_bytes(self, key: bytes) -> int:
+        """Return the group of a key."""
+        group = self._group_of.get(key)
+        if group is None:
+            group = self._group_of[key] = len(self.key_of)
+            self.key_of.append(key)
+            self.shard_of.append(zlib.crc32(key) % self._count)
+        return group
+
+    def forget(self) -> None:
+        """Forget all groups when they are many; only between packs."""
+        if len(self.key_of) >= REMEMBERED:
+            self.clear()
+            self.key_of.clear()
+            self.shard_of.clear()
+            self._group_of.clear()
+
+
+def _canonical(value: Any) -> Any:
+    """Make numbers that are equal look equal: 1.0 and 1 are one key."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else float(value)
+    if isinstance(value, list):
+        return [_canonical(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,146 @@
+"""`system_window`: its settings, and its rules for what is late, closed and expired.
+
+Times and durations are ns. The rules are those of the Redpanda Connect buffer of this name, with
+the cases that its documentation leaves open decided in one way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from streamer.durations import MILLISECOND, SECOND, format_duration
+from streamer.window.grid import Grid
+
+OnExpired = Literal["drop", "keep"]
+EndOfInput = Literal["wait", "flush", "keep"]
+
+_LEAST_EXPIRE_AFTER: Final = 10 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class SystemWindow:
+    """The settings, and what follows from them; build one only of settings without `problems`.
+
+    Attributes:
+        size: of a window, ns.
+        slide: ns between window ends; None (or 0) for tumbling windows.
+        offset: ns by which all ends are moved.
+        allowed_lateness: ns that a window stays open after its end.
+        expire_after: ns that a window may be overdue under back pressure; None for the default,
+            the larger of one epoch and 10 s.
+        on_expired: whether an expired window is dropped, or kept and emitted late.
+        end_of_input: what becomes of open windows when a bounded input has ended.
+    """
+
+    size: int
+    slide: int | None = None
+    offset: int = 0
+    allowed_lateness: int = 0
+    expire_after: int | None = None
+    on_expired: OnExpired = "drop"
+    end_of_input: EndOfInput = "wait"
+
+    @property
+    def epoch(self) -> int:
+        """Nanoseconds from one window end to the next."""
+        return self.slide or self.size
+
+    @property
+    def grid(self) -> Grid:
+        """The assigner."""
+        return Grid(self.epoch, self.size, self.offset)
+
+    @property
+    def patience(self) -> int:
+        """`expire_after`, with its default."""
+        if self.expire_after is None:
+            return max(self.epoch, _LEAST_EXPIRE_AFTER)
+        return self.expire_after
+
+    @property
+    def fingerprint(self) -> str:
+        """What state is bound to: a checkpoint with another one cannot be continued."""
+        grid = ",".join(format_duration(ns) for ns in (self.size, self.epoch, self.offset))
+        return f"system_window({grid})"
+
+    def first_horizon(self, t: int) -> int:
+        """Return the horizon at the very first start: the previous window is still taken."""
+        return self.grid.end_before(t - max(self.epoch, self.allowed_lateness))
+
+    def closed_at(self, t: int) -> int:
+        """Return the newest end whose window is due at a time."""
+        return self.grid.end_at_or_before(t - self.allowed_lateness)
+
+    def expired_at(self, t: int) -> int:
+        """Return the newest end whose window has expired at a time under back pressure.
+
+        It is older than the previous window, and overdue by more than `expire_after`.
+        """
+        overdue = self.grid.end_before(t - self.allowed_lateness - self.patience)
+        previous = self.grid.end_at_or_after(t) - self.epoch
+        return min(overdue, previous - self.epoch)
+
+    def is_late(self, pane: int, horizon: int) -> bool:
+        """Tell whether every window of a pane has closed."""
+        return self.grid.last_end(pane) <= horizon
+
+    def due(self, end: int) -> int:
+        """Return when a window closes: its end plus the lateness, up to Spark's whole ms."""
+        return -(-(end + self.allowed_lateness) // MILLISECOND) * MILLISECOND
+
+    def due_count(self, t: int) -> int:
+        """Return how many due times have passed since year 1; it grows by one at every `due`."""
+        whole = t // MILLISECOND * MILLISECOND
+        return self.grid.index_of(self.closed_at(whole))
+
+    def next_due(self, t: int) -> int:
+        """Return the first due time after a time."""
+        whole = t // MILLISECOND * MILLISECOND
+        return self.due(self.closed_at(whole) + self.epoch)
+
+
+def problems(
+    size: int | None,
+    slide: int | None = None,
+    offset: int | None = None,
+    allowed_lateness: int | None = None,
+    expire_after: int | None = None,
+) -> list[tuple[str, str]]:
+    """Check the settings of a `system_window`, as they stand in a config.
+
+    Args:
+        size: ns; None when the field is missing or empty, as for the others.
+        slide: ns.
+        offset: ns.
+        allowed_lateness: ns.
+        expire_after: ns.
+
+    Returns:
+        The field and what is wrong with it, for every field that is refused.
+    """
+    if size is None or size <= 0:
+        found = "is missing" if size is None else f"is {format_duration(size)}"
+        return [("size", f"size {found}, but a window needs a length above 0s, such as 10m")]
+    found_problems = []
+    length = format_duration(size)
+
+    def refuse(field: str, value: int, expected: str) -> None:
+        found_problems.append((field, f"{field} is {format_duration(value)}, {expected}"))
+
+    if slide is not None and slide < 0:
+        refuse("slide", slide, "but it must not be negative; leave it out for tumbling windows")
+    elif slide is not None and slide >= size:
+        refuse("slide", slide, f"but it must be shorter than the window's size, {length}")
+    if offset is not None and abs(offset) >= size:
+        refuse("offset", offset, f"but it must be within the window's size, {length}")
+    elif offset is not None and slide is not None and 0 < slide <= abs(offset):
+        refuse("offset", offset, f"but it must be within the slide, {format_duration(slide)}")
+    if allowed_lateness is not None and allowed_lateness < 0:
+        refuse("allowed_lateness", allowed_lateness, "but it must not be negative")
+    elif allowed_lateness is not None and allowed_lateness >= size:
+        expected = f"but it must be shorter than the window's size, {length}"
+        refuse("allowed_lateness", allowed_lateness, expected)
+    if expire_after is not None and expire_after < 0:
+        refuse("expire_after", expire_after, "but it must not be negative")
+    return found_problems

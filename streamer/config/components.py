@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer import catalog
-from streamer.config.fields import find, problem_text, read_field, read_fields
+from streamer.config.fields import find, problem_text, read_body, read_field, read_fields
 from streamer.config.findings import did_you_mean
 from streamer.config.labels import read_label
 from streamer.config.nodes import Mapping, Node, Scalar, described
@@ -131,7 +131,7 @@ def _unknown(reading: Reading, kind: Kind, key: Scalar) -> None:
     hint = did_you_mean(key.text, [*catalog.names(kind), *unavailable(kind)])
     if not hint:
         kinds = [other for other in Kind if key.text in catalog.names(other)]
-        hint = f"{key.text} is a {kinds[0]}" if kinds else ""
+        hint = f"it is the name of a component of kind {kinds[0]}" if kinds else ""
     reading.findings.at(key, "unknown_component", f"{kind} '{key.text}' is not known", hint)
 
 
@@ -140,7 +140,7 @@ def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) 
     before = len(reading.findings)
     body = entry[1] if entry else Mapping(key.source, key.start, key.start)
     if found.config is not None:
-        config = read_field(reading, found.config, body, path, key)
+        config = read_body(reading, found.config, body if entry else None, path, key)
     elif isinstance(body, Mapping):
         config = read_fields(reading, found.fields, body, path, key, f" in {found.name}")
     else:

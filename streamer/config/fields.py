@@ -86,6 +86,15 @@ def read_field(reading: Reading, field: Field, node: Node, path: str, at: Node) 
     return value
 
 
+def read_body(reading: Reading, field: Field, node: Node | None, path: str, at: Node) -> Any:
+    """Read the body of a component that is one field; without a node, its default stands."""
+    if node is not None:
+        return read_field(reading, field, node, path, at)
+    if field.required:
+        reading.findings.at(at, "missing_field", f"expected {field.type} value, got nothing")
+    return _default(reading, field, path, at)
+
+
 def problem_text(name: str, problem: str) -> str:
     """Return the text of what a check found: it goes on after the field's name, or stands alone."""
     if not name:

@@ -11,7 +11,11 @@ from streamer.config.nodes import Node, Scalar
 from streamer.config.source import Source
 from streamer.errors import Lint
 
-_SURELY_A_VALUE: Final = 8
+_SURELY_A_VALUE: Final = 5
+_ABOUT_VALUES: Final = frozenset(
+    {"invalid_option", "bad_duration", "bad_value", "bad_bloblang"}
+    | {f"expected_{what}" for what in ("string", "int", "float", "bool", "object", "array")}
+)
 
 
 class Findings:
@@ -48,7 +52,15 @@ class Findings:
     def sorted(self) -> tuple[Lint, ...]:
         """Return all findings by source, line and column, each once."""
         ordered = sorted(self._lints, key=lambda item: (item[0], item[1].line, item[1].column))
-        return tuple(dict.fromkeys(lint for _, lint in ordered))
+        unset = {(lint.file, lint.line) for _, lint in ordered if lint.code == "missing_variable"}
+        # What is wrong with a value that a missing variable leaves behind is no news.
+        return tuple(
+            dict.fromkeys(
+                lint
+                for _, lint in ordered
+                if (lint.file, lint.line) not in unset or lint.code not in _ABOUT_VALUES
+            )
+        )
 
 
 def _without_hidden(source: Source, text: str) -> str:

@@ -18,7 +18,9 @@ _WORDS: Final[dict[str, Any]] = {
 }
 # Only these may start something that is not a string (yaml.v3's table of hints).
 _HINTS: Final = frozenset("+-0123456789.yYnNtTfFoO~")
-_INT: Final = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9]\d*|0))")
+_INT: Final = re.compile(
+    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9]\d*|0))", re.ASCII
+)
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _TAGS: Final = {
     "tag:yaml.org,2002:str": "a string",

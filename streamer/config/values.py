@@ -8,7 +8,7 @@ from streamer.bloblang import BloblangError, compile_interpolation, compile_mapp
 from streamer.config.findings import did_you_mean
 from streamer.config.nodes import Mapping, Node, Scalar, described, plain
 from streamer.config.reading import Reading
-from streamer.config.scalars import truth
+from streamer.config.scalars import resolve, truth
 from streamer.durations import parse_duration
 from streamer.spec import Field
 
@@ -31,7 +31,11 @@ def read_value(reading: Reading, field: Field, node: Node) -> Any:
     if not isinstance(node, Scalar):
         expected(reading, node, field.type, field)
         return None
-    value = _plain(reading, node)
+    try:
+        value = node.value
+    except ValueError as e:
+        reading.findings.at(node, "bad_tag", str(e))
+        return None
     if field.type == "string":
         return _string(reading, field, node, value)
     if field.type == "bool":
@@ -54,10 +58,10 @@ def expected(reading: Reading, node: Node, what: str, field: Field, hint: str = 
     """
     found = described(node)
     if isinstance(node, Scalar) and node.text and not field.secret and "null" not in found:
-        found += f" {shown(node.text)}"
-        if node.style and what in ("int", "float") and isinstance(Scalar.value, property):
-            bare = Scalar(node.source, node.start, node.end, node.text)
-            if isinstance(bare.value, int | float):
+        found += f" {shown(node.text)}" if "string" in found else f" {node.text}"
+        if node.style and what in ("int", "float"):
+            bare = resolve(node.text)
+            if isinstance(bare, int | float) and not isinstance(bare, bool):
                 hint = hint or "remove the quotes"
     name = f"field {field.name}: " if field.name else ""
     reading.findings.at(node, f"expected_{what}", f"{name}expected {what} value, got {found}", hint)

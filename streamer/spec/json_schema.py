@@ -1,0 +1,116 @@
+"""Specs to JSON Schema (draft 7, which editors know best), for completion and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from streamer.spec.component import Spec
+from streamer.spec.field import REQUIRED, Field
+from streamer.spec.kind import Kind
+
+Schema = dict[str, Any]
+
+# A variable's text stands where its value will: an editor sees it before it is replaced.
+_VARIABLE: Final[Schema] = {"type": "string", "pattern": r"\$\{[^!]"}
+_SCALARS: Final[Mapping[str, Schema]] = {
+    "string": {"type": ["string", "number", "boolean"]},
+    "int": {"anyOf": [{"type": "integer"}, _VARIABLE]},
+    "float": {"anyOf": [{"type": "number"}, _VARIABLE]},
+    "bool": {"anyOf": [{"type": "boolean"}, _VARIABLE]},
+    "object": {"type": "object"},
+    "unknown": {},
+}
+
+
+def config_schema(title: str, sections: Iterable[Field], specs: Iterable[Spec]) -> Schema:
+    """Return the schema of a whole config.
+
+    Args:
+        title: what the schema is called.
+        sections: the fields of the top level.
+        specs: every component, which become definitions by kind.
+    """
+    by_kind: dict[Kind, list[Spec]] = {kind: [] for kind in Kind}
+    for spec in specs:
+        by_kind[spec.kind].append(spec)
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": title,
+        **object_schema(sections),
+        "definitions": {str(kind): _kind(kind, found) for kind, found in by_kind.items()},
+    }
+
+
+def object_schema(fields: Iterable[Field]) -> Schema:
+    """Return the schema of an object with these fields and no others."""
+    listed = list(fields)
+    required = [field.name for field in listed if field.required]
+    return {
+        "type": "object",
+        "properties": {field.name: field_schema(field) for field in listed},
+        "additionalProperties": False,
+        **({"required": required} if required else {}),
+    }
+
+
+def field_schema(field: Field) -> Schema:
+    """Return the schema of a field, of any shape, with its description."""
+    schema = _item(field)
+    if field.shape in ("array", "2darray"):
+        schema = {"type": "array", "items": schema}
+    if field.shape == "2darray":
+        schema = {"type": "array", "items": schema}
+    if field.shape == "map":
+        schema = {"type": "object", "additionalProperties": schema}
+    if "$ref" in schema:
+        # Draft 7 ignores everything beside a $ref.
+        schema = {"allOf": [schema]}
+    notes: Schema = {"description": field.description} if field.description else {}
+    if field.default is not REQUIRED and field.default is not None:
+        notes["default"] = field.default
+    if field.examples:
+        notes["examples"] = list(field.examples)
+    if field.deprecated:
+        notes["deprecated"] = True
+    return {**notes, **schema}
+
+
+def _item(field: Field) -> Schema:
+    if field.kind is not None:
+        return {"$ref": f"#/definitions/{field.kind}"}
+    if field.children:
+        return object_schema(field.children)
+    if field.options and not field.interpolated:
+        # Options are read in any case; an editor should offer each once.
+        return {"anyOf": [{"enum": list(field.options)}, {"type": "string"}]}
+    return dict(_SCALARS[field.type])
+
+
+def _kind(kind: Kind, specs: Iterable[Spec]) -> Schema:
+    """Return the schema of a component of a kind: one name, and what may stand beside it."""
+    properties: Schema = {"type": {"type": "string"}, "plugin": {}, "meta": {"type": "object"}}
+    if kind.has_label:
+        properties["label"] = {
+            "type": "string",
+            "description": "A name for the component, used once in a config.",
+            "pattern": r"^([a-z0-9][a-z0-9_\-]*)?$",
+        }
+    if kind.has_processors:
+        properties["processors"] = {
+            "type": "array",
+            "items": {"$ref": f"#/definitions/{Kind.PROCESSOR}"},
+            "description": f"Processors of this {kind}.",
+        }
+    if kind == Kind.METRICS:
+        properties["mapping"] = {
+            "type": "string",
+            "description": "Renames, labels and drops metrics.",
+        }
+    properties.update((spec.name, _body(spec)) for spec in specs)
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _body(spec: Spec) -> Schema:
+    text = f"{spec.summary} {spec.description}".strip()
+    return {**field_schema(spec.body), "description": text}

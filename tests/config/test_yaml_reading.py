@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import time
+from textwrap import dedent
+
+import pytest
+
+from streamer.config.findings import Findings
+from streamer.config.nodes import plain
+from streamer.config.read import MAX_DEPTH, read_yaml
+from streamer.config.source import Source
+
+
+def read(text: str) -> tuple[object, list[str]]:
+    found = Findings()
+    node = read_yaml(Source("f", text), found)
+    return None if node is None else plain(node), [str(lint) for lint in found.sorted()]
+
+
+def test_maps_lists_and_scalars() -> None:
+    text = "a: [1, two, null]\nb:\n  c: |\n    x\n    y\n  1: 'z'\n"
+    assert read(text) == ({"a": [1, "two", None], "b": {"c": "x\ny\n", "1": "z"}}, [])
+
+
+def test_aliases_and_merge_keys() -> None:
+    text = """\
+        base: &b {x: 1, y: 2}
+        more: &m {y: 3, z: 4}
+        one: {<<: *b, y: 5}
+        both: {<<: [*m, *b]}
+        plain: {"<<": 1}
+        """
+    value, found = read(dedent(text))
+    assert found == []
+    assert isinstance(value, dict)
+    assert value["one"] == {"x": 1, "y": 5}
+    assert value["both"] == {"x": 1, "y": 3, "z": 4}
+    assert value["plain"] == {"<<": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        ("a: 1\nb: 2\na: 3", "f(3,1) field a is already set at line 1; keep one of them"),
+        ("a: *x", "f(1,4) there is no anchor &x before this alias"),
+        ("a: &x [1, *x]", "f(1,11) the anchor &x holds itself through this alias"),
+        ("a: {<<: 1}", "f(1,5) << expects a map or a list of maps; check the alias"),
+        ("[1]: 2", "f(1,1) a field's name must be a string, found a list or map"),
+        ("a: !x {}", "f(1,4) the tag !x is not supported; remove it"),
+        (
+            "a: 1\n---\nb: 1",
+            "f(2,1) a second YAML document starts here; a config is one document; "
+            "move it to a file of its own",
+        ),
+        (
+            "a:\n\tb: 1",
+            "f(2,1) YAML: found character that cannot start any token; "
+            "YAML is indented with spaces; replace the tab",
+        ),
+        (
+            "a: b: c",
+            "f(1,5) YAML: mapping values are not allowed in this context; "
+            "quote a text that holds ': ', or check the indentation",
+        ),
+        ("a: 'b", "f(1,6) YAML: found unexpected end of stream"),
+        ("a: x\x00", "f(1,5) YAML: the control character U+0000 is not allowed"),
+        ("", "f(1,1) the config is empty; write at least `input: …`"),
+        ("# only a comment\n", "f(1,1) the config is empty; write at least `input: …`"),
+    ],
+)
+def test_what_is_refused(text: str, finding: str) -> None:
+    assert read(text)[1] == [finding]
+
+
+def bomb() -> str:
+    """270 bytes that stand for 9^9 values."""
+    lines = ["a: &a [x,x,x,x,x,x,x,x,x]"]
+    for name, before in zip("bcdefghi", "abcdefgh", strict=True):
+        lines.append(f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]")
+    return "\n".join(lines)
+
+
+def test_an_alias_bomb_is_refused_at_once() -> None:
+    started = time.monotonic()
+    assert read(bomb())[1] == ["f(6,17) the config holds, or expands to, over 200,000 values"]
+    assert time.monotonic() - started < 0.5
+
+
+def test_nesting_is_bounded_whether_written_or_by_aliases() -> None:
+    assert read("[" * 10_000)[1] == [
+        f"f(1,{MAX_DEPTH + 1}) the config is nested deeper than {MAX_DEPTH} levels"
+    ]
+    deep = "a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 50 + "*a" + "]" * 50
+    assert read(deep)[1] == [f"f(2,54) the config is nested deeper than {MAX_DEPTH} levels"]
+    assert read("[" * MAX_DEPTH + "]" * MAX_DEPTH)[1] == []

@@ -7,6 +7,7 @@ from typing import Final
 
 from streamer.config.nodes import Mapping, Scalar, described
 from streamer.config.reading import Reading
+from streamer.config.source import NO_SOURCE
 from streamer.spec import Kind
 
 _LABEL: Final = re.compile(r"[a-z0-9][a-z0-9_\-]*")
@@ -18,7 +19,7 @@ def read_label(reading: Reading, kind: Kind, name: str, node: Mapping) -> str:
         return ""
     entry = node.entries.get("label")
     if entry is None:
-        if reading.options.labels and name != "resource":
+        if reading.options.labels and name != "resource" and node.source is not NO_SOURCE:
             reading.findings.at(node, "missing_label", f"label is required for {name}")
         return ""
     value = entry[1]

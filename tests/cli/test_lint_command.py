@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamer.cli.main import invoke
+
+GOOD = "input: {stdin: {}}\n"
+BAD = "inptu: {}\n"
+SAID = "(1,1) field inptu not recognised; did you mean input?"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, text in {
+        "good.yaml": GOOD,
+        "bad.yaml": BAD,
+        "notes.txt": BAD,
+        "sub/deep/bad.yml": BAD,
+        ".hidden/bad.yaml": BAD,
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def lint(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = invoke(["lint", *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.usefixtures("folder")
+class TestLint:
+    def test_nothing_is_printed_when_all_is_well(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert lint(capsys, "good.yaml") == (0, "", "")
+
+    def test_findings_go_to_stderr_with_exit_1(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert lint(capsys, "good.yaml", "bad.yaml") == (1, "", f"bad.yaml{SAID}\n")
+
+    @pytest.mark.parametrize("path", [".", "./...", "..."])
+    def test_a_directory_is_walked(self, capsys: pytest.CaptureFixture[str], path: str) -> None:
+        expected = f"bad.yaml{SAID}\nsub/deep/bad.yml{SAID}\n"
+        assert lint(capsys, path) == (1, "", expected)
+
+    def test_a_directory_below(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert lint(capsys, "sub/...") == (1, "", f"sub/deep/bad.yml{SAID}\n")
+
+    def test_globs(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert lint(capsys, "g*.yaml") == (0, "", "")
+        assert lint(capsys, "*.yaml", "bad.yaml") == (1, "", f"bad.yaml{SAID}\n")
+        assert lint(capsys, "x*.yaml") == (1, "", "x*.yaml(1,1) there is no such file\n")
+
+    def test_verbose_names_every_file(self, capsys: pytest.CaptureFixture[str]) -> None:
+        code, out, _ = lint(capsys, "--verbose", ".")
+        assert (code, out) == (1, "bad.yaml: FAILED\ngood.yaml: OK\nsub/deep/bad.yml: FAILED\n")
+
+    def test_without_a_path_it_asks_for_one(self, capsys: pytest.CaptureFixture[str]) -> None:
+        code, _, err = lint(capsys)
+        assert code == 1
+        assert "name a config file" in err
+
+    def test_the_config_of_the_root_is_linted_too(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert invoke(["-c", "bad.yaml", "lint"]) == 1
+        assert capsys.readouterr().err == f"bad.yaml{SAID}\n"
+
+
+def test_flags_find_more(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "c.yaml").write_text("output: {file: {path: '${NOT_SET_ANYWHERE}'}}\n")
+    assert lint(capsys, "c.yaml")[0] == 1
+    assert lint(capsys, "--skip-env-var-check", "c.yaml") == (0, "", "")
+    code, _, err = lint(capsys, "--skip-env-var-check", "--labels", "c.yaml")
+    assert (code, err) == (1, "c.yaml(1,9) label is required for file\n")

@@ -1,0 +1,49 @@
+"""The examples in `configs/` have no findings, and say how editors check them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamer.config import lint_config, load_config
+from streamer.config.reading import LintOptions
+from streamer.durations import SECOND
+
+ROOT = Path(__file__).parents[2]
+CONFIGS = sorted((ROOT / "configs").glob("**/*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_there_is_nothing_to_find(path: Path) -> None:
+    assert lint_config(path, env={}, options=LintOptions(deprecated=True)) == ()
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_editors_are_told_the_schema(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").split("\n", 1)[0]
+    name = first.removeprefix("# yaml-language-server: $schema=")
+    assert (path.parent / name).resolve().is_file()
+
+
+def test_the_four_windows_of_the_first_job_are_there() -> None:
+    sizes = {
+        path.stem: load_config(path, env={}).buffer.config["size"] // SECOND for path in CONFIGS
+    }
+    assert (
+        sizes.items()
+        >= {
+            "traffic_light": 10,
+            "traffic_light_hourly": 3600,
+            "sliding": 30,
+            "event_time_late": 10,
+        }.items()
+    )
+
+
+def test_the_short_example_runs_the_pipeline_of_the_hourly_one() -> None:
+    short, hourly = (
+        load_config(ROOT / "configs" / f"{name}.yaml", env={})
+        for name in ("traffic_light", "traffic_light_hourly")
+    )
+    assert [p.config for p in short.processors] == [p.config for p in hourly.processors]

@@ -50,11 +50,16 @@ class LogConfig:
     rotate_max_age_days: int = 0
 
     @classmethod
-    def from_parsed(cls, parsed: Mapping[str, Any]) -> LogConfig:
-        """Read the parsed `logger` section."""
+    def from_parsed(cls, parsed: Mapping[str, Any], level: str | None = None) -> LogConfig:
+        """Read the parsed `logger` section.
+
+        Args:
+            parsed: the section.
+            level: a level that wins over the section's, or None.
+        """
         file = parsed["file"]
         return cls(
-            level=parsed["level"].upper(),
+            level=(level or parsed["level"]).upper(),
             format=parsed["format"],
             add_timestamp=parsed["add_timestamp"],
             names=Names(parsed["timestamp_name"], parsed["level_name"], parsed["message_name"]),

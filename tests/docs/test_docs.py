@@ -1,0 +1,166 @@
+"""The documentation: its commands run, its configs lint, its lists are whole, its links lead on.
+
+A fenced block says by its first line what it is: `sh run` succeeds, `sh fails` does not, `sh spark`
+needs a JVM; `yaml config=NAME` is a config without findings, `yaml broken=NAME` one with findings;
+both are there, by their names, for the commands of the page. A `json` block after a command is
+what it prints.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from streamer import catalog
+from streamer.buffers import system_window
+from streamer.config import lint_config
+from streamer.spec import Kind
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "streamer" / "docs").glob("*.md"))
+README = ROOT / "README.md"
+_FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
+_TABLE_NAME = re.compile(r"^\| `(\w+)` \|", re.M)
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    info: str
+    text: str
+    prints: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.info.partition("=")[2]
+
+
+def blocks(page: Path) -> list[Block]:
+    found = [Block(page, info.strip(), text) for info, text in _FENCE.findall(page.read_text())]
+    after = [*found[1:], Block(page, "", "")]
+    return [
+        Block(page, this.info, this.text, following.text if following.info == "json" else "")
+        for this, following in zip(found, after, strict=True)
+    ]
+
+
+ALL = [block for page in [*PAGES, README] for block in blocks(page)]
+
+
+def of(*infos: str) -> list[object]:
+    chosen = [block for block in ALL if block.info.partition("=")[0] in infos]
+    return [pytest.param(b, id=f"{b.page.stem}-{ALL.index(b)}") for b in chosen]
+
+
+def prepare(page: Path, directory: Path) -> None:
+    for block in blocks(page):
+        if block.name:
+            (directory / block.name).write_text(block.text)
+
+
+def run(block: Block, directory: Path) -> subprocess.CompletedProcess[str]:
+    prepare(block.page, directory)
+    commands = Path(sys.executable).parent
+    env = {
+        **os.environ,
+        "PATH": f"{directory / 'bin'}:{commands}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "XDG_STATE_HOME": str(directory / "state"),
+    }
+    (directory / "bin").mkdir()
+    command = directory / "bin" / "streamer"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m streamer.cli.main "$@"\n')
+    command.chmod(0o755)
+    return subprocess.run(
+        ["sh", "-euc", block.text],
+        cwd=directory,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("block", of("sh run"))
+def test_a_command_runs_and_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
+    done = run(block, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == block.prints
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("block", of("sh spark"))
+def test_a_stream_runs_and_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
+    done = run(block, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == block.prints
+
+
+@pytest.mark.parametrize("block", of("sh fails"))
+def test_a_command_that_is_to_fail_fails(block: Block, tmp_path: Path) -> None:
+    assert run(block, tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize("block", of("yaml config", "yaml"))
+def test_a_config_has_no_findings(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(block.text)
+    assert [str(lint) for lint in lint_config(path)] == []
+
+
+def test_every_broken_config_has_findings(tmp_path: Path) -> None:
+    for block in (block for block in ALL if block.info.startswith("yaml broken")):
+        path = tmp_path / block.name
+        path.write_text(block.text)
+        assert lint_config(path)
+
+
+def test_blocks_are_of_a_known_kind() -> None:
+    known = {"", "sh", "sh run", "sh fails", "sh spark", "json", "yaml"}
+    kinds = {block.info for block in ALL if not block.name}
+    assert kinds <= known
+
+
+def test_the_page_on_windows_has_every_field() -> None:
+    page = (ROOT / "streamer" / "docs" / "windows.md").read_text()
+    table = page.partition("## All fields")[2].partition("##")[0]
+    fields = [field.name for field in system_window.SPEC.fields]
+    assert sorted(_TABLE_NAME.findall(table)) == sorted(fields)
+
+
+def test_the_page_on_configs_has_every_component() -> None:
+    page = (ROOT / "streamer" / "docs" / "configs.md").read_text()
+    table = page.partition("## Components")[2].partition("##")[0]
+    for kind in (Kind.INPUT, Kind.BUFFER, Kind.PROCESSOR, Kind.OUTPUT, Kind.SCANNER):
+        row = next(line for line in table.splitlines() if line.startswith(f"| {kind}s |"))
+        assert sorted(re.findall(r"`(\w+)`", row)) == sorted(catalog.names(kind))
+
+
+@pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.stem)
+def test_links_lead_to_pages_and_headings_that_exist(page: Path) -> None:
+    for target in re.findall(r"\]\((?!http)([^)]+)\)", page.read_text()):
+        name, _, heading = target.partition("#")
+        found = page.parent / name if name else page
+        assert found.exists(), target
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", found.read_text(), re.M)
+            slugs = {re.sub(r"[^\w\- ]", "", h).lower().replace(" ", "-") for h in headings}
+            assert heading in slugs, target
+
+
+def test_the_readme_installs_and_runs_in_one_line_and_tests_in_one() -> None:
+    setup, test = (block.text for block in blocks(README) if block.info == "sh")
+    assert setup.count("\n") == test.count("\n") == 1
+    config = re.search(r"-c (\S+)", setup)
+    assert config is not None
+    assert (ROOT / config[1]).exists()
+    extras = re.findall(r"'\.\[([^\]]+)\]'", setup + test)
+    project = (ROOT / "pyproject.toml").read_text()
+    assert extras == ["java", "java,test"]
+    assert all(f"\n{name} = [" in project for names in extras for name in names.split(","))

@@ -33,6 +33,10 @@ class Stopper:
         """Take over both signals."""
         self._log = log
         self.asked = threading.Event()
+        self.install()
+
+    def install(self) -> None:
+        """Take over both signals; starting Spark takes SIGINT away, so this is done again then."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._handle)
 
@@ -129,6 +133,7 @@ def _run(
         level,
         keep_open=(checkpoint.lock,),
     )
+    stopper.install()
     stream = Stream(plan, checkpoint, session, log)
     stream.start()
     log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})

@@ -135,9 +135,11 @@ class GenerateInput:
             target = start["n"] + UNPACED // self.batch_size * self.batch_size
         most = max(limit.messages // self.batch_size, 1) * self.batch_size
         more = target - start["n"] > most
-        target = max(start["n"], min(target, start["n"] + most))
+        target = min(target, start["n"] + most)
         if self.count:
             target = min(target, self.count)
+        # A clock that was set back, or a count that was made smaller, takes nothing back.
+        target = max(target, start["n"])
         ended = bool(self.count) and target >= self.count
         if target == start["n"]:
             return Latest(start, 0, ended)

@@ -54,6 +54,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.python.unix.domain.socket.enabled": "true",
+    # Half a dozen workers share one start of Python and its imports.
+    "spark.python.daemon.module": "streamer.spark.daemon",
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
     "spark.log.structuredLogging.enabled": "false",
 }
 
@@ -141,6 +144,7 @@ def start_session(
     """
     os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.pop("SPARK_HOME", None)
     # Workers import this very package, installed or not.
     root = str(Path(streamer.__file__).resolve().parent.parent)
@@ -164,6 +168,8 @@ def start_session(
         os.close(writer)
         threading.Thread(target=jvm.read, args=(reader,), daemon=True, name="jvm-log").start()
         context = SparkContext(conf=settings, gateway=gateway)
+        # Spark takes PySpark for a shell, whose level it sets to WARN.
+        context.setLogLevel(SPARK_LEVELS.get(level, "off").upper())
         return SparkSession(context)
     except StreamerError:
         raise

@@ -12,13 +12,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from streamer.config.findings import Findings
+from streamer.config.placeholders import Variable, find_escaped, find_variables
 from streamer.config.source import Source
 
-_NAME: Final = r"[0-9A-Za-z_.]+"
-_DEFAULT: Final = r"(?::((?:\$\{[^}]+\}|[^}])*))?"
-_VARIABLE: Final = re.compile(rf"\$\{{({_NAME}){_DEFAULT}(?:\|([0-9A-Za-z]+))?\}}")
-# `${{X}}` stands for the text `${X}`.
-_ESCAPED: Final = re.compile(rf"\$\{{(\{{{_NAME}{_DEFAULT}\}})\}}")
 _COMMENT: Final = re.compile(r"[ \t]*#[^\r\n]*")
 
 
@@ -39,36 +35,49 @@ def replace_variables(
     """
     if "${" not in source.text:
         return
-    original = source.text
+    source.replace(
+        [
+            (variable.start, variable.end, _value(source, variable, env, findings, check))
+            for variable in find_variables(source.text)
+        ]
+    )
+    # The escape's outer braces go: `${{X}}` stands for the text `${X}`.
+    text = source.text
+    source.replace(
+        [(start, end, f"${text[start + 2 : end - 1]}") for start, end in find_escaped(text)]
+    )
 
-    def change(match: re.Match[str]) -> str:
-        name, default, function = match[1], match[2], match[3]
-        if default is not None and "|" in default and function is None:
-            default, _, function = default.rpartition("|")
-        value = env.get(name)
-        if default is not None:
-            value = value or default
-        elif value is None:
-            if check and not _in_comment(original, match.start()):
-                findings.at_offset(
-                    source,
-                    match.start(),
-                    "missing_variable",
-                    f"required environment variables were not set: [{name}]",
-                    f"set it, or write ${{{name}:some default}}",
-                )
-            value = ""
-        try:
-            text = _apply(function, value).replace("\n", "\\n")
-            if text and env.get(name):
-                source.hidden[f"${{{name}}}"] = text
-            return text
-        except ValueError as e:
-            findings.at_offset(source, match.start(), "bad_variable", f"variable {name}: {e}")
-            return ""
 
-    source.replace(_VARIABLE, change)
-    source.replace(_ESCAPED, lambda match: "$" + match[1])
+def _value(
+    source: Source,
+    variable: Variable,
+    env: Mapping[str, str],
+    findings: Findings,
+    check: bool,
+) -> str:
+    """Return what comes instead of a variable, and add the findings about it."""
+    name, default = variable.name, variable.default
+    value = env.get(name)
+    if default is not None:
+        value = value or default
+    elif value is None:
+        if check and not _in_comment(source.text, variable.start):
+            findings.at_offset(
+                source,
+                variable.start,
+                "missing_variable",
+                f"required environment variables were not set: [{name}]",
+                f"set it, or write ${{{name}:some default}}",
+            )
+        value = ""
+    try:
+        text = _apply(variable.function, value).replace("\n", "\\n")
+    except ValueError as e:
+        findings.at_offset(source, variable.start, "bad_variable", f"variable {name}: {e}")
+        return ""
+    if text and env.get(name):
+        source.hidden[f"${{{name}}}"] = text
+    return text
 
 
 def _in_comment(text: str, offset: int) -> bool:
@@ -76,7 +85,7 @@ def _in_comment(text: str, offset: int) -> bool:
     return _COMMENT.match(text, line, offset) is not None
 
 
-def _apply(function: str | None, value: str) -> str:
+def _apply(function: str, value: str) -> str:
     """Apply the function behind a variable's `|`; only `base64decode` exists."""
     if not function:
         text = value

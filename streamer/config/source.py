@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Final
 
 from streamer.spec import NOWHERE, Place
@@ -36,24 +36,28 @@ class Source:
         self._shifts: list[Shift] = []
         self._lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
 
-    def replace(self, pattern: re.Pattern[str], change: Callable[[re.Match[str]], str]) -> None:
-        """Replace every match in the text, remembering where everything came from."""
+    def replace(self, pieces: Iterable[tuple[int, int, str]]) -> None:
+        """Put other texts in, in order, remembering where everything came from.
+
+        Args:
+            pieces: from which offset, to which one (excluded), and what comes there instead.
+        """
         parts: list[str] = []
         shift: Shift = []
-        length = end = 0
-        for match in pattern.finditer(self.text):
-            for piece, start, copied in (
-                (self.text[end : match.start()], end, True),
-                (change(match), match.start(), False),
+        length = done = 0
+        for start, end, instead in pieces:
+            for text, before, copied in (
+                (self.text[done:start], done, True),
+                (instead, start, False),
             ):
-                shift.append((length, start, copied))
-                parts.append(piece)
-                length += len(piece)
-            end = match.end()
+                shift.append((length, before, copied))
+                parts.append(text)
+                length += len(text)
+            done = end
         if parts:
-            shift.append((length, end, True))
+            shift.append((length, done, True))
             self._shifts.append(shift)
-            self.text = "".join(parts) + self.text[end:]
+            self.text = "".join(parts) + self.text[done:]
 
     def place(self, offset: int) -> Place:
         """Return line and column, in the text before all replacements, of an offset."""

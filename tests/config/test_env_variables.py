@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from streamer.config.env import replace_variables
@@ -66,6 +68,15 @@ def test_a_bad_function_or_value_is_reported_without_the_value() -> None:
         "f(1,1) variable A: there is no function 'rot13'; expected base64decode",
         "f(1,11) variable A: its value is not the base64 of UTF-8 text",
     ]
+
+
+@pytest.mark.parametrize("piece", ["${A:", "${{A:", "${", "${A", "${A:${", "${{A:${B}"])
+@pytest.mark.parametrize("end", ["", "}", "}}", "} }}"])
+def test_unclosed_variables_take_no_more_than_linear_time(piece: str, end: str) -> None:
+    started = time.monotonic()
+    replaced(piece * 9_000 + end)
+    replaced(piece * 100_000 + end)
+    assert time.monotonic() - started < 5
 
 
 def test_places_are_those_of_the_text_before() -> None:

@@ -13,6 +13,7 @@ import orjson
 from streamer.errors import StreamerError
 from streamer.message import NO_META
 from streamer.timestamps import Timestamp
+from streamer.value import Number
 
 # A map with this key alone is a marked value: [what, ...]. A user's map with it is marked itself.
 _MARK: Final = "\u0000"
@@ -68,8 +69,10 @@ def _plain(value: Any) -> Any:
         if _MARK in value:
             return {_MARK: ["map", [[k, _plain(v)] for k, v in value.items()]]}
         return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, Timestamp):
-        return {_MARK: ["time", value.ns, value.offset]}
+    if kind is Number:
+        return {_MARK: ["number", value.text]}
+    if kind is Timestamp:
+        return {_MARK: ["time", value.ns, value.offset, value.zone, value.location]}
     raise StreamerError(f"metadata holds a {kind.__name__}, which cannot be kept in a window")
 
 
@@ -89,4 +92,6 @@ def _value(plain: Any) -> Any:
         return base64.b64decode(found[0])
     if what == "map":
         return {k: _value(v) for k, v in found[0]}
-    return Timestamp(found[0], found[1])
+    if what == "number":
+        return Number(found[0])
+    return Timestamp(*found)

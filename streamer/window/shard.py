@@ -62,4 +62,8 @@ class Shard:
         Raises:
             StreamerError: while it is iterated: a row or the state cannot be read.
         """
-        return Step(StepRun(self._window, self._store, self._keep_dropped).run(rows))
+        return Step(self._run(rows))
+
+    def _run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
+        run = StepRun(self._window, self._store, self._keep_dropped)
+        return (yield from run.run(rows))

@@ -1,0 +1,77 @@
+"""How the state is laid out: few calls, little that is written again, exact order."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamer.durations import SECOND
+from streamer.window import DictStore, Packer, Reading, Shard, SystemWindow
+from tests.window.fakes import execution, field_mapping, field_text
+
+T = 1628330400 * SECOND
+
+
+class CountingStore(DictStore):
+    """Counts the bytes that are written, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = 0
+
+    def put(self, pane: int, seq: int, value: bytes) -> None:
+        self.written += len(value)
+        super().put(pane, seq, value)
+
+
+def feed(
+    window: SystemWindow, store: DictStore, seconds: int, per_second: int, keyed: bool
+) -> list[int]:
+    """A micro-batch a second; returns the calls to the store in each."""
+    calls = []
+    for second in range(1, seconds + 1):
+        t = T + second * SECOND
+        packer = Packer(window, 1, field_mapping("ts"), field_text("k") if keyed else None)
+        raws = [
+            b'{"ts":"2021-08-07T10:%02d:%02d.%03dZ","k":"%d"}'
+            % (second // 60, second % 60, n, n % 5)
+            for n in range(per_second)
+        ]
+        packer.add_raws(raws, {}, 0, t, execution(t))
+        before = store.calls
+        list(Shard(window, store).step([*packer.rows(), Reading(t, "x").row(0)]))
+        calls.append(store.calls - before)
+    return calls
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_long_window_fed_every_second_costs_few_calls_and_few_rewrites(keyed: bool) -> None:
+    window, store = SystemWindow(3600 * SECOND), CountingStore()
+    calls = feed(window, store, 300, 10, keyed)
+    assert sum(calls) / len(calls) <= 9
+    assert max(calls) <= 40
+    packs = sum(seq >= 0 for _, seq in store.values)
+    assert packs <= 7 * 3
+    assert store.written < 8 * 300 * 10 * 45
+
+
+def test_a_sliding_window_of_many_panes_costs_few_calls_while_nothing_closes() -> None:
+    window, store = SystemWindow(3600 * SECOND, 60 * SECOND), DictStore()
+    calls = feed(window, store, 59, 10, False)
+    assert max(calls) <= 40
+    assert sum(calls) / len(calls) <= 12
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("slide", [None, 7 * SECOND])
+def test_joined_packs_keep_the_order_of_arrival(keyed: bool, slide: int | None) -> None:
+    window, store = SystemWindow(100 * SECOND, slide), DictStore()
+    feed(window, store, 90, 12, keyed)
+    end = window.grid.end_at_or_after(T + 95 * SECOND)
+    step = Shard(window, store).step([Reading(end, "x").row(0)])
+    batches = [e.messages for e in step if e.end == end]
+    assert len(batches) == (5 if keyed else 1)
+    for batch in batches:
+        times = [message.doc["ts"] for message in batch]
+        assert times == sorted(times)
+    held = [s for s in range(1, 91) if T + s * SECOND > end - window.size]
+    assert sum(map(len, batches)) >= 12 * (len(held) - 1)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamer.errors import StreamerError
+from streamer.timestamps import Timestamp
+from streamer.value import Number
+from streamer.window.metadata import decode_meta, encode_meta
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "text",
+        "",
+        "\udcff",
+        None,
+        True,
+        1,
+        -(2**63),
+        2**64,
+        -(10**30),
+        1.0,
+        1e300,
+        float("inf"),
+        b"\xff\x00",
+        [1, [b"x"], {"a": None}],
+        {"a": {"b": [1.5]}},
+        {"\0": 1},
+        {"\0error": "no"},
+        {},
+    ],
+    ids=repr,
+)
+def test_a_value_comes_back_as_it_was(value: Any) -> None:
+    meta, error = decode_meta(encode_meta({"key": value, "\0error": "a user's"}))
+    assert meta == {"key": value, "\0error": "a user's"}
+    assert type(meta["key"]) is type(value)
+    assert error is None
+
+
+def test_a_timestamp_keeps_its_zone() -> None:
+    meta, _ = decode_meta(encode_meta({"at": Timestamp(5, 3600, "CET", "Europe/Berlin")}))
+    at = meta["at"]
+    assert (at.ns, at.offset, at.zone, at.location) == (5, 3600, "CET", "Europe/Berlin")
+
+
+def test_a_number_keeps_its_text() -> None:
+    meta, _ = decode_meta(encode_meta({"n": Number("1.50")}))
+    assert meta["n"].text == "1.50"
+
+
+def test_nothing_is_no_bytes_and_an_error_is_kept() -> None:
+    assert encode_meta({}) == b""
+    assert decode_meta(b"") == ({}, None)
+    assert decode_meta(encode_meta({}, "it failed")) == ({}, "it failed")
+    assert decode_meta(encode_meta({"a": "b"}, "")) == ({"a": "b"}, "")
+
+
+def test_what_is_no_value_is_refused_by_name() -> None:
+    with pytest.raises(StreamerError, match="metadata holds a complex"):
+        encode_meta({"a": 1j})

@@ -88,10 +88,10 @@ _NOISE: Final = b"0123456789+- \t\r\n"
 _ZEROS: Final = bytes(c if c in b"0." else 44 if c in b",}] \t\r\n" else 95 for c in range(256))
 _DIGITS: Final = bytes(48 if c in b"0123456789." else 32 for c in range(256))
 _LONG_FRACTION: Final = b"0" * 17
-_LONG_INT: Final = b"0" * 20
+_LONG_INT: Final = b"0" * 19
 # The search in earnest, where a number can stand; a string that looks so costs time only.
 _INEXACT: Final = re.compile(
-    rb"(?:^|[\[:,\s])-?(?:\d+(?:\.\d+)?[eE]|\d+\.\d*0(?!\d)|0\.0{4}|\d{20}|(?=[\d.]{17})\d+\.)"
+    rb"(?:^|[\[:,\s])-?(?:\d+(?:\.\d+)?[eE]|\d+\.\d*0(?!\d)|0\.0{4}|9[2-9]\d{17}|\d{20}|(?=[\d.]{17})\d+\.)"
 )
 
 
@@ -104,7 +104,7 @@ def has_inexact_number(raw: bytes) -> bool:
     marks = raw.translate(_STARTS, _NOISE)
     if marks.find(b":.") < 0 and marks[:1] != b"." and marks[:1] != b"e":
         if marks.find(b":e") < 0:
-            if len(raw) - len(marks) < 20:
+            if len(raw) - len(marks) < 19:
                 return False
             if raw.translate(_DIGITS).find(_LONG_INT) < 0:
                 return False
@@ -118,7 +118,7 @@ def has_inexact_number(raw: bytes) -> bool:
 
 def _exact_int(text: str) -> int | Number:
     value = int(text)
-    return value if INT64_MIN <= value <= UINT64_MAX and text != "-0" else Number(text)
+    return value if INT64_MIN <= value <= INT64_MAX and text != "-0" else Number(text)
 
 
 def _exact_float(text: str) -> float:

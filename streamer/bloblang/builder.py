@@ -1,0 +1,184 @@
+"""From the parser's matches to the tree; called by lark rule by rule, from the inside out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lark import Token, Transformer
+
+from streamer.bloblang import literals, operators, tree
+from streamer.bloblang.errors import BloblangError
+from streamer.bloblang.tree import Place
+
+
+def place_of(token: Token) -> Place:
+    """Return where a token begins."""
+    return Place(token.line or 1, token.column or 1)
+
+
+def _quoted(token: Token) -> str:
+    try:
+        return literals.unquote(str(token))
+    except ValueError as e:
+        message = f"failed to unescape quoted string contents: {e}"
+        raise BloblangError(token.line or 1, token.column or 1, message) from None
+
+
+def _word(token: Token) -> str:
+    return _quoted(token) if token.type == "STRING" else str(token)
+
+
+class Builder(Transformer[Token, Any]):
+    """One method per rule of the grammar; each takes the rule's parts and returns a node."""
+
+    def number(self, parts: list[Token]) -> tree.Node:
+        try:
+            return tree.Literal(place_of(parts[0]), literals.number(str(parts[0])))
+        except ValueError as e:
+            raise BloblangError(parts[0].line or 1, parts[0].column or 1, str(e)) from None
+
+    def string(self, parts: list[Token]) -> tree.Node:
+        return tree.Literal(place_of(parts[0]), _quoted(parts[0]))
+
+    def triple(self, parts: list[Token]) -> tree.Node:
+        return tree.Literal(place_of(parts[0]), str(parts[0])[3:-3])
+
+    def boolean(self, parts: list[Token]) -> tree.Node:
+        return tree.Literal(place_of(parts[0]), parts[0] == "true")
+
+    def null(self, parts: list[Token]) -> tree.Node:
+        return tree.Literal(place_of(parts[0]), None)
+
+    def metadata(self, parts: list[Token]) -> tree.Node:
+        key = str(parts[0])[1:]
+        if key.startswith('"'):
+            key = _quoted(parts[0].update(value=key))
+        return tree.Metadata(place_of(parts[0]), key)
+
+    def variable(self, parts: list[Token]) -> tree.Node:
+        return tree.Variable(place_of(parts[0]), str(parts[0])[1:])
+
+    def name(self, parts: list[Token]) -> tree.Node:
+        return tree.Name(place_of(parts[0]), str(parts[0]))
+
+    def get(self, parts: list[Any]) -> tree.Node:
+        target, token = parts
+        if isinstance(target, tree.Get):
+            return tree.Get(target.place, target.target, (*target.path, _word(token)))
+        return tree.Get(place_of(token), target, (_word(token),))
+
+    def function(self, parts: list[Any]) -> tree.Node:
+        name = str(parts[0]).partition("(")[0]
+        return tree.Call(place_of(parts[0]), name, parts[1])
+
+    def method(self, parts: list[Any]) -> tree.Node:
+        target, token, arguments = parts
+        name = str(token).partition("(")[0]
+        return tree.Method(place_of(token), target, name, arguments)
+
+    def args(self, parts: list[Any]) -> list[tree.Argument]:
+        return [p if isinstance(p, tree.Argument) else tree.Argument(None, p) for p in parts]
+
+    def named_arg(self, parts: list[Any]) -> tree.Argument:
+        return tree.Argument(str(parts[0]).partition(":")[0], parts[1])
+
+    def map_into(self, parts: list[Any]) -> tree.Node:
+        return tree.MapInto(parts[0].place, parts[0], parts[1])
+
+    def brackets(self, parts: list[Any]) -> tree.Node:
+        node: tree.Node = parts[0]
+        return node
+
+    def array(self, parts: list[Any]) -> tree.Node:
+        return tree.Array(place_of(parts[0]), parts[1:])
+
+    def object(self, parts: list[Any]) -> tree.Node:
+        place = parts[0][0].place if parts else Place(1, 1)
+        return tree.Object(place, parts)
+
+    def pair(self, parts: list[Any]) -> tuple[tree.Node, tree.Node]:
+        return parts[0], parts[1]
+
+    def lambda_(self, parts: list[Any]) -> tree.Node:
+        return tree.Lambda(place_of(parts[0]), str(parts[0]).split()[0], parts[1])
+
+    def if_expression(self, parts: list[Any]) -> tree.Node:
+        token, *rest = parts
+        otherwise = rest.pop()[0] if len(rest) % 2 else None
+        return tree.If(place_of(token), list(zip(rest[::2], rest[1::2], strict=True)), otherwise)
+
+    def else_(self, parts: list[Any]) -> list[Any]:
+        return parts
+
+    def match(self, parts: list[Any]) -> tree.Node:
+        return tree.Match(parts[0].place, parts[0], parts[1:])
+
+    def match_this(self, parts: list[Any]) -> tree.Node:
+        return tree.Match(parts[0][1].place, None, parts)
+
+    def case(self, parts: list[Any]) -> tuple[tree.Node | None, tree.Node]:
+        return parts[0], parts[1]
+
+    def any_case(self, parts: list[Any]) -> tuple[tree.Node | None, tree.Node]:
+        return None, parts[0]
+
+    def unary(self, parts: list[Any]) -> tree.Node:
+        if len(parts) == 1:
+            return parts[0]  # type: ignore[no-any-return]
+        return tree.Not(place_of(parts[0]), parts[1])
+
+    def operand(self, parts: list[Any]) -> tree.Node:
+        if len(parts) == 1:
+            return parts[0]  # type: ignore[no-any-return]
+        zero = tree.Literal(place_of(parts[0]), 0)
+        return operators.binary("-", zero, parts[1])
+
+    def query(self, parts: list[Any]) -> tree.Node:
+        if len(parts) == 1:
+            return parts[0]  # type: ignore[no-any-return]
+        signs = [str(token).partition("#")[0].strip() for token in parts[1::2]]
+        return operators.arrange(parts[::2], signs)
+
+    def path(self, parts: list[Token]) -> tuple[Place, tuple[str, ...]]:
+        return place_of(parts[0]), tuple(map(_word, parts))
+
+    def assign(self, parts: list[Any]) -> tree.Statement:
+        place, path = parts[0]
+        return tree.Assign(place, path[1:] if path[0] == "root" else path, parts[1])
+
+    def let(self, parts: list[Any]) -> tree.Statement:
+        return tree.Let(place_of(parts[0]), _word(parts[0]), parts[1])
+
+    def meta(self, parts: list[Any]) -> tree.Statement:
+        key = _word(parts[0]) if len(parts) > 1 else None
+        place = place_of(parts[0]) if len(parts) > 1 else parts[-1].place
+        return tree.AssignMeta(place, key, parts[-1])
+
+    def named_map(self, parts: list[Any]) -> tree.Statement:
+        return tree.NamedMap(place_of(parts[0]), _word(parts[1]), parts[2])
+
+    def imported(self, parts: list[Any]) -> tree.Statement:
+        return tree.Import(place_of(parts[0]), _quoted(parts[1]))
+
+    def if_statement(self, parts: list[Any]) -> tree.Statement:
+        token, *rest = parts
+        otherwise = [(None, rest.pop())] if len(rest) % 2 else []
+        branches = [*zip(rest[::2], rest[1::2], strict=True), *otherwise]
+        return tree.IfStatement(place_of(token), branches)
+
+    def block(self, parts: list[Any]) -> list[tree.Statement]:
+        return parts
+
+    def mapping(self, parts: list[Any]) -> list[tree.Statement]:
+        return parts
+
+    def expression(self, parts: list[Any]) -> tree.Node:
+        node: tree.Node = parts[0]
+        return node
+
+    def interpolation(self, parts: list[Any]) -> tree.Node:
+        node: tree.Node = parts[0]
+        return node
+
+    def field(self, parts: list[Any]) -> list[Any]:
+        return parts

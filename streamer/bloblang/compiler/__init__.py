@@ -1,0 +1,1 @@
+"""From a resolved tree to one Python function: generated source, compiled once."""

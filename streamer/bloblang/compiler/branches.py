@@ -1,0 +1,177 @@
+"""Expressions that evaluate only what they need: `if`, `match`, `|`, `&&`, `||`, catch and or."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamer.bloblang import tree
+from streamer.bloblang.annotations import annotation
+from streamer.bloblang.compiler.code import Code, Value
+from streamer.bloblang.compiler.sites import Condition, Prefix
+from streamer.bloblang.runtime import objects, operations
+from streamer.value import DELETED, NOTHING
+
+Emit = Callable[[Code, tree.Node], Value]
+
+
+def _into(code: Code, name: str, value: Value, merged: Value) -> None:
+    code.emit(f"{name} = {value.code}")
+    merged.special = merged.special or value.special
+
+
+def condition(
+    code: Code, node: tree.Node, check: Callable[..., bool], prefix: str, emit: Emit
+) -> str:
+    """Emit a condition and return Python that is true when it holds.
+
+    An error inside the condition gets the prefix; a value that is no boolean does not.
+    """
+    with code.steps(Prefix(prefix)):
+        value = emit(code, node)
+        if value.kind != "bool":
+            value = code.settle(value)
+    if value.kind == "bool":
+        return value.code
+    test = code.constant(check, check.__name__)
+    site = Condition(annotation(node), isinstance(node, tree.Path | tree.Get))
+    text = f"{value.code} if type({value.code}) is bool else {test}({value.code})"
+    return code.store(text, site, kind="bool").code
+
+
+def if_expression(code: Code, node: tree.If, emit: Emit) -> Value:
+    """Emit an `if` expression."""
+    name = code.name()
+    merged = Value(name)
+    _branch(code, node, 0, merged, emit)
+    return merged
+
+
+def _branch(code: Code, node: tree.If, at: int, merged: Value, emit: Emit) -> None:
+    if at == len(node.branches):
+        if node.otherwise is None:
+            _into(code, merged.code, Value("NOTHING", special=True), merged)
+        else:
+            _into(code, merged.code, emit(code, node.otherwise), merged)
+        return
+    test, value = node.branches[at]
+    prefix = f"failed to check if condition {at}: " if at else "failed to check if condition: "
+    text = condition(code, test, objects.condition, prefix, emit)
+    with code.block(f"if {text}:"):
+        _into(code, merged.code, emit(code, value), merged)
+    with code.block("else:"):
+        _branch(code, node, at + 1, merged, emit)
+
+
+def match(code: Code, node: tree.Match, emit: Emit) -> Value:
+    """Emit a `match` expression."""
+    assert node.subject is not None
+    subject = code.settle(emit(code, node.subject))
+    merged = Value(code.name())
+    with code.within(this=subject.code, previous=code.scope.this):
+        _case(code, node, 0, subject, merged, emit)
+    return merged
+
+
+def _case(code: Code, node: tree.Match, at: int, subject: Value, merged: Value, emit: Emit) -> None:
+    if at == len(node.cases):
+        _into(code, merged.code, Value("NOTHING", special=True), merged)
+        return
+    test, value = node.cases[at]
+    if test is None:
+        _into(code, merged.code, emit(code, value), merged)
+        return
+    with code.steps(Prefix(f"failed to check match case {at}: ")):
+        text = _matches(code, test, subject, emit)
+    with code.block(f"if {text}:"):
+        _into(code, merged.code, emit(code, value), merged)
+    with code.block("else:"):
+        _case(code, node, at + 1, subject, merged, emit)
+
+
+def _matches(code: Code, test: tree.Node, subject: Value, emit: Emit) -> str:
+    """Return Python for whether a case fits: a literal is compared, a query must give true."""
+    if not isinstance(test, tree.Literal):
+        value = emit(code, test)
+        return value.code if value.kind == "bool" else f"{value.code} is True"
+    if test.value is DELETED or test.value is NOTHING:
+        return "False"
+    same = code.constant(operations.same, "same")
+    wanted = emit(code, test)
+    if wanted.kind in ("str", "int"):
+        return (
+            f"({subject.code} == {wanted.code} if type({subject.code}) is {wanted.kind} "
+            f"else {same}({subject.code}, {wanted.code}))"
+        )
+    return f"{same}({subject.code}, {wanted.code})"
+
+
+def chain(code: Code, node: tree.Chain, emit: Emit) -> Value:
+    """Emit operands joined by `|`, or by `&&` and `||`."""
+    if node.operators[0] == "|":
+        *tried, last = node.operands
+        return coalesce(code, tried, last, emit)
+    return _logic(code, node, emit)
+
+
+def coalesce(code: Code, tried: list[tree.Node], last: tree.Node, emit: Emit) -> Value:
+    """Emit: the first operand that neither fails nor is null, else the last one."""
+    merged = Value(code.name())
+    _first(code, tried, last, merged, emit)
+    return merged
+
+
+def _first(code: Code, tried: list[tree.Node], last: tree.Node, merged: Value, emit: Emit) -> None:
+    if not tried:
+        _into(code, merged.code, emit(code, last), merged)
+        return
+    name = merged.code
+    start = len(code.lines)
+    with code.block("try:"):
+        value = emit(code, tried[0])
+        can_fail = len(code.lines) > start + 1
+        if can_fail:
+            code.emit(f"{name} = {value.code}")
+    if can_fail:
+        with code.block("except Exception:"):
+            code.emit(f"{name} = None")
+    else:  # nothing was emitted that could fail: no need to try
+        code.lines.pop()
+        code.emit(f"{name} = {value.code}")
+    absent = f"{name} is None"
+    if value.special:
+        absent += f" or {name} is DELETED or {name} is NOTHING"
+    with code.block(f"if {absent}:"):
+        _first(code, tried[1:], last, merged, emit)
+
+
+def _logic(code: Code, node: tree.Chain, emit: Emit) -> Value:
+    """Emit `&&` and `||`, which bind alike and are decided from the left."""
+    name = code.name()
+    code.emit(f"{name} = {_boolean(code, node.operands[0], emit)}")
+    for operator, operand in zip(node.operators, node.operands[1:], strict=True):
+        with code.block(f"if {name}:" if operator == "&&" else f"if not {name}:"):
+            code.emit(f"{name} = {_boolean(code, operand, emit)}")
+    return Value(name, kind="bool")
+
+
+def _boolean(code: Code, node: tree.Node, emit: Emit) -> str:
+    value = emit(code, node)
+    if value.kind == "bool":
+        return value.code
+    value = code.settle(value)
+    check = code.constant(objects.boolean, "boolean")
+    text = f"{value.code} if type({value.code}) is bool else {check}({value.code})"
+    return code.store(text, kind="bool").code
+
+
+def catch(code: Code, target: tree.Node, fallback: tree.Node, emit: Emit) -> Value:
+    """Emit: the target or, when it fails, the fallback with the error's text as `this`."""
+    merged = Value(code.name())
+    error = code.name("e")
+    with code.block("try:"):
+        _into(code, merged.code, emit(code, target), merged)
+    with code.block(f"except Exception as {error}_:"):
+        code.emit(f"{error} = explain({error}_)")
+        with code.within(this=error, previous=code.scope.this):
+            _into(code, merged.code, emit(code, fallback), merged)
+    return merged

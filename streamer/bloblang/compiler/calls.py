@@ -1,0 +1,138 @@
+"""Calls: arguments, queries handed to methods, functions and methods that have no shorter form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from streamer.bloblang import tree
+from streamer.bloblang.annotations import annotation
+from streamer.bloblang.arguments import Binding, Dynamic, Query, Static
+from streamer.bloblang.compiler import inline, lookups, perspective
+from streamer.bloblang.compiler.code import Code, Value
+from streamer.bloblang.compiler.sites import From, Prefix
+from streamer.bloblang.declare import Declaration
+from streamer.bloblang.runtime import arguments as converters
+
+Emit = Callable[[Code, tree.Node], Value]
+
+# What a call gets of the run, by the name its declaration uses.
+_RUN = {"ex": "X", "batch": "B", "meta": "meta"}
+_PYTHON_TYPES = {"string": "str", "bool": "bool", "array": "list", "object": "dict"}
+
+
+def takes_target(node: tree.Method) -> bool:
+    """Whether a method evaluates its target itself."""
+    return node.name in perspective.METHODS and perspective.applies(node)
+
+
+def method_with_target(code: Code, node: tree.Method, emit: Emit) -> Value:
+    """Emit a method that evaluates its target itself (`catch`, `or`, `from_all`, …)."""
+    return perspective.METHODS[node.name](code, node, emit)
+
+
+def function(code: Code, node: tree.Call, emit: Emit) -> Value:
+    """Emit a function call."""
+    short = lookups.FUNCTIONS.get(node.name)
+    if short is not None:
+        value = short(code, node)
+        if value is not None:
+            return value
+    binding: Binding = node.bound
+    declaration = binding.declaration
+    given = _arguments(code, binding, f"function '{node.name}'", emit)
+    run = _run(code, declaration)
+    if not declaration.binds:
+        callee = code.constant(declaration.run, f"f_{declaration.name}")
+        return code.store(f"{callee}({', '.join([*run, *given])})", special=True)
+    return code.store(f"{_bound(code, binding, given)}({', '.join(run)})")
+
+
+def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
+    """Emit a method call on a value."""
+    short = inline.METHODS.get(node.name)
+    if short is not None:
+        value = short(code, node, left, emit)
+        if value is not None:
+            return value
+    left = code.settle(left)
+    binding: Binding = node.bound
+    declaration = binding.declaration
+    given = _arguments(code, binding, f"method '{node.name}'", emit)
+    run = _run(code, declaration)
+    steps = () if declaration.own_errors else (From(annotation(node.target)),)
+    if declaration.binds:
+        call = f"{_bound(code, binding, given)}({', '.join([*run, left.code])})"
+    else:
+        callee = code.constant(declaration.run, f"m_{declaration.name}")
+        call = f"{callee}({', '.join([*run, left.code, *given])})"
+    return code.store(call, *steps, special=_passes_values(declaration))
+
+
+def _passes_values(declaration: Declaration) -> bool:
+    """Whether a method may give back what a query gave it."""
+    return any(param.type == "query" for param in declaration.params)
+
+
+def _bound(code: Code, binding: Binding, given: list[str]) -> str:
+    """Return the callable that a binding function gives; made once when it can be."""
+    declaration = binding.declaration
+    if binding.all_static() and not {"site", "state"} & set(declaration.needs):
+        made = declaration.run(*[getattr(a, "value", None) for a in binding.arguments])
+        return code.constant(made, f"b_{declaration.name}")
+    maker = code.constant(declaration.run, f"b_{declaration.name}")
+    return code.store(f"{maker}({', '.join(given)})").code
+
+
+def _run(code: Code, declaration: Declaration) -> list[str]:
+    found = []
+    for need in declaration.needs:
+        if need == "site":
+            found.append(repr(f"{code.constant(object(), 'site')}@{code.identity}"))
+        elif need == "state":
+            found.append(code.constant({}, "state"))
+        elif need in ("message", "index"):
+            found.append(getattr(code.scope, need))
+        else:
+            found.append(_RUN[need])
+    return found
+
+
+def _arguments(code: Code, binding: Binding, caller: str, emit: Emit) -> list[str]:
+    return [_argument(code, argument, caller, emit) for argument in binding.arguments]
+
+
+def _argument(code: Code, argument: Any, caller: str, emit: Emit) -> str:
+    match argument:
+        case Static(value=value):
+            if value is None or type(value) in (bool, int):
+                return repr(value)
+            return code.constant(value)
+        case Query(node=node):
+            return query(code, node, emit)
+        case Dynamic(node=node, param=param):
+            prefix = f"{caller}: failed to extract input arg '{param.name}': "
+            with code.steps(Prefix(prefix)):
+                value = code.settle(emit(code, node))
+                return _converted(code, value, param.type)
+    raise AssertionError(argument)
+
+
+def _converted(code: Code, value: Value, wanted: str) -> str:
+    python = _PYTHON_TYPES.get(wanted)
+    if wanted == "any" or (python is not None and value.kind == python):
+        return value.code
+    convert = code.constant(converters.CONVERTERS[wanted], f"as_{wanted}")
+    text = f"{convert}({value.code})"
+    if python is not None:
+        text = f"{value.code} if type({value.code}) is {python} else {text}"
+    return code.store(text).code
+
+
+def query(code: Code, node: tree.Node, emit: Emit) -> str:
+    """Emit an expression as a function of `this`, for a method to call; return its name."""
+    name, this = code.name("f"), code.name("v")
+    with code.block(f"def {name}({this}):"):
+        code.scope = code.scope.inside(this=this, previous=code.scope.this, steps=())
+        code.emit(f"return {emit(code, node).code}")
+    return name

@@ -1,0 +1,163 @@
+"""The source being generated: lines, what each stands for, constants, and what is in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamer.bloblang.compiler.sites import Site, Step
+
+
+@dataclass(slots=True)
+class Value:
+    """An expression of generated code.
+
+    Attributes:
+        code: Python that gives the value; it cannot fail and has no effects.
+        atom: whether it is a name or constant, which may be used more than once.
+        special: whether it may be `DELETED` or `NOTHING`.
+        kind: the value's type when it is known (`bool`, `str`, `dict`, …).
+    """
+
+    code: str
+    atom: bool = True
+    special: bool = False
+    kind: str = ""
+
+
+@dataclass(slots=True)
+class Scope:
+    """What an expression can see, at this place in the code.
+
+    Attributes:
+        this: the variable that `this` means; None for the message's document.
+        previous: the `this` around it, which a lambda goes back to.
+        named: named contexts and their variables.
+        message: the variable of the message that functions look at.
+        index: the variable of its place in the batch.
+        document: the variable that holds the message's document, once it was fetched.
+        documents: the variable that holds the documents of the whole batch, likewise.
+        steps: what to do with an error's text, from the inside out.
+    """
+
+    this: str | None = None
+    previous: str | None = None
+    named: dict[str, str] = field(default_factory=dict)
+    message: str = "M"
+    index: str = "I"
+    document: str | None = None
+    documents: str | None = None
+    steps: tuple[Step, ...] = ()
+
+    def inside(self, **changes: Any) -> Scope:
+        """Return a scope that differs in some things."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Scope(**{**fields, **changes})
+
+
+class Code:
+    """Generated source.
+
+    Attributes:
+        lines: the source so far.
+        sites: what each generated line stands for, by 1-based line number.
+        constants: objects that the source refers to by name.
+        scope: what is visible at this place.
+        line: the mapping's line of the statement being compiled.
+        named_maps: the functions of the mapping's named maps, by name.
+        variables: the generated names of the mapping's variables.
+        assigned: variables that certainly have a value here.
+        owned: paths of root that certainly hold an object that nothing else refers to; `()` is
+            root itself. They are written in place.
+        untouched: whether root certainly has no value yet.
+        identity: a text that tells this mapping from others.
+        given: the parameters that every function of the mapping gets and hands on.
+    """
+
+    def __init__(self, constants: dict[str, Any]) -> None:
+        self.lines: list[str] = []
+        self.sites: dict[int, Site] = {}
+        self.constants = constants
+        self.scope = Scope()
+        self.line = 0
+        self.named_maps: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
+        self.assigned: set[str] = set()
+        self.owned: set[tuple[str, ...]] = set()
+        self.untouched = False
+        self.depth = 1
+        self.root = "root"
+        self.meta = "meta"
+        self.identity = ""
+        self.given = ""
+        self._names = 0
+        self._shared: dict[int, str] = {}
+
+    def name(self, hint: str = "t") -> str:
+        """Return a fresh variable name."""
+        self._names += 1
+        return f"{hint}{self._names}"
+
+    def constant(self, value: Any, hint: str = "k") -> str:
+        """Return the name under which generated code sees an object."""
+        name = self._shared.get(id(value))
+        if name is None:
+            name = f"{hint}_{len(self.constants)}"
+            self.constants[name] = value
+            self._shared[id(value)] = name
+        return name
+
+    def emit(self, text: str, *steps: Step) -> None:
+        """Add a line; steps say what an error raised there means, before those of the scope."""
+        self.lines.append(" " * self.depth + text)
+        self.sites[len(self.lines)] = Site(self.line, (*steps, *self.scope.steps))
+
+    def store(self, text: str, *steps: Step, special: bool = False, kind: str = "") -> Value:
+        """Put the result of an expression into a fresh variable."""
+        name = self.name()
+        self.emit(f"{name} = {text}", *steps)
+        return Value(name, special=special, kind=kind)
+
+    def settle(self, value: Value) -> Value:
+        """Return a value that may be used more than once."""
+        if value.atom:
+            return value
+        return self.store(value.code, special=value.special, kind=value.kind)
+
+    @contextmanager
+    def block(self, head: str, *steps: Step) -> Iterator[None]:
+        """Open a Python block; what is fetched or assigned inside may not be seen after it."""
+        self.emit(head, *steps)
+        before, assigned = self.scope, set(self.assigned)
+        owned, untouched = set(self.owned), self.untouched
+        self.scope = before.inside()
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.scope = before
+        self.assigned &= assigned
+        self.owned &= owned
+        self.untouched &= untouched
+
+    @contextmanager
+    def within(self, **changes: Any) -> Iterator[None]:
+        """Change what is visible for a while."""
+        before = self.scope
+        self.scope = before.inside(**changes)
+        yield
+        document = self.scope.document if self.scope.message == before.message else None
+        self.scope = before
+        if before.document is None and "document" not in changes:
+            self.scope = before.inside(document=document)
+
+    @contextmanager
+    def steps(self, *steps: Step) -> Iterator[None]:
+        """Apply steps to errors of everything emitted for a while."""
+        with self.within(steps=(*steps, *self.scope.steps)):
+            yield
+
+    def source(self) -> str:
+        """Return the generated source."""
+        return "\n".join(self.lines) + "\n"

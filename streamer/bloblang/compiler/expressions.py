@@ -1,0 +1,243 @@
+"""Expressions other than calls and branches: paths, literals, variables, operators, lambdas."""
+
+from __future__ import annotations
+
+from streamer.bloblang import tree
+from streamer.bloblang.annotations import annotation
+from streamer.bloblang.compiler import branches, calls
+from streamer.bloblang.compiler.code import Code, Value
+from streamer.bloblang.compiler.sites import Context, From, Operands, Prefix
+from streamer.bloblang.operators import BINARY
+from streamer.bloblang.runtime import document, objects, operations, paths
+from streamer.bloblang.runtime.paths import dot_path
+from streamer.value import DELETED, NOTHING
+
+_KINDS = {str: "str", bool: "bool", int: "int", float: "float", dict: "dict", list: "list"}
+
+
+def emit(code: Code, node: tree.Node) -> Value:
+    """Emit an expression and return where its value is."""
+    spine: list[tree.Node] = []
+    while (below := _left(node)) is not None:
+        spine.append(node)
+        node = below
+    value = _leaf(code, node)
+    for upper in reversed(spine):
+        value = _upper(code, upper, value)
+    return value
+
+
+def _left(node: tree.Node) -> tree.Node | None:
+    """Return what must be computed first; a method may want to do that by itself."""
+    if isinstance(node, tree.Method):
+        return None if calls.takes_target(node) else node.target
+    if isinstance(node, tree.Get | tree.MapInto):
+        return node.target
+    return node.left if isinstance(node, tree.Binary) else None
+
+
+def _leaf(code: Code, node: tree.Node) -> Value:
+    match node:
+        case tree.Literal():
+            return literal(code, node)
+        case tree.Path(base=base, path=path):
+            return _path(code, base, path)
+        case tree.Method():
+            return calls.method_with_target(code, node, emit)
+        case tree.Call():
+            return calls.function(code, node, emit)
+        case tree.Variable(name=name):
+            return _variable(code, name)
+        case tree.Metadata(key=key):
+            return _metadata(code, key)
+        case tree.Not(operand=operand):
+            return _not(code, operand)
+        case tree.Chain():
+            return branches.chain(code, node, emit)
+        case tree.If():
+            return branches.if_expression(code, node, emit)
+        case tree.Match():
+            return branches.match(code, node, emit)
+        case tree.Lambda(name=name, body=body):
+            return lambda_body(code, name, body)
+        case tree.Array(items=items):
+            return _array(code, items)
+        case tree.Object(pairs=pairs):
+            return _object(code, pairs)
+    raise AssertionError(node)
+
+
+def _upper(code: Code, node: tree.Node, left: Value) -> Value:
+    match node:
+        case tree.Get(path=path):
+            return walk(code, code.settle(left).code, path)
+        case tree.Binary():
+            return _binary(code, node, left)
+        case tree.MapInto(query=query):
+            return into(code, code.settle(left), query)
+        case tree.Method():
+            return calls.method(code, node, left, emit)
+    raise AssertionError(node)
+
+
+def literal(code: Code, node: tree.Literal) -> Value:
+    """Return a literal: small ones are written out, others are constants."""
+    value = node.value
+    if value is DELETED or value is NOTHING:
+        return Value("DELETED" if value is DELETED else "NOTHING", special=True)
+    kind = _KINDS.get(type(value), "")
+    if value is None or kind in ("bool", "int"):
+        return Value(repr(value), kind=kind)
+    if kind == "str" and len(value) < 60:
+        return Value(repr(value), kind=kind)
+    return Value(code.constant(value), kind=kind)
+
+
+def document_of(code: Code, path: tuple[str, ...] = ()) -> str:
+    """Return the variable with the current message's document, fetched if need be."""
+    if code.scope.document is None:
+        name = code.name("d")
+        fetch = code.constant(document.of_message, "document")
+        code.emit(f"{name} = {fetch}({code.scope.message})", Context(dot_path(path)))
+        code.scope.document = name
+    return code.scope.document
+
+
+def walk(code: Code, name: str, path: tuple[str, ...]) -> Value:
+    """Return what a path leads to from a variable; null when nothing is there."""
+    if "*" in path:
+        search = code.constant(paths.search, "search")
+        return Value(f"{search}({name}, {code.constant(path)})", atom=False)
+    step = code.constant(paths.step, "step")
+    for at, part in enumerate(path):
+        text = f"{name}.get({part!r}) if type({name}) is dict else {step}({name}, {part!r})"
+        if at == len(path) - 1:
+            return Value(f"({text})", atom=False)
+        name = code.store(text).code
+    return Value(name)
+
+
+def _path(code: Code, base: str, path: tuple[str, ...]) -> Value:
+    scope = code.scope
+    if base == "this":
+        name = scope.this if scope.this is not None else document_of(code, path)
+        return walk(code, name, path)
+    if base != "root":
+        return walk(code, scope.named[base], path)
+    # What is read from root may go anywhere, so it may not be changed in place any more.
+    code.owned = {known for known in code.owned if known[: len(path)] != path}
+    if path:
+        return walk(code, code.root, path)
+    return code.store(code.root, special=True)
+
+
+def _variable(code: Code, name: str) -> Value:
+    variable = code.variables.get(name)
+    if variable is None:
+        undefined = code.constant(objects.undefined, "undefined")
+        return code.store(f"{undefined}({name!r})")
+    if name not in code.assigned:
+        undefined = code.constant(objects.undefined, "undefined")
+        code.emit(f"if {variable} is UNSET: {undefined}({name!r})")
+    return Value(variable)
+
+
+def _metadata(code: Code, key: str) -> Value:
+    if key:
+        return Value(f"{code.meta}.get({key!r})", atom=False)
+    return Value(f"dict({code.meta})", atom=False, kind="dict")
+
+
+def _not(code: Code, operand: tree.Node) -> Value:
+    value = code.settle(emit(code, operand))
+    if value.kind == "bool":
+        return Value(f"(not {value.code})", atom=False, kind="bool")
+    negate = code.constant(objects.negate, "negate")
+    text = f"not {value.code} if type({value.code}) is bool else {negate}({value.code})"
+    return code.store(text, From(annotation(operand)), kind="bool")
+
+
+_EASY = {"==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+def _binary(code: Code, node: tree.Binary, left: Value) -> Value:
+    if not isinstance(node.right, tree.Literal | tree.Path):
+        left = code.settle(left)  # evaluated before the right side, whatever that does
+    right = emit(code, node.right)
+    left, right = code.settle(left), code.settle(right)
+    slow = code.constant(BINARY[node.operator], BINARY[node.operator].__name__)
+    call = f"{slow}({left.code}, {right.code})"
+    sites = Operands(annotation(node.left), annotation(node.right))
+    if node.operator not in _EASY:
+        return code.store(_quick(node.operator, left, right, call), sites)
+    for known, other in ((left, right), (right, left)):
+        plain = f"{left.code} {node.operator} {right.code}"
+        if known.kind in ("str", "int"):
+            test = f"type({other.code}) is {known.kind}"
+            return code.store(f"{plain} if {test} else {call}", sites, kind="bool")
+    return code.store(call, sites, kind="bool")
+
+
+def _quick(operator: str, left: Value, right: Value, call: str) -> str:
+    """Return arithmetic that does the common case without a call."""
+    if operator == "+" and "str" in (left.kind, right.kind):
+        other = right if left.kind == "str" else left
+        return f"{left.code} + {right.code} if type({other.code}) is str else {call}"
+    return call
+
+
+def into(code: Code, target: Value, query: tree.Node) -> Value:
+    """Emit a query with `this` set to a value."""
+    with code.within(this=target.code, previous=code.scope.this):
+        return code.settle(emit(code, query))
+
+
+def lambda_body(code: Code, name: str, body: tree.Node) -> Value:
+    """Emit a lambda's body: its context gets a name, and `this` is what it was before."""
+    scope = code.scope
+    this = scope.this if scope.this is not None else document_of(code)
+    named = scope.named if name == "_" else {**scope.named, name: this}
+    with code.within(this=scope.previous, previous=None, named=named):
+        return code.settle(emit(code, body))
+
+
+def _array(code: Code, items: list[tree.Node]) -> Value:
+    values = [_kept(code, item) for item in items]
+    text = f"[{', '.join(value.code for value in values)}]"
+    if any(value.special for value in values):
+        text = f"[v for v in {text} if v is not DELETED and v is not NOTHING]"
+    return Value(text, atom=False, kind="list")
+
+
+def _kept(code: Code, node: tree.Node) -> Value:
+    """Emit an item whose value is read once, but after the items behind it were evaluated."""
+    return code.settle(emit(code, node))
+
+
+def _object(code: Code, pairs: list[tuple[tree.Node, tree.Node]]) -> Value:
+    entries: list[tuple[str, Value]] = []
+    for key, node in pairs:
+        if isinstance(key, tree.Literal):
+            name, label = repr(key.value), key.value
+        else:
+            with code.steps(Prefix("failed to resolve key: ")):
+                found = code.settle(emit(code, key))
+            check = code.constant(objects.key, "key")
+            of_document = isinstance(key, tree.Path)
+            name, label = code.store(f"{check}({found.code}, {of_document})").code, "key"
+        with code.steps(Prefix(f"failed to resolve '{label}' value: ")):
+            entries.append((name, emit(code, node)))
+            if not _pure(node):
+                entries[-1] = (name, code.settle(entries[-1][1]))
+    text = "{" + ", ".join(f"{name}: {value.code}" for name, value in entries) + "}"
+    if any(value.special for _, value in entries):
+        text = "{k: v for k, v in " + text + ".items() if v is not DELETED and v is not NOTHING}"
+    return Value(text, atom=False, kind="dict")
+
+
+def _pure(node: tree.Node) -> bool:
+    """Whether reading a value later makes no difference."""
+    return isinstance(node, tree.Literal | tree.Path | tree.Metadata | tree.Variable)
+
+
+__all__ = ["document_of", "emit", "into", "lambda_body", "operations", "walk"]

@@ -1,0 +1,161 @@
+"""Methods that are short enough, and used enough, to be written out in the generated code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamer.bloblang import tree
+from streamer.bloblang.annotations import annotation
+from streamer.bloblang.arguments import Static
+from streamer.bloblang.compiler.code import Code, Value
+from streamer.bloblang.compiler.sites import From, Prefix, PrefixElement
+from streamer.bloblang.runtime import collections
+from streamer.bloblang.runtime.arguments import string
+
+Emit = Callable[[Code, tree.Node], Value]
+
+
+def _call(code: Code, node: tree.Method, left: Value, quick: str, test: str, kind: str) -> Value:
+    """Emit `quick if test else` the method itself."""
+    run = code.constant(node.bound.declaration.run, f"m_{node.name}")
+    text = f"{quick} if {test} else {run}({left.code})"
+    return code.store(text, From(annotation(node.target)), kind=kind)
+
+
+def _length(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
+    left = code.settle(left)
+    if left.kind in ("list", "dict"):
+        return Value(f"len({left.code})", atom=False, kind="int")
+    test = f"type({left.code}) is list or type({left.code}) is dict"
+    return _call(code, node, left, f"len({left.code})", test, "int")
+
+
+def _string_method(python: str) -> Callable[[Code, tree.Method, Value, Emit], Value | None]:
+    def emit_it(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value | None:
+        if any(not isinstance(a, Static) or a.value is not None for a in node.bound.arguments):
+            return None
+        left = code.settle(left)
+        # Go maps letter by letter, which for plain ASCII is what Python does.
+        test = f"type({left.code}) is str and {left.code}.isascii()"
+        return _call(code, node, left, f"{left.code}.{python}()", test, "")
+
+    return emit_it
+
+
+def _string(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
+    left = code.settle(left)
+    if left.kind == "str":
+        return left
+    return _call(code, node, left, left.code, f"type({left.code}) is str", "str")
+
+
+def _exists(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value | None:
+    argument = node.bound.arguments[0]
+    if not isinstance(argument, Static) or "." in argument.value or "~" in argument.value:
+        return None
+    left = code.settle(left)
+    run = code.constant(node.bound.declaration.run, "m_exists")
+    part = repr(argument.value)
+    text = f"{part} in {left.code} if type({left.code}) is dict else {run}({left.code}, {part})"
+    return code.store(text, kind="bool")
+
+
+def _elements(code: Code, node: tree.Method, left: Value) -> tuple[str, str]:
+    """Emit the list to go through and the keys when it is an object."""
+    left = code.settle(left)
+    if left.kind == "list":
+        return left.code, "None"
+    source, keys = code.name("s"), code.name("keys")
+    entries = code.constant(collections.entries, "entries")
+    code.emit(
+        f"{source}, {keys} = ({left.code}, None) if type({left.code}) is list "
+        f"else {entries}({left.code})",
+        From(annotation(node.target)),
+    )
+    return source, keys
+
+
+def _loop(
+    code: Code, node: tree.Method, source: str, keys: str, emit: Emit, prefix: str, keep: bool
+) -> Value:
+    """Emit a loop that collects the query's results, or the elements for which it is true."""
+    query = node.arguments[0].value
+    result, iterator, element = code.name(), code.name("it"), code.name("v")
+    code.emit(f"{result} = []")
+    code.emit(f"{iterator} = iter({source})")
+    steps = (PrefixElement(prefix, iterator, keys), From(annotation(node.target))) if prefix else ()
+    head = len(code.lines)
+    with code.block(f"for {element} in {iterator}:"):
+        code.scope = code.scope.inside(
+            this=element,
+            previous=code.scope.this,
+            steps=(From(annotation(query)), *steps, *code.scope.steps)
+            if prefix
+            else (From(annotation(node.target)), *code.scope.steps),
+        )
+        value = emit(code, query)
+        single = len(code.lines) == head + 1
+        test = value.code if value.kind == "bool" else f"({value.code}) is True"
+        if keep:
+            code.emit(f"if {test}: {result}.append({element})")
+        else:
+            code.emit(f"{result}.append({value.code})")
+    if single:  # the body is one expression: a comprehension does it faster
+        del code.lines[head - 2 :]
+        body = f"{element} for {element} in {source} if {test}"
+        if not keep:
+            body = f"{value.code} for {element} in {source}"
+        code.emit(f"{result} = [{body}]")
+    return Value(result, special=value.special)
+
+
+def _map_each(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
+    source, keys = _elements(code, node, left)
+    result = _loop(code, node, source, keys, emit, "failed to process element {}: ", False)
+    if keys == "None" and not result.special:
+        return Value(result.code, kind="list")
+    settle = code.constant(collections.settle, "settle")
+    if not result.special:
+        text = f"{result.code} if {keys} is None else {settle}({source}, {result.code}, {keys})"
+        return code.store(text)
+    return code.store(f"{settle}({source}, {result.code}, {keys})")
+
+
+def _filter(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
+    source, keys = _elements(code, node, left)
+    result = _loop(code, node, source, keys, emit, "", True)
+    if keys == "None":
+        return Value(result.code, kind="list")
+    entries = code.constant(collections.of_entries, "of_entries")
+    return code.store(f"{result.code} if {keys} is None else {entries}({result.code})")
+
+
+def _apply(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
+    left = code.settle(left)
+    argument = node.bound.arguments[0]
+    if isinstance(argument, Static) and argument.value in code.named_maps:
+        return code.store(
+            f"{code.named_maps[argument.value]}({left.code}, {code.given})", special=True
+        )
+    if isinstance(argument, Static):
+        name = repr(argument.value)
+    else:
+        with code.steps(Prefix("method 'apply': failed to extract input arg 'mapping': ")):
+            value = code.settle(emit(code, argument.node))
+            name = code.store(f"{code.constant(string, 'as_string')}({value.code})").code
+    maps = ", ".join(f"{key!r}: {run}" for key, run in code.named_maps.items())
+    find = code.constant(node.bound.declaration.run, "m_apply")
+    function = code.store(f"{find}({{{maps}}}, {name})").code
+    return code.store(f"{function}({left.code}, {code.given})", special=True)
+
+
+METHODS: dict[str, Callable[[Code, tree.Method, Value, Emit], Value | None]] = {
+    "apply": _apply,
+    "length": _length,
+    "uppercase": _string_method("upper"),
+    "lowercase": _string_method("lower"),
+    "string": _string,
+    "exists": _exists,
+    "map_each": _map_each,
+    "filter": _filter,
+}

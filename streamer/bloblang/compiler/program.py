@@ -1,0 +1,133 @@
+"""A program compiled: generated source turned into Python functions that share constants."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from streamer.bloblang import diagnostics, tree
+from streamer.bloblang.compiler.code import Code, Scope
+from streamer.bloblang.compiler.expressions import emit
+from streamer.bloblang.compiler.sites import Failed, Site
+from streamer.bloblang.compiler.statements import emit_function
+from streamer.bloblang.errors import BloblangError
+from streamer.bloblang.runtime.objects import UNSET
+from streamer.value import DELETED, NOTHING
+
+_numbers = itertools.count(1)
+
+# What the functions of one program are given: everything, or only the document.
+FULL = "B, I, M, X, meta"
+DOCUMENT = "doc"
+
+
+class Compiled:
+    """One generated module.
+
+    Attributes:
+        run: its main function.
+        source: its source.
+        table: what its lines stand for.
+    """
+
+    def __init__(self, code: Code, name: str, table: dict[str, Mapping[int, Site]]) -> None:
+        self.source = code.source()
+        self.table = table
+        table[name] = code.sites
+        try:
+            compiled = compile(self.source, name, "exec", dont_inherit=True)
+        except (SyntaxError, RecursionError, MemoryError) as e:
+            raise BloblangError(1, 1, f"the mapping is nested too deeply ({e})") from None
+        exec(compiled, code.constants)
+        self.run: Callable[..., Any] = code.constants["run"]
+
+
+def _start(identity: str) -> tuple[Code, str, dict[str, Mapping[int, Site]]]:
+    table: dict[str, Mapping[int, Site]] = {}
+
+    def explain(error: BaseException) -> str:
+        return diagnostics.explain(error, table).text
+
+    code = Code(
+        {
+            "DELETED": DELETED,
+            "NOTHING": NOTHING,
+            "UNSET": UNSET,
+            "explain": explain,
+            "__builtins__": _BUILTINS,
+        }
+    )
+    code.identity = identity
+    return code, f"<bloblang {next(_numbers)}>", table
+
+
+# All that generated code may call by name; what a mapping can reach goes no further.
+_BUILTINS: dict[str, Any] = {
+    "type": type,
+    "dict": dict,
+    "list": list,
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "len": len,
+    "iter": iter,
+    "enumerate": enumerate,
+    "Exception": Exception,
+}
+
+
+def compile_program(
+    program: tree.Program, identity: str, *, document_only: bool = False, onto: bool = False
+) -> Compiled:
+    """Compile a mapping to `run(B, I, M, X, meta) -> (root, meta)`.
+
+    Args:
+        program: the resolved mapping.
+        identity: a text that tells this mapping from others, for its counters.
+        document_only: compile to `run(doc) -> root` instead.
+        onto: start with the message's document as root (`run(…, root)`).
+    """
+    code, name, table = _start(identity)
+    given = DOCUMENT if document_only else FULL
+    code.given = given
+    document = "doc" if document_only else None
+    code.named_maps = {key: f"map{i}" for i, key in enumerate(program.maps)}
+    for key, named in program.maps.items():
+        _emit_map(code, code.named_maps[key], named, given, document)
+    scope = Scope(document=document)
+    code.untouched, code.owned = not onto, set()
+    parameter = ", root" if onto else ", root=NOTHING"
+    end = "return root" if document_only else "return root, meta"
+    emit_function(code, f"run({given}{parameter})", program.statements, scope, end)
+    return Compiled(code, name, table)
+
+
+def _emit_map(
+    code: Code, function: str, named: tree.NamedMap, given: str, document: str | None
+) -> None:
+    code.untouched, code.owned = True, set()
+    scope = Scope(this="T", document=document, steps=(Failed(0),))
+    emit_function(code, f"{function}(T, {given}, root=NOTHING)", named.body, scope, "return root")
+    _number_lines(code, named.place.line - 1)
+
+
+def _number_lines(code: Code, first: int) -> None:
+    """Put the line within the map into the steps of the map's lines."""
+    for number, site in code.sites.items():
+        if site.steps and site.steps[-1] == Failed(0):
+            steps = (*site.steps[:-1], Failed(site.line - first))
+            code.sites[number] = Site(site.line, steps)
+
+
+def compile_query(node: tree.Node, identity: str, *, document_only: bool = False) -> Compiled:
+    """Compile one expression to `run(B, I, M, X, meta) -> value`, or `run(doc) -> value`."""
+    code, name, table = _start(identity)
+    code.given = DOCUMENT if document_only else FULL
+    code.scope = Scope(document="doc" if document_only else None)
+    code.line = 1
+    code.depth = 0
+    with code.block(f"def run({code.given}):"):
+        code.emit(f"return {emit(code, node).code}")
+    return Compiled(code, name, table)

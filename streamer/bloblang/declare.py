@@ -1,0 +1,118 @@
+"""How a Bloblang function or method says what it is.
+
+A decorator attaches a `Declaration` to a plain Python function and returns the function as it was;
+nothing is registered. `catalogue.py` lists what the language has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+REQUIRED: Final = object()
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+# What a mapping may lean on besides the document; the fields of `Uses`.
+TRAITS: Final = ("batch", "meta", "content", "now", "random", "error", "impure")
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter.
+
+    Attributes:
+        name: its name, also for named arguments.
+        type: `string`, `integer`, `float`, `bool`, `array`, `object`, `timestamp`, `any`, or
+            `query` (an expression that the function evaluates itself, given as a callable).
+        default: the value without an argument; `REQUIRED` when there must be one.
+        scalars: whether a `query` may also be a plain value.
+        literal: whether the argument must be known when the mapping is read.
+    """
+
+    name: str
+    type: str
+    default: Any = REQUIRED
+    scalars: bool = False
+    literal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A mapping, what goes in and what must come out; run by the suite and shown in the docs."""
+
+    mapping: str
+    given: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What the compiler, the docs and the tests know about a function or method.
+
+    Attributes:
+        name: as mappings write it.
+        category: the heading it is listed under.
+        summary: one line.
+        params: its parameters, in order.
+        variadic: takes any number of nameless arguments instead.
+        examples: checked examples.
+        needs: what of the run is passed before the arguments: `ex`, `batch`, `index`, `message`,
+            `meta` (the metadata being written), `site` (a text that is unique to the call) or
+            `state` (a dict that the call keeps).
+        uses: what a mapping that calls it leans on, of `TRAITS`.
+        binds: called with the arguments once, gives the callable that is applied to each value.
+        own_errors: its errors are not prefixed with what the value came from.
+        deprecated: kept for older mappings.
+        run: the function itself.
+    """
+
+    name: str
+    category: str
+    summary: str
+    params: tuple[Param, ...]
+    variadic: bool
+    examples: tuple[Example, ...]
+    needs: tuple[str, ...]
+    uses: tuple[str, ...]
+    binds: bool
+    own_errors: bool
+    deprecated: bool
+    run: Callable[..., Any]
+
+
+def declare(
+    name: str,
+    category: str,
+    summary: str,
+    *params: Param,
+    examples: tuple[Example, ...] = (),
+    variadic: bool = False,
+    needs: tuple[str, ...] = (),
+    uses: tuple[str, ...] = (),
+    binds: bool = False,
+    own_errors: bool = False,
+    deprecated: bool = False,
+) -> Callable[[_F], _F]:
+    """Attach a declaration to a function; a second use on the same function adds another name."""
+
+    def attach(run: _F) -> _F:
+        declaration = Declaration(
+            name,
+            category,
+            summary,
+            params,
+            variadic,
+            examples,
+            needs,
+            uses,
+            binds,
+            own_errors,
+            deprecated,
+            run,
+        )
+        attached = (*getattr(run, "declarations", ()), declaration)
+        run.declarations = attached  # type: ignore[attr-defined]
+        return run
+
+    return attach

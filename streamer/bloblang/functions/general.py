@@ -1,0 +1,229 @@
+"""Functions that make values: ranges, ids, chance, counters, errors."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.bloblang.runtime.operations import NUMBERS, truncate
+from streamer.message import Execution
+from streamer.value import DELETED, INT64_MAX, NOTHING
+
+_CATEGORY = "General"
+
+
+@declare(
+    "deleted",
+    _CATEGORY,
+    "Removes the field, element or message that it is assigned to.",
+    examples=(Example("root = this\nroot.b = deleted()", '{"a":1,"b":2}', '{"a":1}'),),
+)
+def deleted() -> Any:
+    return DELETED
+
+
+@declare(
+    "nothing",
+    _CATEGORY,
+    "Makes an assignment do nothing.",
+    examples=(Example("root.a = 1\nroot.a = nothing()", "{}", '{"a":1}'),),
+)
+def nothing() -> Any:
+    return NOTHING
+
+
+@declare(
+    "throw",
+    _CATEGORY,
+    "Fails the mapping with a text.",
+    Param("why", "string"),
+    examples=(
+        Example('root = throw("no")', "{}", 'Error("failed assignment (line 1): no")'),
+        Example('root.a = throw("no").catch("yes")', "{}", '{"a":"yes"}'),
+    ),
+)
+def throw(why: str) -> NoReturn:
+    raise QueryError(why)
+
+
+@declare("var", _CATEGORY, "The value of a variable.", Param("name", "string", literal=True))
+def var(name: str) -> Any:
+    raise QueryError(f"variable '{name}' undefined")
+
+
+@declare(
+    "range",
+    _CATEGORY,
+    "The integers from start up to, and without, stop.",
+    Param("start", "integer"),
+    Param("stop", "integer"),
+    Param("step", "integer", default=1),
+    examples=(Example("root = range(4, 0, -2)", "{}", "[4,2]"),),
+    binds=True,
+)
+def range_(start: int, stop: int, step: int) -> Callable[[], list[int]]:
+    if step == 0:
+        raise ArgumentError("step must be greater than or less than 0")
+    if step < 0 and stop > start:
+        raise ArgumentError(f"with negative step arg stop ({stop}) must be <= start ({start})")
+    if step > 0 and start >= stop:
+        raise ArgumentError(f"with positive step arg start ({start}) must be < stop ({stop})")
+    # As many as whole steps fit: Benthos leaves out a last one that a step would only overshoot.
+    count = abs(stop - start) // abs(step)
+    values = [start + step * i for i in range(count)]
+    return lambda: values
+
+
+@declare(
+    "pi",
+    _CATEGORY,
+    "The constant pi.",
+    examples=(Example("root = pi().floor()", "{}", "3"),),
+)
+def pi() -> float:
+    return math.pi
+
+
+@declare(
+    "bytes",
+    _CATEGORY,
+    "As many zero bytes as asked for.",
+    Param("length", "integer"),
+    examples=(Example("root = bytes(2).length()", "{}", "2"),),
+)
+def bytes_(length: int) -> bytes:
+    if length < 0:
+        raise ArgumentError(f"a length must not be negative, got {length}")
+    return b"\0" * length
+
+
+@declare("uuid_v4", _CATEGORY, "A random UUID.", uses=("random",))
+def uuid_v4() -> str:
+    number = int.from_bytes(os.urandom(16), "big")
+    number = number & ~(0xF000 << 64) & ~(3 << 62) | 4 << 76 | 2 << 62
+    text = f"{number:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+_NANOID = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@declare(
+    "nanoid",
+    _CATEGORY,
+    "A random id that is safe in URLs.",
+    Param("length", "integer", default=None),
+    Param("alphabet", "string", default=None),
+    uses=("random",),
+)
+def nanoid(length: int | None, alphabet: str | None) -> str:
+    if alphabet is not None and length is None:
+        raise ArgumentError("field length must be specified when an alphabet is specified")
+    choice = random.SystemRandom().choice
+    return "".join(choice(alphabet or _NANOID) for _ in range(21 if length is None else length))
+
+
+@declare(
+    "random_int",
+    _CATEGORY,
+    "A random integer of min to max, both included; with a seed, the same row of them again.",
+    Param("seed", "query", default=None, scalars=True),
+    Param("min", "integer", default=0, literal=True),
+    Param("max", "integer", default=INT64_MAX - 1, literal=True),
+    needs=("state",),
+    uses=("random",),
+)
+def random_int(
+    state: dict[str, Any], seed: Callable[[Any], Any] | None, low: int, high: int
+) -> int:
+    generator = state.get("generator")
+    if generator is None:
+        if low < 0:
+            raise ArgumentError(f"min ({low}) must be a positive number")
+        if high < low:
+            raise ArgumentError(f"min ({low}) must be smaller or equal than max ({high})")
+        value = None if seed is None else seed(None)
+        if value is not None and type(value) not in NUMBERS:
+            raise QueryError("failed to seed random number generator: expected a number")
+        generator = random.Random(None if value is None else truncate(value))
+        state["generator"] = generator
+    return (
+        low + int(generator.random() * (high - low + 1))
+        if high < 2**52
+        else (generator.randint(low, high))
+    )
+
+
+@declare(
+    "count",
+    _CATEGORY,
+    "A counter by name: 1, then one more each time.",
+    Param("name", "string"),
+    examples=(Example('root.id = count("declared_example")', "{}", '{"id":1}'),),
+    needs=("ex",),
+    uses=("batch",),
+    deprecated=True,
+)
+def count(ex: Execution, name: str) -> int:
+    counters = ex.counters
+    try:
+        value = counters[name] + 1
+    except KeyError:
+        value = 1
+    counters[name] = value
+    return value
+
+
+def _plain_int(value: Any, what: str) -> int:
+    if type(value) not in NUMBERS:
+        raise QueryError(f"failed to resolve {what} argument: expected number value")
+    return truncate(value)
+
+
+@declare(
+    "counter",
+    _CATEGORY,
+    "A counter of its own for each call in the mapping, from min up to max, then from min again.",
+    Param("min", "query", default=None, scalars=True),
+    Param("max", "query", default=None, scalars=True),
+    Param("set", "query", default=None),
+    examples=(Example("root.at = counter(min: 5)", "{}", '{"at":5}'),),
+    needs=("ex", "site"),
+    uses=("batch",),
+)
+def counter(
+    ex: Execution,
+    site: str,
+    low: Callable[[Any], Any] | None,
+    high: Callable[[Any], Any] | None,
+    change: Callable[[Any], Any] | None,
+) -> int:
+    start = 1 if low is None else _plain_int(low(None), "min")
+    end = INT64_MAX if high is None else _plain_int(high(None), "max")
+    if start < 0:
+        raise QueryError(f"min argument must be >0, got {start}")
+    if end <= start:
+        raise QueryError(f"max argument must be >0 and >min, got {end}")
+    # What is kept is how many times it counted since min, so that a run may preset it.
+    counters = ex.counters
+    try:
+        done = counters[site] % (end - start + 1)
+    except KeyError:
+        done = 0
+    if change is not None:
+        value = change(None)
+        if value is None:
+            return start - 1 + done
+        if value is DELETED:
+            done = 0
+        elif value is not NOTHING:
+            value = _plain_int(value, "set")
+            counters[site] = value - start + 1
+            return value
+    counters[site] = done + 1
+    return start + done

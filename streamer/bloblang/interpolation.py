@@ -1,0 +1,123 @@
+"""Interpolated strings: text with `${! query }` inside."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any
+
+from streamer.bloblang import diagnostics, tree
+from streamer.bloblang.compiler.program import Compiled, compile_query
+from streamer.bloblang.parser import parse_field
+from streamer.bloblang.resolver import Resolver
+from streamer.bloblang.runtime.text import to_bytes, to_text
+from streamer.errors import MessageError
+from streamer.message import Batch, Execution
+
+
+class Interpolation:
+    """A compiled interpolated string.
+
+    Attributes:
+        text: the string as written.
+        uses: what its result depends on besides the message's own document.
+        static: the result when there is nothing to evaluate, else None.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        resolver = Resolver()
+        self._parts = [
+            part if isinstance(part, str) else resolver.node(part, ())
+            for part in (parse_field(text) if "${" in text else [text])
+        ]
+        self.uses = resolver.uses()
+        static = all(isinstance(part, str) for part in self._parts)
+        self.static: str | None = "".join(map(str, self._parts)) if static else None
+        self._identity = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+        self._compiled: list[str | Compiled] = [
+            part if isinstance(part, str) else compile_query(part, f"{self._identity}.{i}")
+            for i, part in enumerate(self._parts)
+        ]
+
+    def __reduce__(self) -> tuple[Callable[[str], Interpolation], tuple[str]]:
+        return (compile_interpolation, (self.text,))
+
+    @cached_property
+    def doc_fn(self) -> Callable[[Any], str] | None:
+        """The string as a plain function of the parsed document, when it needs nothing else."""
+        uses = self.uses
+        if uses.batch or uses.meta or uses.content or uses.now:
+            return None
+        if uses.random or uses.error or uses.impure:
+            return None
+        parts = [
+            part
+            if isinstance(part, str)
+            else compile_query(part, self._identity, document_only=True).run
+            for part in self._parts
+        ]
+        if len(parts) == 1 and not isinstance(parts[0], str):
+            only = parts[0]
+
+            def alone(doc: Any) -> str:
+                value = only(doc)
+                return value if type(value) is str else to_text(value)
+
+            return alone
+
+        def joined(doc: Any) -> str:
+            return "".join([p if isinstance(p, str) else to_text(p(doc)) for p in parts])
+
+        return joined
+
+    def text_of(self, batch: Batch, index: int, ex: Execution) -> str:
+        """Return the string for one message of a batch.
+
+        Raises:
+            MessageError: an expression failed.
+        """
+        if self.static is not None:
+            return self.static
+        return "".join(
+            [
+                part if isinstance(part, str) else to_text(self._run(part, batch, index, ex))
+                for part in self._compiled
+            ]
+        )
+
+    def bytes_of(self, batch: Batch, index: int, ex: Execution) -> bytes:
+        """Return the string as bytes; bytes inside it come through as they are.
+
+        Raises:
+            MessageError: an expression failed.
+        """
+        return b"".join(
+            [
+                part.encode()
+                if isinstance(part, str)
+                else to_bytes(self._run(part, batch, index, ex))
+                for part in self._compiled
+            ]
+        )
+
+    def _run(self, part: Compiled, batch: Batch, index: int, ex: Execution) -> Any:
+        message = batch[index]
+        try:
+            return part.run(batch, index, message, ex, message.meta)
+        except Exception as e:
+            raise MessageError(diagnostics.explain(e, part.table).text) from None
+
+
+@lru_cache(maxsize=1024)
+def compile_interpolation(text: str) -> Interpolation:
+    """Compile an interpolated string; the same text gives the same object.
+
+    Raises:
+        BloblangError: an expression in it cannot be read.
+    """
+    return Interpolation(text)
+
+
+__all__ = ["Interpolation", "compile_interpolation", "tree"]

@@ -1,0 +1,133 @@
+"""Mappings and interpolated strings, ready to run. Both are compiled once per process and text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any
+
+from streamer.bloblang import diagnostics, tree
+from streamer.bloblang.analysis import only_index
+from streamer.bloblang.compiler.program import Compiled, compile_program
+from streamer.bloblang.program import read_program
+from streamer.bloblang.resolver import Uses
+from streamer.errors import MessageError
+from streamer.message import Batch, Execution, Message
+from streamer.value import DELETED, NOTHING
+
+
+class Mapping:
+    """A compiled mapping.
+
+    Attributes:
+        text: the mapping as written.
+        uses: what its result depends on besides the message's own document.
+        only_index: the one index of a batch whose message it may keep, when it provably deletes
+            all others; else None.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._program, self.uses = read_program(text)
+        self.only_index = only_index(self._program)
+        self._identity = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+        self._full = compile_program(self._program, self._identity)
+
+    def __reduce__(self) -> tuple[Callable[[str], Mapping], tuple[str]]:
+        return (compile_mapping, (self.text,))
+
+    @property
+    def source(self) -> str:
+        """The generated Python source."""
+        return self._full.source
+
+    @cached_property
+    def _onto(self) -> Compiled:
+        return compile_program(self._program, self._identity, onto=True)
+
+    @cached_property
+    def doc_fn(self) -> Callable[[Any], Any] | None:
+        """The mapping as a plain function of the parsed document, when it needs nothing else.
+
+        It returns what `query` returns, and raises any exception when the mapping fails.
+        """
+        uses = self.uses
+        if uses.batch or uses.meta or uses.content or uses.now:
+            return None
+        if uses.random or uses.error or uses.impure:
+            return None
+        return compile_program(self._program, self._identity, document_only=True).run
+
+    def apply(self, batch: Batch, index: int, ex: Execution) -> Message | None:
+        """Return the message that the mapping makes of one of a batch; None when it deletes it.
+
+        Raises:
+            MessageError: the mapping failed (`failed assignment (line 1): …`).
+        """
+        message = batch[index]
+        full = self._full
+        try:
+            root, meta = full.run(batch, index, message, ex, message.meta)
+        except Exception as e:
+            raise MessageError(diagnostics.assignment_error(e, full.table)) from None
+        return _finished(message, root, meta)
+
+    def overlay(self, batch: Batch, index: int, ex: Execution) -> Message | None:
+        """Return the message with the mapping's assignments made onto its own document.
+
+        Raises:
+            MessageError: the mapping failed.
+        """
+        message = batch[index]
+        onto = self._onto
+        try:
+            root = message.doc
+        except MessageError:
+            root = NOTHING
+        try:
+            root, meta = onto.run(batch, index, message, ex, message.meta, root)
+        except Exception as e:
+            raise MessageError(diagnostics.assignment_error(e, onto.table)) from None
+        return _finished(message, root, meta)
+
+    def query(self, batch: Batch, index: int, ex: Execution) -> Any:
+        """Return the value of root; `DELETED`, or `NOTHING` when nothing was assigned.
+
+        Raises:
+            MessageError: the mapping failed.
+        """
+        message = batch[index]
+        full = self._full
+        try:
+            return full.run(batch, index, message, ex, message.meta)[0]
+        except Exception as e:
+            raise MessageError(diagnostics.assignment_error(e, full.table)) from None
+
+
+def _finished(message: Message, root: Any, meta: Any) -> Message | None:
+    kind = type(root)
+    if kind is str:
+        return Message(root.encode(errors="replace"), meta, message.error)
+    if kind is bytes:
+        return Message(root, meta, message.error)
+    if root is DELETED:
+        return None
+    if root is NOTHING:
+        copy = message.copy()
+        copy.meta = meta
+        return copy
+    return Message(None, meta, message.error, root)
+
+
+@lru_cache(maxsize=1024)
+def compile_mapping(text: str) -> Mapping:
+    """Compile a mapping; the same text gives the same object.
+
+    Raises:
+        BloblangError: the text is no mapping.
+    """
+    return Mapping(text)
+
+
+__all__ = ["Mapping", "Uses", "compile_mapping", "tree"]

@@ -1,0 +1,1 @@
+"""Bloblang's methods, a file for each category; `catalogue.py` lists them."""

@@ -1,0 +1,394 @@
+"""Methods on arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, Prefixed, QueryError, TypeMismatch
+from streamer.bloblang.runtime.operations import NUMBERS, same
+
+
+_CATEGORY = "Object & Array Manipulation"
+Query = Callable[[Any], Any]
+
+
+def _array(value: Any) -> list[Any]:
+    if type(value) is list:
+        return value
+    raise TypeMismatch(value, "array")
+
+
+def _test(test: Query, item: Any, i: int) -> bool:
+    try:
+        result = test(item)
+    except Exception as e:
+        raise Prefixed(f"element {i}: ", e) from None
+    if type(result) is not bool:
+        raise QueryError(f"element {i}: {TypeMismatch(result, 'bool')}")
+    return result
+
+
+@declare(
+    "all",
+    _CATEGORY,
+    "Whether a query is true for every element; false for an empty array.",
+    Param("test", "query"),
+    examples=(Example("root = this.all(x -> x > 1)", "[2,3]", "true"),),
+)
+def all_(value: Any, test: Query) -> bool:
+    array = _array(value)
+    return bool(array) and all(_test(test, item, i) for i, item in enumerate(array))
+
+
+@declare(
+    "any",
+    _CATEGORY,
+    "Whether a query is true for an element.",
+    Param("test", "query"),
+    examples=(Example("root = this.any(x -> x > 2)", "[2,3]", "true"),),
+)
+def any_(value: Any, test: Query) -> bool:
+    return any(_test(test, item, i) for i, item in enumerate(_array(value)))
+
+
+@declare(
+    "append",
+    _CATEGORY,
+    "The array with more elements at its end.",
+    examples=(Example("root = this.append(2, 3)", "[1]", "[1,2,3]"),),
+    variadic=True,
+)
+def append(value: Any, *items: Any) -> list[Any]:
+    return [*_array(value), *items]
+
+
+@declare(
+    "concat",
+    _CATEGORY,
+    "The array with the elements of others at its end.",
+    examples=(Example("root = this.concat([2], [3])", "[1]", "[1,2,3]"),),
+    variadic=True,
+    own_errors=True,
+)
+def concat(value: Any, *others: Any) -> list[Any]:
+    result = list(_array(value))
+    for other in others:
+        result.extend(_array(other))
+    return result
+
+
+@declare(
+    "zip",
+    _CATEGORY,
+    "An array of arrays: the first elements of all, the second ones, and so on.",
+    examples=(Example("root = this.zip([3,4])", "[1,2]", "[[1,3],[2,4]]"),),
+    variadic=True,
+    own_errors=True,
+)
+def zip_(value: Any, *others: Any) -> list[Any]:
+    arrays = [_array(value), *map(_array, others)]
+    if not others:
+        raise QueryError("zip requires at least one argument")
+    if len({len(array) for array in arrays}) > 1:
+        raise QueryError("can't zip different length array values")
+    return [list(items) for items in zip(*arrays, strict=True)]
+
+
+@declare(
+    "enumerated",
+    _CATEGORY,
+    "An array of objects with the index and the value of each element.",
+    examples=(Example("root = this.enumerated()", '["x"]', '[{"index":0,"value":"x"}]'),),
+)
+def enumerated(value: Any) -> list[Any]:
+    return [{"index": i, "value": item} for i, item in enumerate(_array(value))]
+
+
+@declare(
+    "find",
+    _CATEGORY,
+    "The index of the first equal element; -1 when there is none.",
+    Param("value", "any"),
+    examples=(Example('root = this.find("b")', '["a","b"]', "1"),),
+)
+def find(value: Any, wanted: Any) -> int:
+    return next((i for i, item in enumerate(_array(value)) if same(wanted, item)), -1)
+
+
+@declare(
+    "find_all",
+    _CATEGORY,
+    "The indexes of all equal elements.",
+    Param("value", "any"),
+    examples=(Example("root = this.find_all(1)", "[1,2,1]", "[0,2]"),),
+)
+def find_all(value: Any, wanted: Any) -> list[int]:
+    return [i for i, item in enumerate(_array(value)) if same(wanted, item)]
+
+
+def _found(query: Query, item: Any, i: int) -> bool:
+    try:
+        result = query(item)
+    except Exception as e:
+        raise Prefixed(f"query returned an error for index {i}: ", e) from None
+    if type(result) is not bool:
+        mismatch = TypeMismatch(result, "bool")
+        raise QueryError(f"query returned a non-boolean value for index {i}: {mismatch}")
+    return result
+
+
+@declare(
+    "find_by",
+    _CATEGORY,
+    "The index of the first element for which a query is true; -1 when there is none.",
+    Param("query", "query"),
+    examples=(Example("root = this.find_by(x -> x > 1)", "[1,2]", "1"),),
+)
+def find_by(value: Any, query: Query) -> int:
+    return next((i for i, item in enumerate(_array(value)) if _found(query, item, i)), -1)
+
+
+@declare(
+    "find_all_by",
+    _CATEGORY,
+    "The indexes of all elements for which a query is true.",
+    Param("query", "query"),
+    examples=(Example("root = this.find_all_by(x -> x > 1)", "[1,2,3]", "[1,2]"),),
+)
+def find_all_by(value: Any, query: Query) -> list[int]:
+    return [i for i, item in enumerate(_array(value)) if _found(query, item, i)]
+
+
+@declare(
+    "flatten",
+    _CATEGORY,
+    "The array with the elements of arrays in it in their place, one level deep.",
+    examples=(Example("root = this.flatten()", "[1,[2,[3]]]", "[1,2,[3]]"),),
+)
+def flatten(value: Any) -> list[Any]:
+    result: list[Any] = []
+    for item in _array(value):
+        if type(item) is list:
+            result.extend(item)
+        else:
+            result.append(item)
+    return result
+
+
+@declare(
+    "fold",
+    _CATEGORY,
+    "One value of all elements: a query makes the next tally of `tally` and `value`.",
+    Param("initial", "any"),
+    Param("query", "query"),
+    examples=(Example("root = this.fold(0, x -> x.tally + x.value)", "[1,2]", "3"),),
+)
+def fold(value: Any, initial: Any, query: Query) -> Any:
+    tally = initial
+    for item in _array(value):
+        tally = query({"tally": tally, "value": item})
+    return tally
+
+
+@declare(
+    "index",
+    _CATEGORY,
+    "The element at an index; a negative one counts from the end.",
+    Param("index", "integer"),
+    examples=(Example("root = this.index(-1)", "[1,2]", "2"),),
+)
+def index(value: Any, index: int) -> Any:
+    if type(value) not in (list, bytes):
+        raise TypeMismatch(value, "array")
+    at = index + len(value) if index < 0 else index
+    if not 0 <= at < len(value):
+        raise QueryError(f"index '{at}' was out of bounds for array size: {len(value)}")
+    return value[at]
+
+
+@declare(
+    "slice",
+    _CATEGORY,
+    "The part of an array, a text (by bytes) or bytes from low up to, and without, high.",
+    Param("low", "integer"),
+    Param("high", "integer", default=None),
+    examples=(Example("root = this.slice(1, -1)", "[1,2,3]", "[2]"),),
+    binds=True,
+)
+def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
+    if high is not None and high > 0 and low >= high:
+        raise ArgumentError(f"lower slice bound {low} must be lower than upper ({high})")
+
+    def run(value: Any) -> Any:
+        if type(value) not in (list, str, bytes):
+            raise TypeMismatch(value, "array", "string")
+        raw = type(value) is str and not value.isascii()
+        held = value.encode() if raw else value
+        size = len(held)
+        end = size if high is None else high + size if high < 0 else high
+        end = max(min(end, size), 0)
+        start = max(size + low, 0) if low < 0 else low
+        if start > end:
+            raise QueryError(
+                f"lower slice bound {start} must be lower than or equal to upper bound ({end}) "
+                f"and target length ({size})"
+            )
+        part = held[start:end]
+        return part.decode(errors="replace") if raw else part
+
+    return run
+
+
+def _order(left: Any, right: Any, i: int, word: str, wrap: Callable[[str], str]) -> bool:
+    kind, other = type(left), type(right)
+    if kind in NUMBERS and other in NUMBERS:
+        return bool(left < right)
+    texts = (str, bytes)
+    if kind in texts and other in texts:
+        from streamer.bloblang.runtime.convert import text_of
+
+        return text_of(left) < text_of(right)
+    if kind in NUMBERS:
+        mismatch = TypeMismatch(right, "number")
+    elif kind in texts:
+        mismatch = TypeMismatch(right, "string")
+    else:
+        mismatch = TypeMismatch(left, "number", "string")
+    raise QueryError(f"{word} element {i}: {wrap(str(mismatch))}")
+
+
+def _sorted(items: list[Any], keys: list[Any], word: str) -> list[Any]:
+    """Sort by keys; plain numbers or plain texts at C speed, others compared one by one."""
+    kinds = set(map(type, keys))
+    order = list(range(len(keys)))
+    if kinds <= NUMBERS or kinds == {str}:
+        order.sort(key=keys.__getitem__)
+    else:
+
+        def compare(i: int, j: int) -> int:
+            if _order(keys[i], keys[j], i, word, str):
+                return -1
+            return 1 if _order(keys[j], keys[i], j, word, str) else 0
+
+        if len(order) > 1:
+            order.sort(key=functools.cmp_to_key(compare))
+    return [items[i] for i in order]
+
+
+@declare(
+    "sort",
+    _CATEGORY,
+    "The array in ascending order, or in that of a query which tells whether `left` < `right`.",
+    Param("compare", "query", default=None),
+    examples=(Example("root = this.sort()", "[3,1,2]", "[1,2,3]"),),
+)
+def sort(value: Any, compare: Query | None) -> list[Any]:
+    array = _array(value)
+    if compare is None:
+        return _sorted(array, array, "sort")
+
+    def order(left: Any, right: Any) -> int:
+        if _is_less(compare, left, right):
+            return -1
+        return 1 if _is_less(compare, right, left) else 0
+
+    return sorted(array, key=functools.cmp_to_key(order))
+
+
+def _is_less(compare: Query, left: Any, right: Any) -> bool:
+    result = compare({"left": left, "right": right})
+    if type(result) is not bool:
+        raise TypeMismatch(result, "bool", origin="sort argument")
+    return result
+
+
+@declare(
+    "sort_by",
+    _CATEGORY,
+    "The array in ascending order of what a query gives for each element.",
+    Param("query", "query"),
+    examples=(Example("root = this.sort_by(x -> x.a)", '[{"a":2},{"a":1}]', '[{"a":1},{"a":2}]'),),
+)
+def sort_by(value: Any, query: Query) -> list[Any]:
+    array = _array(value)
+    return _sorted(array, [query(item) for item in array], "sort_by")
+
+
+@declare(
+    "sum",
+    _CATEGORY,
+    "The sum of an array's numbers.",
+    examples=(Example("root = this.sum()", "[3,8,4]", "15"),),
+)
+def sum_(value: Any) -> Any:
+    if type(value) is list:
+        kinds = set(map(type, value))
+        if kinds <= {int}:
+            return float(sum(value))
+        if kinds <= NUMBERS:
+            # Added one by one: Python's own sum of floats is not everywhere the plain one.
+            return float(functools.reduce(lambda a, b: a + b, value, 0.0))
+        bad = max(i for i, item in enumerate(value) if type(item) not in NUMBERS)
+        raise ArgumentError(f"index {bad}: {TypeMismatch(value[bad], 'number')}")
+    if type(value) in NUMBERS:
+        return value
+    raise TypeMismatch(value, "array")
+
+
+@declare(
+    "unique",
+    _CATEGORY,
+    "The array without repeated texts and numbers, or those for which a query repeats itself.",
+    Param("emit", "query", default=None),
+    examples=(Example("root = this.unique()", '["a","b","a"]', '["a","b"]'),),
+)
+def unique(value: Any, emit: Query | None) -> list[Any]:
+    array = _array(value)
+    if emit is None:
+        kinds = set(map(type, array))
+        if kinds <= NUMBERS or kinds == {str}:
+            return list(dict.fromkeys(array))
+    seen: set[Any] = set()
+    result = []
+    for i, item in enumerate(array):
+        check = _emitted(emit, item, i) if emit is not None else item
+        if type(check) is bytes:
+            check = check.decode(errors="replace")
+        if type(check) is not str and type(check) not in NUMBERS:
+            raise QueryError(f"index {i}: {TypeMismatch(check, 'string', 'number')}")
+        if check not in seen:
+            seen.add(check)
+            result.append(item)
+    return result
+
+
+def _emitted(emit: Query, item: Any, i: int) -> Any:
+    try:
+        return emit(item)
+    except Exception as e:
+        raise Prefixed(f"index {i}: ", e) from None
+
+
+def _compiled(name: str, summary: str, example: Example, param: str) -> Any:
+    @declare(name, _CATEGORY, summary, Param(param, "query"), examples=(example,))
+    def method(*_: Any) -> Any:
+        raise AssertionError("the compiler writes this method out by itself")
+
+    return method
+
+
+map_each = _compiled(
+    "map_each",
+    "What a query gives for each element of an array, or each entry of an object.",
+    Example("root = this.map_each(x -> if x < 2 { deleted() } else { x * 2 })", "[1,2]", "[4]"),
+    "query",
+)
+filter_ = _compiled(
+    "filter",
+    "The elements of an array, or entries of an object, for which a query is true.",
+    Example("root = this.filter(x -> x > 1)", "[1,2]", "[2]"),
+    "test",
+)

@@ -1,0 +1,151 @@
+"""Methods that turn a value into one of another type."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import QueryError
+from streamer.bloblang.runtime.convert import to_bool, to_float, to_int, to_timestamp, to_uint
+from streamer.bloblang.runtime.text import to_bytes, to_text
+from streamer.timestamps import Timestamp
+
+_CATEGORY = "Type Coercion"
+_NUMBERS = "Number Manipulation"
+
+
+@declare(
+    "string",
+    _CATEGORY,
+    "The value as text: arrays and objects as JSON.",
+    examples=(Example("root.a = this.string()", '{"b":[1]}', '{"a":"{\\"b\\":[1]}"}'),),
+)
+def string(value: Any) -> str:
+    return to_text(value)
+
+
+@declare(
+    "bytes",
+    _CATEGORY,
+    "The value as bytes.",
+    examples=(Example("root = this.a.bytes().length()", '{"a":"é"}', "2"),),
+)
+def bytes_(value: Any) -> bytes:
+    return to_bytes(value)
+
+
+@declare(
+    "bool",
+    _CATEGORY,
+    "The value as a boolean; the argument instead, if given, when it is none.",
+    Param("default", "bool", default=None),
+    examples=(Example("root = this.a.bool()", '{"a":"T"}', "true"),),
+)
+def bool_(value: Any, default: None) -> bool:
+    return to_bool(value)
+
+
+@declare(
+    "number",
+    _CATEGORY,
+    "The value as a number; the argument instead, if given, when it is none.",
+    Param("default", "float", default=None),
+    examples=(Example("root = this.a.number(5)", '{"a":"x"}', "5"),),
+)
+def number(value: Any, default: None) -> float:
+    return to_float(value)
+
+
+@declare(
+    "timestamp",
+    _CATEGORY,
+    "The value as a timestamp; the argument instead, if given, when it is none.",
+    Param("default", "timestamp", default=None),
+    examples=(Example("root.a = this.a.timestamp()", '{"a":1}', '{"a":"1970-01-01T00:00:01Z"}'),),
+)
+def timestamp(value: Any, default: None) -> Timestamp:
+    return to_timestamp(value)
+
+
+@declare(
+    "array",
+    _CATEGORY,
+    "The value as an array of itself; an array as it is.",
+    examples=(Example("root = this.a.array()", '{"a":1}', "[1]"),),
+)
+def array(value: Any) -> list[Any]:
+    return value if type(value) is list else [value]
+
+
+def _integer(name: str, bits: int, signed: bool) -> Callable[[Any], int]:
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    article = "an" if bits == 8 else "a"
+    kind = f"{article} {bits}-bit {'signed' if signed else 'unsigned'} integer"
+
+    @declare(
+        name,
+        _NUMBERS,
+        f"The value, or a text read as one, as {kind}.",
+        examples=(Example(f"root = this.a.{name}()", '{"a":"0x1f"}', "31"),),
+        own_errors=True,
+    )
+    def convert(value: Any) -> int:
+        number = to_int(value) if signed else to_uint(value)
+        if number > high:
+            raise QueryError(f"value is too large to be cast as {kind}")
+        if number < low:
+            raise QueryError(f"value is too small to be cast as {kind}")
+        return number
+
+    return convert
+
+
+int64 = _integer("int64", 64, True)
+int32 = _integer("int32", 32, True)
+int16 = _integer("int16", 16, True)
+int8 = _integer("int8", 8, True)
+uint64 = _integer("uint64", 64, False)
+uint32 = _integer("uint32", 32, False)
+uint16 = _integer("uint16", 16, False)
+uint8 = _integer("uint8", 8, False)
+
+
+@declare(
+    "float64",
+    _NUMBERS,
+    "The value, or a text read as one, as a 64-bit float.",
+    examples=(Example("root = this.a.float64()", '{"a":"1.5"}', "1.5"),),
+    own_errors=True,
+)
+def float64(value: Any) -> float:
+    return to_float(value)
+
+
+@declare(
+    "float32",
+    _NUMBERS,
+    "The value, or a text read as one, rounded to a 32-bit float.",
+    examples=(Example("root = this.a.float32()", '{"a":"0.1"}', "0.1"),),
+    own_errors=True,
+)
+def float32(value: Any) -> float:
+    from streamer.value import Number
+
+    try:
+        packed = struct.pack("f", to_float(value))
+    except OverflowError:
+        raise QueryError("value out of range for a 32-bit float") from None
+    rounded: float = struct.unpack("f", packed)[0]
+    for digits in range(6, 10):
+        text = f"{rounded:.{digits}g}"
+        if struct.pack("f", float(text)) == packed:
+            return Number(_json_text(float(text)), rounded)
+    return rounded
+
+
+def _json_text(value: float) -> str:
+    from streamer.value import json_float
+
+    return json_float(value)

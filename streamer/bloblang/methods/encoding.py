@@ -1,0 +1,282 @@
+"""Methods that encode, escape and hash."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import urllib.parse
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.runtime import digests
+from streamer.bloblang.runtime.convert import text_of
+from streamer.bloblang.runtime.goformat import quote as go_quote
+
+_CATEGORY = "Encoding and Encryption"
+_STRINGS = "String Manipulation"
+
+
+def _bytes(value: Any) -> bytes:
+    if type(value) is bytes:
+        return value
+    if type(value) is str:
+        return value.encode(errors="replace")
+    raise TypeMismatch(value, "string")
+
+
+_ENCODERS: dict[str, Callable[[bytes], bytes]] = {
+    "base64": base64.b64encode,
+    "base64url": base64.urlsafe_b64encode,
+    "base64rawurl": lambda raw: base64.urlsafe_b64encode(raw).rstrip(b"="),
+    "hex": lambda raw: raw.hex().encode(),
+    "ascii85": base64.a85encode,
+    "z85": lambda raw: _z85encode(raw),
+}
+
+
+def _base64(raw: bytes, altchars: bytes | None, padded: bool) -> bytes:
+    raw = raw.replace(b"\n", b"").replace(b"\r", b"")
+    if not padded:
+        if b"=" in raw:
+            raise QueryError(f"illegal base64 data at input byte {raw.index(b'=')}")
+        raw += b"=" * (-len(raw) % 4)
+    try:
+        return base64.b64decode(raw, altchars, validate=True)
+    except binascii.Error:
+        alphabet = b"+/" if altchars is None else altchars
+        at = next(
+            (i for i, c in enumerate(raw) if not (chr(c).isalnum() or c in alphabet)), len(raw)
+        )
+        if len(raw) % 4 and at == len(raw):
+            raise QueryError("unexpected EOF") from None
+        raise QueryError(f"illegal base64 data at input byte {at}") from None
+
+
+def _hex(raw: bytes) -> bytes:
+    try:
+        return bytes.fromhex(raw.decode())
+    except ValueError:
+        pass
+    bad = next((c for c in raw.decode(errors="replace") if c not in "0123456789abcdefABCDEF"), "")
+    if not bad:
+        raise QueryError("unexpected EOF")
+    raise QueryError(f"encoding/hex: invalid byte: U+{ord(bad):04X} {bad!r}")
+
+
+def _ascii85(raw: bytes) -> bytes:
+    try:
+        return base64.a85decode(raw)
+    except ValueError as e:
+        raise QueryError(f"illegal ascii85 data: {e}") from None
+
+
+_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+
+
+def _z85encode(raw: bytes) -> bytes:
+    if len(raw) % 4:
+        raise QueryError("z85: invalid decoded length, must be a multiple of 4")
+    return base64.b85encode(raw).translate(bytes.maketrans(_B85.encode(), _Z85.encode()))
+
+
+def _z85decode(raw: bytes) -> bytes:
+    if len(raw) % 5:
+        raise QueryError("z85: invalid encoded length, must be a multiple of 5")
+    try:
+        return base64.b85decode(raw.translate(bytes.maketrans(_Z85.encode(), _B85.encode())))
+    except ValueError as e:
+        raise QueryError(f"z85: {e}") from None
+
+
+_DECODERS: dict[str, Callable[[bytes], bytes]] = {
+    "base64": lambda raw: _base64(raw, None, True),
+    "base64url": lambda raw: _base64(raw, b"-_", True),
+    "base64rawurl": lambda raw: _base64(raw, b"-_", False),
+    "hex": _hex,
+    "ascii85": _ascii85,
+    "z85": _z85decode,
+}
+
+
+@declare(
+    "encode",
+    _CATEGORY,
+    "The bytes as text: base64, base64url, base64rawurl, hex, ascii85.",
+    Param("scheme", "string"),
+    examples=(Example('root = this.a.encode("hex")', '{"a":"hi"}', "6869"),),
+    binds=True,
+)
+def encode(scheme: str) -> Callable[[Any], str]:
+    encoder = _ENCODERS.get(scheme)
+    if encoder is None:
+        raise ArgumentError(f"unrecognized encoding type: {scheme}")
+    return lambda value: encoder(_bytes(value)).decode()
+
+
+@declare(
+    "decode",
+    _CATEGORY,
+    "The bytes that a text stands for: base64, base64url, base64rawurl, hex, ascii85.",
+    Param("scheme", "string"),
+    examples=(Example('root = this.a.decode("hex").string()', '{"a":"6869"}', "hi"),),
+    binds=True,
+)
+def decode(scheme: str) -> Callable[[Any], bytes]:
+    decoder = _DECODERS.get(scheme)
+    if decoder is None:
+        raise ArgumentError(f"unrecognized encoding type: {scheme}")
+    return lambda value: decoder(_bytes(value))
+
+
+@declare(
+    "hash",
+    _CATEGORY,
+    "A digest of the bytes: hmac_sha1, hmac_sha256, hmac_sha512, md5, sha1, sha256, sha512, "
+    "sha3_256, sha3_512, xxhash64, crc32, fnv32.",
+    Param("algorithm", "string"),
+    Param("key", "string", default=None),
+    Param("polynomial", "string", default="IEEE"),
+    examples=(
+        Example('root = "a".hash("md5").encode("hex")', "{}", "0cc175b9c0f1b6a831c399e269772661"),
+    ),
+    binds=True,
+)
+def hash_(algorithm: str, key: str | None, polynomial: str) -> Callable[[Any], bytes]:
+    raw_key = (key or "").encode("utf-8", "surrogateescape")
+    digest = digests.find(algorithm, raw_key, polynomial)
+    return lambda value: digest(_bytes(value))
+
+
+_NAMESPACES = {
+    "dns": uuid.NAMESPACE_DNS,
+    "url": uuid.NAMESPACE_URL,
+    "oid": uuid.NAMESPACE_OID,
+    "x500": uuid.NAMESPACE_X500,
+}
+
+
+@declare(
+    "uuid_v5",
+    _CATEGORY,
+    "The version 5 UUID of a name: dns, url, oid, x500 or a UUID as namespace.",
+    Param("ns", "string", default=None),
+    examples=(Example('root = "example".uuid_v5()', "{}", "feb54431-301b-52bb-a6dd-e1e93e81bb9e"),),
+)
+def uuid_v5(value: Any, ns: str | None) -> str | None:
+    if value is None:
+        return None
+    space = uuid.UUID(int=0)
+    if ns is not None:
+        known = _NAMESPACES.get(ns.lower()) if ns in (ns.lower(), ns.upper()) else None
+        try:
+            space = known or uuid.UUID(ns)
+        except ValueError:
+            raise QueryError(f"invalid ns uuid: {go_quote(ns)}") from None
+    return str(uuid.uuid5(space, text_of(value)))
+
+
+@declare(
+    "escape_html",
+    _STRINGS,
+    "The text with HTML's special characters escaped.",
+    examples=(Example("root = this.a.escape_html()", '{"a":"<\'\\">"}', "&lt;&#39;&#34;&gt;"),),
+)
+def escape_html(value: Any) -> str:
+    escaped = html.escape(text_of(value))
+    return escaped.replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
+
+
+@declare(
+    "unescape_html",
+    _STRINGS,
+    "The text with HTML's entities resolved.",
+    examples=(Example("root = this.a.unescape_html()", '{"a":"&lt;"}', "<"),),
+)
+def unescape_html(value: Any) -> str:
+    return html.unescape(text_of(value))
+
+
+@declare(
+    "escape_url_query",
+    _STRINGS,
+    "The text escaped for a URL's query.",
+    examples=(Example("root = this.a.escape_url_query()", '{"a":"a b&~"}', "a+b%26~"),),
+)
+def escape_url_query(value: Any) -> str:
+    return urllib.parse.quote_plus(text_of(value), safe="")
+
+
+@declare(
+    "escape_url_path",
+    _STRINGS,
+    "The text escaped for a segment of a URL's path.",
+    examples=(Example("root = this.a.escape_url_path()", '{"a":"a b/&"}', "a%20b%2F&"),),
+)
+def escape_url_path(value: Any) -> str:
+    return urllib.parse.quote(text_of(value), safe="$&+=:@")
+
+
+def _unescape(value: Any, plus: bool) -> str:
+    text = text_of(value)
+    at = 0
+    while (at := text.find("%", at)) >= 0:
+        digits = text[at + 1 : at + 3]
+        if len(digits) < 2 or any(c not in "0123456789abcdefABCDEF" for c in digits):
+            raise QueryError(f"invalid URL escape {go_quote(text[at : at + 3])}")
+        at += 3
+    return urllib.parse.unquote(text.replace("+", " ") if plus else text, errors="replace")
+
+
+@declare(
+    "unescape_url_query",
+    _STRINGS,
+    "The text with the escapes of a URL's query resolved.",
+    examples=(Example("root = this.a.unescape_url_query()", '{"a":"a+b%26"}', "a b&"),),
+)
+def unescape_url_query(value: Any) -> str:
+    return _unescape(value, True)
+
+
+@declare(
+    "unescape_url_path",
+    _STRINGS,
+    "The text with the escapes of a URL's path resolved.",
+    examples=(Example("root = this.a.unescape_url_path()", '{"a":"a%20b+"}', "a b+"),),
+)
+def unescape_url_path(value: Any) -> str:
+    return _unescape(value, False)
+
+
+@declare(
+    "quote",
+    _STRINGS,
+    "The text in double quotes, with Go's escapes.",
+    examples=(Example("root = this.a.quote()", '{"a":"x\\ny"}', '"x\\ny"'),),
+)
+def quote(value: Any) -> str:
+    return go_quote(text_of(value))
+
+
+@declare(
+    "unquote",
+    _STRINGS,
+    "The text without its quotes, Go's escapes resolved.",
+    examples=(Example("root = this.a.unquote()", '{"a":"\\"x\\""}', "x"),),
+)
+def unquote(value: Any) -> str:
+    from streamer.bloblang.literals import unquote as resolve
+
+    text = text_of(value)
+    if len(text) >= 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
+        return text[1:-1].replace("\r", "")
+    if len(text) < 2 or text[0] != '"' or text[-1] != '"' or "\n" in text:
+        raise QueryError("invalid syntax")
+    try:
+        return resolve(text)
+    except ValueError:
+        raise QueryError("invalid syntax") from None

@@ -1,0 +1,170 @@
+"""Methods on any value: fallbacks, perspectives, named maps, paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import QueryError, TypeMismatch
+from streamer.bloblang.runtime.paths import MISSING, find, search, split_path
+from streamer.value import type_name
+
+_GENERAL = "General"
+_COERCION = "Type Coercion"
+_OBJECTS = "Object & Array Manipulation"
+
+
+def _compiled(*_: Any) -> NoReturn:
+    raise AssertionError("the compiler writes this method out by itself")
+
+
+@declare(
+    "catch",
+    _GENERAL,
+    "The target or, when it fails, the argument, for which `this` is the error's text.",
+    Param("fallback", "query", scalars=True),
+    examples=(Example('root = this.a.number().catch("none")', '{"a":"x"}', "none"),),
+)
+def catch(*_: Any) -> Any:
+    _compiled()
+
+
+@declare(
+    "or",
+    _GENERAL,
+    "The target or, when it fails or is null, the argument.",
+    Param("fallback", "query", scalars=True),
+    examples=(Example('root.a = this.a.or("none")', "{}", '{"a":"none"}'),),
+)
+def or_(*_: Any) -> Any:
+    _compiled()
+
+
+@declare(
+    "from",
+    _GENERAL,
+    "Evaluates `json`, `content`, `meta` and the like for another message of the batch.",
+    Param("index", "integer"),
+    examples=(Example('root.a = json("a").from(0)', '{"a":1}', '{"a":1}'),),
+    uses=("batch",),
+)
+def from_(*_: Any) -> Any:
+    _compiled()
+
+
+@declare(
+    "from_all",
+    _GENERAL,
+    "Evaluates `json`, `content`, `meta` and the like for each message of the batch: an array.",
+    examples=(Example('root.a = json("a").from_all()', '{"a":1}', '{"a":[1]}'),),
+    uses=("batch",),
+)
+def from_all(*_: Any) -> Any:
+    _compiled()
+
+
+@declare(
+    "map",
+    _GENERAL,
+    "Evaluates a query with `this` set to the target.",
+    Param("query", "query"),
+    examples=(Example("root = this.a.map(this.b)", '{"a":{"b":1}}', "1"),),
+)
+def map_(*_: Any) -> Any:
+    _compiled()
+
+
+@declare(
+    "not",
+    _GENERAL,
+    "The opposite of a boolean.",
+    examples=(Example("root = this.a.not()", '{"a":true}', "false"),),
+)
+def not_(*_: Any) -> Any:
+    _compiled()
+
+
+@declare(
+    "apply",
+    _GENERAL,
+    "Applies a named map to the target.",
+    Param("mapping", "string"),
+    examples=(
+        Example('map m {\n  root.b = this.a\n}\nroot = this.apply("m")', '{"a":1}', '{"b":1}'),
+    ),
+)
+def apply(maps: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
+    if name not in maps:
+        raise QueryError(f"map {name} was not found")
+    return maps[name]
+
+
+@declare(
+    "get",
+    _OBJECTS,
+    "What a dot path leads to; null when nothing is there.",
+    Param("path", "string"),
+    examples=(Example("root = this.a.get(this.k)", '{"a":{"b":1},"k":"b"}', "1"),),
+)
+def get(value: Any, path: str) -> Any:
+    return search(value, split_path(path))
+
+
+@declare(
+    "exists",
+    _OBJECTS,
+    "Whether a dot path leads to anything, null included.",
+    Param("path", "string"),
+    examples=(Example('root = this.exists("a.b")', '{"a":{"b":null}}', "true"),),
+)
+def exists(value: Any, path: str) -> bool:
+    return find(value, split_path(path)) is not MISSING
+
+
+@declare(
+    "type",
+    _COERCION,
+    "The name of the value's type.",
+    examples=(Example("root = this.a.type()", '{"a":1.5}', "number"),),
+)
+def type_(value: Any) -> str:
+    return type_name(value)
+
+
+@declare(
+    "not_null",
+    _COERCION,
+    "The target, which must not be null.",
+    examples=(
+        Example(
+            "root = this.a.not_null()",
+            "{}",
+            'Error("failed assignment (line 1): field `this.a`: value is null")',
+        ),
+    ),
+)
+def not_null(value: Any) -> Any:
+    if value is None:
+        raise QueryError("value is null")
+    return value
+
+
+@declare(
+    "not_empty",
+    _COERCION,
+    "The target, a text, array or object that must not be empty.",
+    examples=(
+        Example(
+            "root = this.a.not_empty()",
+            '{"a":""}',
+            'Error("failed assignment (line 1): field `this.a`: string value is empty")',
+        ),
+    ),
+)
+def not_empty(value: Any) -> Any:
+    if type(value) not in (str, list, dict):
+        raise TypeMismatch(value, "string", "array", "object")
+    if not value:
+        raise QueryError(f"{type_name(value)} value is empty")
+    return value

@@ -1,0 +1,139 @@
+"""Methods on numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import QueryError, TypeMismatch
+from streamer.bloblang.runtime.operations import NUMBERS, truncate
+from streamer.value import INT64_MAX, INT64_MIN
+
+_CATEGORY = "Number Manipulation"
+
+
+def _number(value: Any) -> Any:
+    if type(value) in NUMBERS:
+        return value
+    raise TypeMismatch(value, "number")
+
+
+def _whole(value: float) -> int | float:
+    """Return a float without fraction as an integer when int64 holds it."""
+    if value != value or not -9.223372036854776e18 <= value < 9.223372036854776e18:
+        return value
+    return int(value)
+
+
+def _rounding(name: str, summary: str, to_whole: Callable[[float], float]) -> Any:
+    @declare(name, _CATEGORY, summary, examples=(Example(f"root = 5.{name}()", "{}", "5"),))
+    def method(value: Any) -> int | float:
+        if type(value) is int:
+            return value
+        number = float(_number(value))
+        return _whole(to_whole(number)) if math.isfinite(number) else number
+
+    return method
+
+
+def _half_away(value: float) -> float:
+    whole = math.trunc(value)
+    return whole + math.copysign(1, value) if abs(value - whole) >= 0.5 else float(whole)
+
+
+ceil = _rounding("ceil", "The number rounded up.", lambda x: float(math.ceil(x)))
+floor = _rounding("floor", "The number rounded down.", lambda x: float(math.floor(x)))
+round_ = _rounding("round", "The number rounded, halves away from zero.", _half_away)
+
+
+def _real(name: str, summary: str, run: Callable[[float], float], own: bool) -> Any:
+    @declare(name, _CATEGORY, summary, own_errors=own)
+    def method(value: Any) -> float:
+        number = float(_number(value))
+        try:
+            return run(number)
+        except (ValueError, OverflowError):
+            return math.nan if number != 0 else -math.inf
+
+    return method
+
+
+log = _real("log", "The natural logarithm.", math.log, False)
+log10 = _real("log10", "The logarithm to base 10.", math.log10, False)
+sin = _real("sin", "The sine of an angle in radians.", math.sin, True)
+cos = _real("cos", "The cosine of an angle in radians.", math.cos, True)
+tan = _real("tan", "The tangent of an angle in radians.", math.tan, True)
+
+
+@declare(
+    "pow",
+    _CATEGORY,
+    "The number raised to a power.",
+    Param("exponent", "float"),
+    examples=(Example("root = this.a.pow(3)", '{"a":2}', "8"),),
+    own_errors=True,
+)
+def pow_(value: Any, exponent: float) -> float:
+    try:
+        return math.pow(float(_number(value)), exponent)
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return math.nan
+
+
+@declare(
+    "abs",
+    _CATEGORY,
+    "The number without its sign.",
+    examples=(Example("root = this.a.abs()", '{"a":-2}', "2"),),
+    own_errors=True,
+)
+def abs_(value: Any) -> int | float:
+    if type(value) is int:
+        return INT64_MAX if value == INT64_MIN else abs(value)
+    if type(value) in NUMBERS:
+        return abs(float(value))
+    raise TypeMismatch(value, "number", "integer")
+
+
+def _extreme(name: str, summary: str, pick: Callable[[list[float]], float], result: str) -> Any:
+    @declare(name, _CATEGORY, summary, examples=(Example(f"root = [1,3].{name}()", "{}", result),))
+    def method(value: Any) -> float:
+        if type(value) is not list:
+            raise TypeMismatch(value, "array")
+        if not value:
+            raise QueryError("the array was empty")
+        for i, item in enumerate(value):
+            if type(item) not in NUMBERS:
+                raise QueryError(f"index {i} of array: {TypeMismatch(item, 'number')}")
+        return float(pick(value))
+
+    return method
+
+
+max_ = _extreme("max", "The largest number of an array.", max, "3")
+min_ = _extreme("min", "The smallest number of an array.", min, "1")
+
+
+def _bitwise(name: str, summary: str, run: Callable[[int, int], int], result: str) -> Any:
+    @declare(
+        name,
+        _CATEGORY,
+        summary,
+        Param("value", "integer"),
+        examples=(Example(f"root = this.a.{name}(6)", '{"a":12}', result),),
+    )
+    def method(value: Any, other: int) -> int:
+        if type(value) not in NUMBERS:
+            raise TypeMismatch(value, "integer")
+        return run(truncate(value), other)
+
+    return method
+
+
+bitwise_and = _bitwise("bitwise_and", "Bits set in both.", lambda a, b: a & b, "4")
+bitwise_or = _bitwise("bitwise_or", "Bits set in one or both.", lambda a, b: a | b, "14")
+bitwise_xor = _bitwise("bitwise_xor", "Bits set in one only.", lambda a, b: a ^ b, "10")

@@ -1,0 +1,272 @@
+"""Methods on objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.runtime.convert import text_of
+from streamer.bloblang.runtime.paths import assign as assign_path
+from streamer.bloblang.runtime.paths import search, split_path
+from streamer.value import NOTHING, type_name
+
+_CATEGORY = "Object & Array Manipulation"
+Path = Sequence[str]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if type(value) is dict:
+        return value
+    raise TypeMismatch(value, "object")
+
+
+@declare(
+    "keys",
+    _CATEGORY,
+    "The object's keys, sorted.",
+    examples=(Example("root = this.keys()", '{"b":1,"a":2}', '["a","b"]'),),
+)
+def keys(value: Any) -> list[str]:
+    return sorted(_object(value))
+
+
+@declare(
+    "values",
+    _CATEGORY,
+    "The object's values, in the order of its keys.",
+    examples=(Example("root = this.values()", '{"b":1,"a":2}', "[2,1]"),),
+)
+def values(value: Any) -> list[Any]:
+    # Benthos gives them in no order; ours is the same every time.
+    return [item for _, item in sorted(_object(value).items())]
+
+
+@declare(
+    "key_values",
+    _CATEGORY,
+    "The object's entries as objects with `key` and `value`.",
+    examples=(Example("root = this.key_values()", '{"a":1}', '[{"key":"a","value":1}]'),),
+)
+def key_values(value: Any) -> list[Any]:
+    return [{"key": key, "value": item} for key, item in sorted(_object(value).items())]
+
+
+@declare(
+    "length",
+    _CATEGORY,
+    "The number of elements, of entries, or of a text's bytes.",
+    examples=(Example('root = "né".length()', "{}", "3"),),
+)
+def length(value: Any) -> int:
+    if type(value) is str:
+        return len(value) if value.isascii() else len(value.encode(errors="replace"))
+    if type(value) in (bytes, list, dict):
+        return len(value)
+    raise TypeMismatch(value, "string", "array", "object")
+
+
+@declare(
+    "map_each_key",
+    _CATEGORY,
+    "The object with what a query gives for each key.",
+    Param("query", "query"),
+    examples=(Example("root = this.map_each_key(k -> k.uppercase())", '{"a":1}', '{"A":1}'),),
+)
+def map_each_key(value: Any, query: Callable[[Any], Any]) -> dict[str, Any]:
+    result = {}
+    for key, item in _object(value).items():
+        new = query(key)
+        if new is NOTHING:
+            new = key
+        elif type(new) is not str:
+            mismatch = TypeMismatch(new, "string")
+            raise QueryError(f"unexpected result from key mapping: {mismatch}")
+        result[new] = item
+    return result
+
+
+def _merged(left: Any, right: Any, collide: Callable[[Any, Any], Any]) -> Any:
+    if type(left) is not dict or type(right) is not dict:
+        return collide(left, right)
+    result = dict(left)
+    for key, item in right.items():
+        if key not in result:
+            result[key] = item
+        elif type(item) is dict and type(result[key]) is dict:
+            result[key] = _merged(result[key], item, collide)
+        else:
+            result[key] = collide(result[key], item)
+    return result
+
+
+def _both(left: Any, right: Any) -> Any:
+    """Return both values of a key in one array."""
+    if left is None:
+        return right
+    items = left if type(left) is list else [left]
+    return [*items, *right] if type(right) is list else [*items, right]
+
+
+def _combine(value: Any, other: Any, collide: Callable[[Any, Any], Any]) -> Any:
+    if type(value) is list:
+        return [*value, *other] if type(other) is list else [*value, other]
+    if type(value) is not dict:
+        raise TypeMismatch(value, "object", "array")
+    return _merged(value, other, collide)
+
+
+@declare(
+    "merge",
+    _CATEGORY,
+    "Two objects in one, both values kept where keys collide; or two arrays.",
+    Param("with", "any"),
+    examples=(Example('root = this.merge({"a":2})', '{"a":1}', '{"a":[1,2]}'),),
+)
+def merge(value: Any, other: Any) -> Any:
+    return _combine(value, other, _both)
+
+
+@declare(
+    "assign",
+    _CATEGORY,
+    "Two objects in one, the second one's value taken where keys collide; or two arrays.",
+    Param("with", "any"),
+    examples=(Example('root = this.assign({"a":2})', '{"a":1,"b":3}', '{"a":2,"b":3}'),),
+)
+def assign(value: Any, other: Any) -> Any:
+    return _combine(value, other, lambda left, right: right)
+
+
+@declare(
+    "squash",
+    _CATEGORY,
+    "The objects of an array merged into one.",
+    examples=(Example("root = this.squash()", '[{"a":1},{"a":2}]', '{"a":[1,2]}'),),
+    own_errors=True,
+)
+def squash(value: Any) -> Any:
+    if type(value) is not list:
+        raise TypeMismatch(value, "array")
+    result: Any = {}
+    for item in value:
+        result = _merged(result, item, _both)
+    return result
+
+
+def _paths(args: Sequence[Any]) -> list[Path]:
+    found: list[Path] = []
+    for i, arg in enumerate(args):
+        if type(arg) not in (str, bytes):
+            raise ArgumentError(f"argument {i}: {TypeMismatch(arg, 'string')}")
+        found.append(split_path(text_of(arg)))
+    return found
+
+
+def _tails(paths: Sequence[Path], key: str) -> list[Path]:
+    return [path[1:] for path in paths if path[0] == key]
+
+
+def _without(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
+    heads = {path[0] for path in paths}
+    result = {}
+    for key, item in value.items():
+        if key in heads:
+            tails = _tails(paths, key)
+            if () in tails:
+                continue
+            if type(item) is dict:
+                item = _without(item, tails)
+        result[key] = item
+    return result
+
+
+@declare(
+    "without",
+    _CATEGORY,
+    "The object without what some dot paths lead to.",
+    examples=(Example('root = this.without("a.b", "c")', '{"a":{"b":1},"c":2}', '{"a":{}}'),),
+    variadic=True,
+    binds=True,
+)
+def without(*args: Any) -> Callable[[Any], Any]:
+    paths = _paths(args)
+    if all(len(path) == 1 for path in paths):
+        heads = frozenset(path[0] for path in paths)
+        return lambda value: {k: v for k, v in _object(value).items() if k not in heads}
+    return lambda value: _without(_object(value), paths)
+
+
+def _with(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
+    heads = {path[0] for path in paths}
+    result = {}
+    for key, item in value.items():
+        if key in heads:
+            tails = [tail for tail in _tails(paths, key) if tail]
+            result[key] = _with(item, tails) if tails and type(item) is dict else item
+    return result
+
+
+@declare(
+    "with",
+    _CATEGORY,
+    "The object with nothing but what some dot paths lead to.",
+    examples=(Example('root = this.with("a.b")', '{"a":{"b":1,"x":0},"c":2}', '{"a":{"b":1}}'),),
+    variadic=True,
+    binds=True,
+    own_errors=True,
+)
+def with_(*args: Any) -> Callable[[Any], Any]:
+    paths = _paths(args)
+    return lambda value: _with(_object(value), paths)
+
+
+@declare(
+    "explode",
+    _CATEGORY,
+    "A copy of the object for each element that a dot path leads to, with it in their place.",
+    Param("path", "string"),
+    examples=(
+        Example('root = this.explode("a")', '{"a":[1,2],"b":0}', '[{"a":1,"b":0},{"a":2,"b":0}]'),
+    ),
+)
+def explode(value: Any, path: str) -> Any:
+    segments = split_path(path)
+    found = search(_object(value), segments)
+    rest = _without(value, [segments])
+    if type(found) is list:
+        return [assign_path(rest, segments, item) for item in found]
+    if type(found) is dict:
+        return {key: assign_path(rest, segments, item) for key, item in found.items()}
+    raise QueryError(f"expected array or object value at path '{path}', found: {type_name(found)}")
+
+
+@declare(
+    "collapse",
+    _CATEGORY,
+    "The structure as one flat object whose keys are dot paths.",
+    Param("include_empty", "bool", default=False),
+    examples=(Example("root = this.collapse()", '{"a":[{"b":1}]}', '{"a.0.b":1}'),),
+)
+def collapse(value: Any, include_empty: bool) -> dict[str, Any]:
+    if type(value) not in (dict, list):
+        raise QueryError("not an object or array")
+    result: dict[str, Any] = {}
+    _collapse(value, "", include_empty, result)
+    return result
+
+
+def _collapse(value: Any, path: str, include_empty: bool, result: dict[str, Any]) -> None:
+    if type(value) is dict:
+        items = [(str(key), item) for key, item in value.items()]
+    elif type(value) is list:
+        items = [(str(i), item) for i, item in enumerate(value)]
+    else:
+        result[path] = value
+        return
+    if not items and include_empty and path:
+        result[path] = value
+    for key, item in items:
+        key = key.replace("~", "~0").replace(".", "~1")
+        _collapse(item, f"{path}.{key}" if path else key, include_empty, result)

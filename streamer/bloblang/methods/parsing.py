@@ -1,0 +1,233 @@
+"""Methods that parse and format: JSON, CSV, logfmt, forms, URLs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+
+from typing import Any
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import QueryError, TypeMismatch
+from streamer.bloblang.runtime.convert import text_of
+from streamer.value import dump_json
+from streamer.value import parse_json as read_json
+
+_CATEGORY = "Parsing"
+
+
+def _raw(value: Any) -> bytes:
+    if type(value) is str:
+        return value.encode(errors="replace")
+    if type(value) is bytes:
+        return value
+    raise TypeMismatch(value, "string")
+
+
+def _floats(value: Any) -> Any:
+    """Return a document whose numbers are all float64."""
+    if type(value) is dict:
+        return {key: _floats(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_floats(item) for item in value]
+    return float(value) if type(value) is not bool and isinstance(value, int | float) else value
+
+
+@declare(
+    "parse_json",
+    _CATEGORY,
+    "The document that a text holds; its numbers keep their text when asked to.",
+    Param("use_number", "bool", default=None),
+    examples=(Example("root = this.a.parse_json()", '{"a":"{\\"b\\":1.0}"}', '{"b":1}'),),
+)
+def parse_json(value: Any, use_number: bool | None) -> Any:
+    try:
+        document = read_json(_raw(value))
+    except ValueError as e:
+        raise QueryError(f"failed to parse value as JSON: {e}") from None
+    return document if use_number else _floats(document)
+
+
+@declare(
+    "format_json",
+    _CATEGORY,
+    "The value as JSON bytes, indented, and with HTML's special characters escaped unless told "
+    "otherwise.",
+    Param("indent", "string", default="    "),
+    Param("no_indent", "bool", default=False),
+    Param("escape_html", "bool", default=True),
+    examples=(Example("root = this.format_json(no_indent: true)", '{"a":[1]}', '{"a":[1]}'),),
+)
+def format_json(value: Any, indent: str, no_indent: bool, escape_html: bool) -> bytes:
+    text = dump_json(value).decode()
+    if escape_html:
+        for mark, escape in (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e")):
+            text = text.replace(mark, escape)
+    return (text if no_indent else indented(text, indent)).encode()
+
+
+def indented(text: str, indent: str) -> str:
+    """Return compact JSON with line breaks and indentation; spellings stay as they are."""
+    parts: list[str] = []
+    depth, at = 0, 0
+    while at < len(text):
+        c = text[at]
+        if c == '"':
+            end = at + 1
+            while text[end] != '"':
+                end += 2 if text[end] == "\\" else 1
+            parts.append(text[at : end + 1])
+            at = end
+        elif c in "{[" and text[at + 1] in "}]":
+            parts.append(text[at : at + 2])
+            at += 1
+        elif c in "{[,":
+            depth += c != ","
+            parts.append(f"{c}\n{indent * depth}")
+        elif c in "}]":
+            depth -= 1
+            parts.append(f"\n{indent * depth}{c}")
+        else:
+            parts.append(": " if c == ":" else c)
+        at += 1
+    return "".join(parts)
+
+
+@declare(
+    "parse_csv",
+    _CATEGORY,
+    "The rows of a CSV text: objects by the header row, or arrays.",
+    Param("parse_header_row", "bool", default=True),
+    Param("delimiter", "string", default=","),
+    Param("lazy_quotes", "bool", default=False),
+    examples=(Example("root = this.a.parse_csv()", '{"a":"x,y\\n1,2"}', '[{"x":"1","y":"2"}]'),),
+)
+def parse_csv(value: Any, parse_header_row: bool, delimiter: str, lazy_quotes: bool) -> list[Any]:
+    text = _raw(value).decode(errors="replace")
+    if len(delimiter) != 1:
+        raise QueryError("delimiter value must be exactly one character")
+    try:
+        reader = csv.reader(
+            io.StringIO(text, newline=""), delimiter=delimiter, strict=not lazy_quotes
+        )
+        rows: list[list[str]] = [row for row in reader if row]
+    except csv.Error as e:
+        raise QueryError(f"parse error on line {reader.line_num}: {e}") from None
+    if not rows:
+        raise QueryError("zero records were parsed")
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise QueryError(f"record on line {number}: wrong number of fields")
+    if not parse_header_row:
+        return rows
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+
+
+_LOGFMT_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "r": "\r", "t": "\t"}
+_LOGFMT_ESCAPES |= {"b": "\b", "f": "\f"}
+
+
+@declare(
+    "parse_logfmt",
+    _CATEGORY,
+    "The pairs of a logfmt line as an object; a key without a value is true.",
+    examples=(Example("root = this.a.parse_logfmt()", '{"a":"x=1 y"}', '{"x":"1","y":true}'),),
+)
+def parse_logfmt(value: Any) -> dict[str, Any]:
+    text = text_of(value)
+    result: dict[str, Any] = {}
+    at, size = 0, len(text)
+    while at < size:
+        if text[at] in " \t=":
+            at += 1
+            continue
+        end = at
+        while end < size and text[end] not in "= \t":
+            end += 1
+        key, at = text[at:end], end
+        if at >= size or text[at] != "=":
+            result[key] = True
+        elif text[at + 1 : at + 2] == '"':
+            result[key], at = _quoted(text, at + 2, key)
+        else:
+            end = at + 1
+            while end < size and text[end] not in " \t":
+                end += 1
+            result[key], at = text[at + 1 : end], end
+    return result
+
+
+def _quoted(text: str, at: int, key: str) -> tuple[str, int]:
+    letters = []
+    while at < len(text) and text[at] != '"':
+        if text[at] == "\\" and at + 1 < len(text):
+            at += 1
+            letters.append(_LOGFMT_ESCAPES.get(text[at], "\\" + text[at]))
+        else:
+            letters.append(text[at])
+        at += 1
+    if at >= len(text):
+        raise QueryError(f"logfmt: unterminated quoted value for key {json.dumps(key)}")
+    return "".join(letters), at + 1
+
+
+@declare(
+    "parse_form_url_encoded",
+    _CATEGORY,
+    "The fields of a URL-encoded form; one that repeats becomes an array.",
+    examples=(
+        Example("root = this.a.parse_form_url_encoded()", '{"a":"x=1&x=2"}', '{"x":["1","2"]}'),
+    ),
+    own_errors=True,
+)
+def parse_form_url_encoded(value: Any) -> dict[str, Any]:
+    from streamer.bloblang.methods.encoding import unescape_url_query
+
+    result: dict[str, list[str]] = {}
+    for part in text_of(value).split("&"):
+        if ";" in part:
+            text = "invalid semicolon separator in query"
+            raise QueryError(f"failed to parse value as url-encoded data: {text}")
+        if part:
+            key, _, item = part.partition("=")
+            result.setdefault(unescape_url_query(key), []).append(unescape_url_query(item))
+    return {key: items[0] if len(items) == 1 else items for key, items in result.items()}
+
+
+@declare(
+    "parse_url",
+    _CATEGORY,
+    "The parts of a URL as an object.",
+    examples=(Example("root = this.a.parse_url().host", '{"a":"http://x:1/y?z"}', "x:1"),),
+)
+def parse_url(value: Any) -> dict[str, Any]:
+    from streamer.bloblang.runtime.urls import parse
+
+    return parse(text_of(value))
+
+
+@declare(
+    "bloblang",
+    _CATEGORY,
+    "The value mapped by a mapping that comes as text.",
+    Param("mapping", "string"),
+    examples=(Example('root = this.bloblang("root.b = this.a")', '{"a":1}', '{"b":1}'),),
+    needs=("ex",),
+    uses=("batch", "meta", "content", "now", "random", "error", "impure"),
+)
+def bloblang(ex: Any, value: Any, mapping: str) -> Any:
+    from streamer.bloblang.errors import BloblangError
+    from streamer.bloblang.mapping import compile_mapping
+    from streamer.errors import MessageError
+    from streamer.message import Message
+    from streamer.value import NOTHING
+
+    try:
+        result = compile_mapping(mapping).query([Message.of(value)], 0, ex)
+    except BloblangError as e:
+        raise QueryError(f"failed to parse mapping: {e}") from None
+    except MessageError as e:
+        raise QueryError(str(e)) from None
+    return value if result is NOTHING else result

@@ -1,0 +1,374 @@
+"""Methods on text; most take bytes as well and give bytes back."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from typing import Any
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.runtime.convert import text_of
+from streamer.bloblang.runtime.goformat import sprintf
+
+_CATEGORY = "String Manipulation"
+# What Go's TrimSpace takes for white space.
+_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
+_SPACE += "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+def _by_letter(text: str, change: Callable[[str], str]) -> str:
+    """Map letter by letter: Go knows no mapping of one letter to several."""
+    return "".join([c if len(new := change(c)) != 1 else new for c in text])
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if type(value) is str:
+        return _by_letter(value, change)
+    if type(value) is bytes:
+        return _by_letter(value.decode(errors="replace"), change).encode()
+    raise TypeMismatch(value, "string")
+
+
+@declare(
+    "uppercase",
+    _CATEGORY,
+    "The text in capital letters.",
+    examples=(Example("root = this.a.uppercase()", '{"a":"straße"}', "STRAßE"),),
+)
+def uppercase(value: Any) -> Any:
+    return _mapped(value, str.upper)
+
+
+@declare(
+    "lowercase",
+    _CATEGORY,
+    "The text in small letters.",
+    examples=(Example("root = this.a.lowercase()", '{"a":"ÀB"}', "àb"),),
+)
+def lowercase(value: Any) -> Any:
+    return _mapped(value, str.lower)
+
+
+@declare(
+    "capitalize",
+    _CATEGORY,
+    "The text with each word's first letter capital, and the others small.",
+    examples=(Example("root = this.a.capitalize()", '{"a":"the foo"}', "The Foo"),),
+)
+def capitalize(value: Any) -> Any:
+    if type(value) is bytes:
+        return _title(value.decode(errors="replace")).encode()
+    if type(value) is str:
+        return _title(value)
+    raise TypeMismatch(value, "string")
+
+
+def _title(text: str) -> str:
+    inside = False
+    letters = []
+    for c in text:
+        if c.isalnum() or c in "_" or (inside and c in "'’"):
+            letters.append(c.lower() if inside else c.title())
+            inside = inside or c.isalpha() or c == "_"
+            inside = True
+        else:
+            letters.append(c)
+            inside = False
+    return "".join(letters)
+
+
+@declare(
+    "contains",
+    _CATEGORY,
+    "Whether a text holds another, or an array or object an equal value.",
+    Param("value", "any"),
+    examples=(Example("root = this.a.contains(2.0)", '{"a":[1,2]}', "true"),),
+)
+def contains(value: Any, wanted: Any) -> bool:
+    from streamer.bloblang.runtime.operations import same
+    from streamer.bloblang.runtime.text import to_bytes, to_text
+
+    if type(value) is str:
+        return to_text(wanted) in value
+    if type(value) is bytes:
+        return to_bytes(wanted) in value
+    if type(value) is list:
+        return any(same(wanted, item) for item in value)
+    if type(value) is dict:
+        return any(same(wanted, item) for item in value.values())
+    raise TypeMismatch(value, "string", "array", "object")
+
+
+def _tested(
+    name: str, summary: str, on_text: Callable[..., bool], on_bytes: Callable[..., bool]
+) -> Any:
+    @declare(
+        name,
+        _CATEGORY,
+        summary,
+        Param("value", "string"),
+        examples=(Example(f'root = "aa".{name}("a")', "{}", "true"),),
+    )
+    def method(value: Any, part: str) -> bool:
+        if type(value) is str:
+            return on_text(value, part)
+        if type(value) is bytes:
+            return on_bytes(value, part.encode("utf-8", "surrogateescape"))
+        raise TypeMismatch(value, "string")
+
+    return method
+
+
+has_prefix = _tested(
+    "has_prefix", "Whether the text starts with another.", str.startswith, bytes.startswith
+)
+has_suffix = _tested(
+    "has_suffix", "Whether the text ends with another.", str.endswith, bytes.endswith
+)
+
+
+@declare(
+    "index_of",
+    _CATEGORY,
+    "Where another text begins, in bytes; -1 when it is not there.",
+    Param("value", "string"),
+    examples=(Example('root = this.a.index_of("b")', '{"a":"éb"}', "2"),),
+)
+def index_of(value: Any, part: str) -> int:
+    if type(value) is str:
+        at = value.find(part)
+        return at if at <= 0 or value.isascii() else len(value[:at].encode())
+    if type(value) is bytes:
+        return value.find(part.encode("utf-8", "surrogateescape"))
+    raise TypeMismatch(value, "string")
+
+
+@declare(
+    "trim",
+    _CATEGORY,
+    "The text without white space, or the given letters, at both ends.",
+    Param("cutset", "string", default=None),
+    examples=(Example('root = this.a.trim("!?")', '{"a":"!!a!?"}', "a"),),
+)
+def trim(value: Any, cutset: str | None) -> Any:
+    letters = _SPACE if cutset is None else cutset
+    if type(value) is str:
+        return value.strip(letters) if letters else value
+    if type(value) is bytes:
+        return (
+            value.decode("utf-8", "surrogateescape")
+            .strip(letters)
+            .encode("utf-8", "surrogateescape")
+        )
+    raise TypeMismatch(value, "string")
+
+
+def _without(name: str, param: str, summary: str, text: Any, raw: Any) -> Any:
+    @declare(
+        name,
+        _CATEGORY,
+        summary,
+        Param(param, "string"),
+        examples=(Example(f'root = "abа".{name}("x")', "{}", "abа"),),
+    )
+    def method(value: Any, part: str) -> Any:
+        if type(value) is str:
+            return text(value, part)
+        if type(value) is bytes:
+            return raw(value, part.encode("utf-8", "surrogateescape"))
+        raise TypeMismatch(value, "string")
+
+    return method
+
+
+trim_prefix = _without(
+    "trim_prefix", "prefix", "The text without a prefix.", str.removeprefix, bytes.removeprefix
+)
+trim_suffix = _without(
+    "trim_suffix", "suffix", "The text without a suffix.", str.removesuffix, bytes.removesuffix
+)
+
+
+@declare(
+    "split",
+    _CATEGORY,
+    "The parts of a text between delimiters.",
+    Param("delimiter", "string"),
+    Param("empty_as_null", "bool", default=False),
+    examples=(Example('root = this.a.split(",", true)', '{"a":"x,,y"}', '["x",null,"y"]'),),
+)
+def split(value: Any, delimiter: str, empty_as_null: bool) -> list[Any]:
+    parts: list[Any]
+    if type(value) is str:
+        parts = value.split(delimiter) if delimiter else list(value)
+    elif type(value) is bytes:
+        raw = delimiter.encode("utf-8", "surrogateescape")
+        parts = value.split(raw) if raw else [value[i : i + 1] for i in range(len(value))]
+    else:
+        raise TypeMismatch(value, "string")
+    return [part or None for part in parts] if empty_as_null else parts
+
+
+@declare(
+    "join",
+    "Object & Array Manipulation",
+    "The texts of an array in one, with a delimiter between them.",
+    Param("delimiter", "string", default=None),
+    examples=(Example('root = this.a.join("-")', '{"a":["x","y"]}', "x-y"),),
+)
+def join(value: Any, delimiter: str | None) -> str:
+    if type(value) is not list:
+        raise TypeMismatch(value, "array")
+    try:
+        return (delimiter or "").join(value)
+    except TypeError:
+        parts = []
+        for i, item in enumerate(value):
+            if type(item) not in (str, bytes):
+                mismatch = TypeMismatch(item, "string")
+                raise QueryError(f"failed to join element {i}: {mismatch}") from None
+            parts.append(text_of(item))
+        return (delimiter or "").join(parts)
+
+
+@declare(
+    "repeat",
+    _CATEGORY,
+    "The text several times over.",
+    Param("count", "integer"),
+    examples=(Example('root = "ab".repeat(2)', "{}", "abab"),),
+    binds=True,
+)
+def repeat(count: int) -> Callable[[Any], Any]:
+    if count < 0:
+        raise ArgumentError(f"invalid count, must be greater than or equal to zero: {count}")
+
+    def run(value: Any) -> Any:
+        if type(value) not in (str, bytes):
+            raise TypeMismatch(value, "string")
+        if len(value) * count > 1 << 31:
+            raise QueryError(f"invalid count, would overflow: {len(value)}*{count}")
+        return value * count
+
+    return run
+
+
+def _replacing(name: str, deprecated: bool) -> Any:
+    @declare(
+        name,
+        _CATEGORY,
+        "The text with every occurrence of another replaced.",
+        Param("old", "string"),
+        Param("new", "string"),
+        examples=(Example(f'root = "foo".{name}("o", "u")', "{}", "fuu"),),
+        deprecated=deprecated,
+    )
+    def method(value: Any, old: str, new: str) -> Any:
+        if type(value) is str:
+            return value.replace(old, new)
+        if type(value) is bytes:
+            return value.replace(
+                old.encode("utf-8", "surrogateescape"), new.encode("utf-8", "surrogateescape")
+            )
+        raise TypeMismatch(value, "string")
+
+    return method
+
+
+replace_all = _replacing("replace_all", False)
+replace = _replacing("replace", True)
+
+
+def _replacing_many(name: str, deprecated: bool) -> Any:
+    @declare(
+        name,
+        _CATEGORY,
+        "The text with several replacements made, one after the other.",
+        Param("values", "array"),
+        examples=(Example(f'root = "ab".{name}(["a", "b", "b", "c"])', "{}", "cc"),),
+        deprecated=deprecated,
+        binds=True,
+    )
+    def method(values: list[Any]) -> Callable[[Any], Any]:
+        if len(values) % 2:
+            raise ArgumentError(
+                "invalid arg, replacements should be in pairs and must therefore be even: "
+                f"[{' '.join(map(str, values))}]"
+            )
+        for i, item in enumerate(values):
+            if type(item) not in (str, bytes):
+                mismatch = TypeMismatch(item, "string")
+                raise ArgumentError(f"invalid replacement value at index {i}: {mismatch}")
+        texts = [text_of(item) for item in values]
+        pairs = list(zip(texts[::2], texts[1::2], strict=True))
+
+        def run(value: Any) -> Any:
+            text = value.decode(errors="replace") if type(value) is bytes else value
+            if type(text) is not str:
+                raise TypeMismatch(value, "string")
+            for old, new in pairs:
+                text = text.replace(old, new)
+            return text.encode() if type(value) is bytes else text
+
+        return run
+
+    return method
+
+
+replace_all_many = _replacing_many("replace_all_many", False)
+replace_many = _replacing_many("replace_many", True)
+
+
+@declare(
+    "reverse",
+    _CATEGORY,
+    "The text backwards.",
+    examples=(Example("root = this.a.reverse()", '{"a":"abc"}', "cba"),),
+)
+def reverse(value: Any) -> Any:
+    if type(value) in (str, bytes):
+        return value[::-1]
+    raise TypeMismatch(value, "string")
+
+
+@declare(
+    "format",
+    _CATEGORY,
+    "The text as a format of Go's printf, with the arguments filled in.",
+    examples=(Example('root = "%s is %v".format(this.a, 5)', '{"a":"x"}', "x is 5"),),
+    variadic=True,
+)
+def format_(value: Any, *args: Any) -> str:
+    return sprintf(text_of(value), args)
+
+
+@declare(
+    "filepath_join",
+    _CATEGORY,
+    "The elements of an array joined to one path.",
+    examples=(Example("root = this.a.filepath_join()", '{"a":["/x/","y"]}', "/x/y"),),
+)
+def filepath_join(value: Any) -> str:
+    if type(value) is not list:
+        raise TypeMismatch(value, "array")
+    parts = []
+    for i, item in enumerate(value):
+        if type(item) not in (str, bytes):
+            raise QueryError(f"path element {i}: {TypeMismatch(item, 'string')}")
+        parts.append(text_of(item))
+    joined = "/".join(part for part in parts if part)
+    cleaned = posixpath.normpath(joined) if joined else ""
+    return "/" + cleaned.lstrip("/") if cleaned.startswith("//") else cleaned
+
+
+@declare(
+    "filepath_split",
+    _CATEGORY,
+    "A path's directory and file.",
+    examples=(Example("root = this.a.filepath_split()", '{"a":"/x/y"}', '["/x/","y"]'),),
+)
+def filepath_split(value: Any) -> list[str]:
+    text = text_of(value)
+    at = text.rfind("/") + 1
+    return [text[:at], text[at:]]

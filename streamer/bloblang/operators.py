@@ -1,0 +1,70 @@
+"""How strongly operators bind, as Benthos has it, and literals combined when they are read.
+
+`*`, `/`, `%` and the coalescing `|` bind strongest and are on one level; then `+` and `-`; then the
+comparisons; then `&&` and `||`, again on one level. Everything is evaluated from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamer.bloblang import tree
+from streamer.bloblang.annotations import annotation
+from streamer.bloblang.errors import BloblangError, DivideByZero, OperandMismatch, QueryError
+from streamer.bloblang.runtime import operations
+
+BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "+": operations.add,
+    "-": operations.subtract,
+    "*": operations.multiply,
+    "/": operations.divide,
+    "%": operations.modulo,
+    "==": operations.equal,
+    "!=": operations.not_equal,
+    "<": operations.less,
+    "<=": operations.less_equal,
+    ">": operations.greater,
+    ">=": operations.greater_equal,
+}
+
+_LEVELS: Final = (("*", "/", "%", "|"), ("+", "-"), ("==", "!=", "<", "<=", ">", ">="))
+
+
+def arrange(operands: list[tree.Node], signs: list[str]) -> tree.Node:
+    """Turn a flat list of operands and operators into a tree."""
+    for level in _LEVELS:
+        left, kept = [operands[0]], []
+        for sign, operand in zip(signs, operands[1:], strict=True):
+            if sign in level:
+                left[-1] = _join(sign, left[-1], operand)
+            else:
+                left.append(operand)
+                kept.append(sign)
+        operands, signs = left, kept
+    if len(operands) == 1:
+        return operands[0]
+    return tree.Chain(operands[0].place, signs, operands)
+
+
+def _join(sign: str, left: tree.Node, right: tree.Node) -> tree.Node:
+    if sign != "|":
+        return binary(sign, left, right)
+    if isinstance(left, tree.Chain) and left.operators[0] == "|":
+        return tree.Chain(left.place, [*left.operators, "|"], [*left.operands, right])
+    return tree.Chain(left.place, ["|"], [left, right])
+
+
+def binary(sign: str, left: tree.Node, right: tree.Node) -> tree.Node:
+    """Combine two operands; two literals are computed at once, as Benthos does."""
+    if not (isinstance(left, tree.Literal) and isinstance(right, tree.Literal)):
+        return tree.Binary(left.place, sign, left, right)
+    try:
+        return tree.Literal(left.place, BINARY[sign](left.value, right.value))
+    except OperandMismatch as e:
+        message = e.text(annotation(left), annotation(right))
+    except DivideByZero as e:
+        message = f"{annotation(right)}: {e}"
+    except QueryError as e:
+        message = str(e)
+    raise BloblangError(left.place.line, left.place.column, message)

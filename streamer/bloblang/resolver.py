@@ -1,0 +1,249 @@
+"""The second look at a tree: names get their meaning, calls their function, constants their value.
+
+It also finds out what a mapping leans on (`Uses`), so that the engine may route by it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamer.bloblang import catalogue, tree
+from streamer.bloblang.arguments import Binding, bind
+from streamer.bloblang.declare import Declaration
+from streamer.bloblang.errors import ArgumentError, BloblangError
+from streamer.bloblang.runtime.paths import split_path
+from streamer.value import DELETED, NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What a mapping's result depends on besides the message's own parsed document.
+
+    Attributes:
+        batch: the other messages or the place among them (`batch_index`, `from_all`, `count`, …).
+        meta: metadata, read or written.
+        content: the message's bytes.
+        now: the clock.
+        random: chance (`random_int`, `uuid_v4`, …).
+        error: the error that marks the message.
+        impure: the world outside (`env`, `file`, `hostname`).
+        document: the parsed document.
+    """
+
+    batch: bool = False
+    meta: bool = False
+    content: bool = False
+    now: bool = False
+    random: bool = False
+    error: bool = False
+    impure: bool = False
+    document: bool = False
+
+
+@dataclass(slots=True)
+class Resolver:
+    """Resolves one mapping; `used` collects what it leans on."""
+
+    used: set[str] = field(default_factory=set)
+
+    def uses(self) -> Uses:
+        """Return what the mapping resolved so far leans on."""
+        return Uses(**dict.fromkeys(self.used, True))
+
+    def node(self, node: tree.Node, scope: tuple[str, ...], depth: int = 0) -> tree.Node:
+        """Return an expression with everything in it resolved.
+
+        Args:
+            node: the expression.
+            scope: the named contexts around it.
+            depth: how deep it is nested.
+
+        Raises:
+            BloblangError: an unknown name, a wrong argument, or too deep a nesting.
+        """
+        if depth > tree.MAX_DEPTH:
+            raise _refuse(node, f"nested more than {tree.MAX_DEPTH} levels deep")
+        spine: list[tree.Node] = []
+        while (below := _left(node)) is not None:
+            spine.append(node)
+            node = below
+        node = self._leaf(node, scope, depth + 1)
+        for upper in reversed(spine):
+            node = self._upper(upper, node, scope, depth + 1)
+        return node
+
+    def _upper(
+        self, node: tree.Node, left: tree.Node, scope: tuple[str, ...], depth: int
+    ) -> tree.Node:
+        """Resolve a node of the left spine, whose left part is resolved already."""
+        match node:
+            case tree.Get(path=path):
+                return _get(left, path)
+            case tree.Method():
+                return self._method(node, left, scope, depth)
+            case tree.MapInto(query=query):
+                return tree.MapInto(node.place, left, self.node(query, scope, depth))
+            case tree.Binary(operator=operator, right=right):
+                return tree.Binary(node.place, operator, left, self.node(right, scope, depth))
+        raise AssertionError(node)
+
+    def _leaf(self, node: tree.Node, scope: tuple[str, ...], depth: int) -> tree.Node:
+        def inner(part: tree.Node) -> tree.Node:
+            return self.node(part, scope, depth)
+
+        match node:
+            case tree.Name(name=name):
+                return self._name(node, name, scope)
+            case tree.Call():
+                return self._call(node, scope, depth)
+            case tree.Not(operand=operand):
+                return tree.Not(node.place, inner(operand))
+            case tree.Chain(operators=operators, operands=operands):
+                return tree.Chain(node.place, operators, [inner(part) for part in operands])
+            case tree.If(branches=branches, otherwise=otherwise):
+                resolved = [(inner(test), inner(value)) for test, value in branches]
+                return tree.If(node.place, resolved, otherwise and inner(otherwise))
+            case tree.Match(subject=subject, cases=cases):
+                return tree.Match(
+                    node.place,
+                    inner(subject) if subject is not None else self._this(node),
+                    [(test and inner(test), inner(value)) for test, value in cases],
+                )
+            case tree.Lambda(name=name, body=body):
+                return self._lambda(node, name, body, scope, depth)
+            case tree.Array(items=items):
+                return _array(tree.Array(node.place, [inner(item) for item in items]))
+            case tree.Object(pairs=pairs):
+                found = [(inner(key), inner(value)) for key, value in pairs]
+                return _object(tree.Object(node.place, found))
+            case tree.Metadata():
+                self.used.add("meta")
+        return node
+
+    def _this(self, node: tree.Node) -> tree.Node:
+        self.used.add("document")
+        return tree.Path(node.place, "this", ())
+
+    def _name(self, node: tree.Node, name: str, scope: tuple[str, ...]) -> tree.Node:
+        if name == "root" or name in scope:
+            return tree.Path(node.place, name, ())
+        self.used.add("document")
+        return tree.Path(node.place, "this", () if name == "this" else (name,))
+
+    def _lambda(
+        self, node: tree.Node, name: str, body: tree.Node, scope: tuple[str, ...], depth: int
+    ) -> tree.Node:
+        if name in scope:
+            raise _refuse(node, f"context label `{name}` would shadow a parent context")
+        if name in ("root", "this"):
+            raise _refuse(node, f"context label `{name}` is not allowed")
+        if isinstance(body, tree.Lambda):
+            raise _refuse(
+                node,
+                "it would be in poor taste to capture the same context under both "
+                f"'{name}' and '{body.name}'",
+            )
+        inner = scope if name == "_" else (*scope, name)
+        return tree.Lambda(node.place, name, self.node(body, inner, depth))
+
+    def _call(self, node: tree.Call, scope: tuple[str, ...], depth: int) -> tree.Node:
+        if node.name in ("deleted", "nothing") and not node.arguments:
+            if node.name == "deleted":
+                return tree.Literal(node.place, DELETED, "delete")
+            return tree.Literal(node.place, NOTHING, "nothing")
+        declaration = catalogue.FUNCTIONS.get(node.name)
+        if declaration is None:
+            raise _unknown(node, "function", node.name, list(catalogue.FUNCTIONS))
+        arguments = self._arguments(node.arguments, scope, depth)
+        bound = self._bind(node, declaration, arguments)
+        if node.name == "json":
+            self.used.add("document")
+        if node.name == "var" and isinstance(arguments[0].value, tree.Literal):
+            return tree.Variable(node.place, str(arguments[0].value.value))
+        return tree.Call(node.place, node.name, arguments, bound)
+
+    def _method(
+        self, node: tree.Method, target: tree.Node, scope: tuple[str, ...], depth: int
+    ) -> tree.Node:
+        declaration = catalogue.METHODS.get(node.name)
+        if declaration is None:
+            raise _unknown(node, "method", node.name, list(catalogue.METHODS))
+        arguments = self._arguments(node.arguments, scope, depth)
+        bound = self._bind(node, declaration, arguments)
+        if node.name == "get" and isinstance(path := arguments[0].value, tree.Literal):
+            return _get(target, split_path(str(path.value)))
+        if node.name == "not":
+            return tree.Not(node.place, target)
+        if node.name == "map":
+            return tree.MapInto(node.place, target, arguments[0].value)
+        return tree.Method(node.place, target, node.name, arguments, bound)
+
+    def _arguments(
+        self, arguments: list[tree.Argument], scope: tuple[str, ...], depth: int
+    ) -> list[tree.Argument]:
+        return [tree.Argument(a.name, self.node(a.value, scope, depth)) for a in arguments]
+
+    def _bind(
+        self, node: tree.Node, declaration: Declaration, arguments: list[tree.Argument]
+    ) -> Binding:
+        self.used.update(declaration.uses)
+        try:
+            binding = bind(declaration, arguments)
+            if declaration.binds and binding.all_static() and not declaration.needs:
+                declaration.run(*_values(binding))
+        except ArgumentError as e:
+            raise _refuse(node, str(e)) from None
+        return binding
+
+
+def _values(binding: Binding) -> list[Any]:
+    return [getattr(argument, "value", None) for argument in binding.arguments]
+
+
+def _left(node: tree.Node) -> tree.Node | None:
+    """Return what a node of a chain stands on; chains may be long, so nobody recurses on them."""
+    if isinstance(node, tree.Get | tree.Method | tree.MapInto):
+        return node.target
+    return node.left if isinstance(node, tree.Binary) else None
+
+
+def _get(target: tree.Node, path: tuple[str, ...]) -> tree.Node:
+    if isinstance(target, tree.Path):
+        return tree.Path(target.place, target.base, (*target.path, *path))
+    if isinstance(target, tree.Get):
+        return tree.Get(target.place, target.target, (*target.path, *path))
+    return tree.Get(target.place, target, path)
+
+
+def _array(node: tree.Array) -> tree.Node:
+    values = [item.value for item in node.items if isinstance(item, tree.Literal)]
+    if len(values) < len(node.items):
+        return node
+    kept = [value for value in values if value is not DELETED and value is not NOTHING]
+    return tree.Literal(node.place, kept)
+
+
+def _object(node: tree.Object) -> tree.Node:
+    result: dict[str, Any] = {}
+    static = True
+    for key, value in node.pairs:
+        if isinstance(key, tree.Literal) and not isinstance(key.value, str):
+            message = f"object keys must be strings, received: {type(key.value).__name__}"
+            raise _refuse(key, message)
+        if not (isinstance(key, tree.Literal) and isinstance(value, tree.Literal)):
+            static = False
+        elif value.value is not DELETED and value.value is not NOTHING:
+            result[key.value] = value.value
+    return tree.Literal(node.place, result) if static else node
+
+
+def _refuse(node: tree.Node, message: str, suggestion: str = "") -> BloblangError:
+    return BloblangError(node.place.line, node.place.column, message, suggestion)
+
+
+def _unknown(node: tree.Node, kind: str, name: str, known: list[str]) -> BloblangError:
+    close = difflib.get_close_matches(name, known, 1, 0.6)
+    suggestion = f"did you mean '{close[0]}'?" if close else ""
+    return _refuse(node, f"unrecognised {kind} '{name}'", suggestion)

@@ -1,0 +1,1 @@
+"""What generated code calls: operators, paths, conversions. Nothing here knows the tree."""

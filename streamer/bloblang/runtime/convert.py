@@ -1,0 +1,195 @@
+"""Conversions that methods share: numbers, booleans and timestamps from values of other types."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from streamer.bloblang.errors import QueryError, TypeMismatch
+from streamer.bloblang.runtime.operations import NUMBERS, truth
+from streamer.timestamps import SECOND, Timestamp, parse_rfc3339
+from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number
+
+_FLOAT: Final = re.compile(
+    r"[+-]?(?:(?:\d[\d_]*)?\.?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\d+\.|inf|infinity|nan)",
+    re.IGNORECASE,
+)
+_TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+_FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+
+
+def text_of(value: Any, *expected: str) -> str:
+    """Return a text, or bytes as text.
+
+    Raises:
+        TypeMismatch: the value is neither.
+    """
+    if type(value) is str:
+        return value
+    if type(value) is bytes:
+        return value.decode(errors="replace")
+    if type(value) is Timestamp:
+        return str(value)
+    raise TypeMismatch(value, *(expected or ("string",)))
+
+
+def parse_float(text: str) -> float:
+    """Read a float as Go's strconv does.
+
+    Raises:
+        QueryError: the text is no number, in Go's words.
+    """
+    if _FLOAT.fullmatch(text) and "_" not in text:
+        value = float(text)
+        if value in (float("inf"), float("-inf")) and "n" not in text.lower():
+            raise QueryError(f'strconv.ParseFloat: parsing "{text}": value out of range')
+        return value
+    try:
+        return float.fromhex(text) if text.lower().lstrip("+-").startswith("0x") else _no(text)
+    except ValueError:
+        return _no(text)
+
+
+def _no(text: str) -> float:
+    raise QueryError(f'strconv.ParseFloat: parsing "{text}": invalid syntax')
+
+
+def to_float(value: Any) -> float:
+    """Return a number, or a text read as one, as float64."""
+    kind = type(value)
+    if kind is float:
+        return value  # type: ignore[no-any-return]
+    if kind in NUMBERS:
+        return float(value)
+    if kind is str:
+        return parse_float(value)
+    if kind is bytes:
+        return parse_float(value.decode(errors="replace"))
+    raise TypeMismatch(value, "number")
+
+
+_INTEGER: Final = re.compile(
+    r"([+-]?)(?:0[xX]([0-9a-fA-F](?:_?[0-9a-fA-F])*)|0[bB]([01](?:_?[01])*)"
+    r"|0[oO]?([0-7](?:_?[0-7])*)|(0|[1-9](?:_?[0-9])*))"
+)
+
+
+def parse_int(text: str, function: str) -> int:
+    """Read an integer as Go does, with its prefixes for other bases; unbounded.
+
+    Args:
+        text: the text.
+        function: the name that Go's error starts with.
+    """
+    match = _INTEGER.fullmatch(text)
+    if match is None or (function == "ParseUint" and match[1]):
+        raise QueryError(f'strconv.{function}: parsing "{text}": invalid syntax')
+    sign, sixteen, two, eight, ten = match.groups()
+    for digits, base in ((sixteen, 16), (two, 2), (eight, 8), (ten, 10)):
+        if digits is not None:
+            value = int(digits.replace("_", ""), base)
+            return -value if sign == "-" else value
+    return 0
+
+
+def to_int(value: Any) -> int:
+    """Return an integer number, or a text read as one, as int64.
+
+    Raises:
+        QueryError: the value has a fraction, lies outside, or is no number.
+    """
+    kind = type(value)
+    if kind is int:
+        if value > INT64_MAX:
+            raise QueryError("unsigned integer value is too large to be cast as a signed integer")
+        return value  # type: ignore[no-any-return]
+    if kind is Number:
+        text = value.text
+        try:
+            number = int(text)
+        except ValueError:
+            raise QueryError(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        return _in_range(number, text, "ParseInt", INT64_MIN, INT64_MAX)
+    if kind is float:
+        return _whole(value, "a signed", float(INT64_MIN), float(INT64_MAX))
+    if kind is str or kind is bytes:
+        text = text_of(value)
+        return _in_range(parse_int(text, "ParseInt"), text, "ParseInt", INT64_MIN, INT64_MAX)
+    raise TypeMismatch(value, "number")
+
+
+def _in_range(number: int, text: str, function: str, low: int, high: int) -> int:
+    if low <= number <= high:
+        return number
+    raise QueryError(f'strconv.{function}: parsing "{text}": value out of range')
+
+
+def _whole(value: float, kind: str, low: float, high: float) -> int:
+    article = "an integer" if kind == "a signed" else "an unsigned integer"
+    if value != value:
+        raise QueryError(f"cannot convert NAN to {article}")
+    if value in (float("inf"), float("-inf")):
+        raise QueryError(f"cannot convert +/-INF to {article}")
+    if value > high:
+        raise QueryError(f"float value is too large to be cast as {kind} integer")
+    if value < low:
+        raise QueryError(f"float value is too small to be cast as {kind} integer")
+    if value % 1:
+        raise QueryError(
+            "float value contains decimals and therefore cannot be cast as "
+            f"{kind} integer, if you intend to round the value then call `.round()` explicitly "
+            "before this cast"
+        )
+    return int(value)
+
+
+def to_uint(value: Any) -> int:
+    """Return an integer number, or a text read as one, as uint64."""
+    kind = type(value)
+    if kind is float and value < 0:
+        raise QueryError("float value is negative and cannot be cast as an unsigned integer")
+    if kind is float:
+        return _whole(value, "an unsigned", 0.0, float(UINT64_MAX))
+    if kind is str or kind is bytes:
+        text = text_of(value)
+        return _in_range(parse_int(text, "ParseUint"), text, "ParseUint", 0, UINT64_MAX)
+    number = value if kind is int else to_int(value)
+    if number < 0:
+        raise QueryError(
+            "signed integer value is negative and cannot be cast as an unsigned integer"
+        )
+    return number
+
+
+def to_bool(value: Any) -> bool:
+    """Return a boolean, a number as whether it is not 0, or a text such as `true`, `0`, `F`."""
+    result = truth(value)
+    if result is not None:
+        return result
+    if type(value) in (str, bytes):
+        text = text_of(value)
+        if text in _TRUE or text in _FALSE:
+            return text in _TRUE
+    raise TypeMismatch(value, "bool")
+
+
+def to_timestamp(value: Any) -> Timestamp:
+    """Return a timestamp: Unix seconds as a number, or an RFC 3339 text."""
+    kind = type(value)
+    if kind is Timestamp:
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        return Timestamp(value * SECOND)
+    if kind in NUMBERS:
+        whole = int(value)
+        return Timestamp(whole * SECOND + int((value - whole) * 1e9))
+    if kind is str or kind is bytes:
+        text = text_of(value)
+        try:
+            return parse_rfc3339(text)
+        except ValueError:
+            layout = "2006-01-02T15:04:05.999999999Z07:00"
+            raise QueryError(
+                f'parsing time "{text}" as "{layout}": cannot parse "{text}" as "2006"'
+            ) from None
+    raise TypeMismatch(value, "number", "string")

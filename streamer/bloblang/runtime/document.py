@@ -1,0 +1,56 @@
+"""The parsed document of a message, for generated code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamer.bloblang.errors import NoContext, QueryError
+from streamer.errors import MessageError
+from streamer.message import Batch, Message
+from streamer.value import Number
+
+_PREFIX = "failed to parse message as JSON: "
+
+
+def _reason(error: MessageError) -> str:
+    return str(error).removeprefix(_PREFIX)
+
+
+def of_message(message: Message) -> Any:
+    """Return a message's document for `this`."""
+    try:
+        return message.doc
+    except MessageError as e:
+        raise NoContext(_reason(e)) from None
+
+
+def for_json(message: Message) -> Any:
+    """Return a message's document for `json()`, which fails in its own words."""
+    try:
+        return message.doc
+    except MessageError as e:
+        raise QueryError(_reason(e)) from None
+
+
+def of_batch(batch: Batch) -> list[Any]:
+    """Return the documents of a batch."""
+    try:
+        return [message.doc for message in batch]
+    except MessageError as e:
+        raise QueryError(_reason(e)) from None
+
+
+def plain(value: Any) -> Any:
+    """Return a value without the text of its number; `json()` gives numbers so."""
+    return float(value) if type(value) is Number else value
+
+
+def at(batch: Batch, index: int) -> Message:
+    """Return the message that `from` looks at.
+
+    Raises:
+        QueryError: the batch has no such message.
+    """
+    if -len(batch) <= index < len(batch):
+        return batch[index]
+    raise QueryError(f"index {index} is outside of the batch of {len(batch)} messages")

@@ -1,0 +1,40 @@
+"""Metadata written by a mapping; it is shared between messages, so a change makes a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamer.bloblang.errors import QueryError
+from streamer.bloblang.runtime.text import go_type, to_text
+from streamer.value import DELETED, NOTHING
+
+
+def put(meta: Mapping[str, Any], key: str, value: Any) -> Mapping[str, Any]:
+    """Return the metadata with a key set, or without it when the value is `DELETED`."""
+    if value is NOTHING:
+        return meta
+    if value is DELETED:
+        return {name: held for name, held in meta.items() if name != key}
+    return {**meta, key: value}
+
+
+def replace(meta: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
+    """Return an object as the whole metadata."""
+    if value is NOTHING:
+        return meta
+    if value is DELETED:
+        return {}
+    if type(value) is dict:
+        return value
+    raise QueryError(f"setting root meta object requires object value, received: {go_type(value)}")
+
+
+def text_of(meta: Mapping[str, Any], key: str) -> str | None:
+    """Return a value as text, null when it is missing or empty, as `meta("key")` does."""
+    return to_text(meta[key]) or None if key in meta else None
+
+
+def texts(meta: Mapping[str, Any]) -> dict[str, str]:
+    """Return all metadata as texts."""
+    return {key: to_text(value) for key, value in meta.items()}

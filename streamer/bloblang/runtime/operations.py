@@ -1,0 +1,199 @@
+"""Arithmetic and comparison with Go's types: int64 that wraps, float64, text.
+
+Source: Benthos `internal/bloblang/query/arithmetic.go`, `internal/value/type_helpers.go`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamer.bloblang.errors import DivideByZero, OperandMismatch
+from streamer.timestamps import Timestamp
+from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number
+
+FLOATS: Final = frozenset((float, Number))
+NUMBERS: Final = frozenset((int, float, Number))
+_SPAN: Final = 1 << 64
+
+
+def wrap(value: int) -> int:
+    """Reduce an integer to int64 the way an overflow does."""
+    return (value + (1 << 63)) % _SPAN - (1 << 63)
+
+
+def _ints(left: int, right: int, result: int) -> int:
+    """Return the result of int64 arithmetic; of uint64 when both operands are beyond int64."""
+    if INT64_MIN <= result <= INT64_MAX:
+        return result
+    if left > INT64_MAX and right > INT64_MAX:
+        return result & UINT64_MAX
+    return wrap(result)
+
+
+def add(left: Any, right: Any) -> Any:
+    """Return left + right: numbers, or texts joined."""
+    kind = type(left)
+    other = type(right)
+    if kind is int and other is int:
+        result: int = left + right
+        return result if INT64_MIN <= result <= INT64_MAX else _ints(left, right, result)
+    if kind in NUMBERS and other in NUMBERS:
+        return float(left) + right
+    if kind is str and other is str:
+        return left + right
+    if kind is str or kind is bytes:
+        text = text_or_none(right)
+        if text is not None:
+            return (left if kind is str else left.decode(errors="replace")) + text
+    raise OperandMismatch("add", left, right)
+
+
+def subtract(left: Any, right: Any) -> Any:
+    """Return left - right."""
+    kind = type(left)
+    other = type(right)
+    if kind is int and other is int:
+        result: int = left - right
+        return result if INT64_MIN <= result <= INT64_MAX else _ints(left, right, result)
+    if kind in NUMBERS and other in NUMBERS:
+        return float(left) - right
+    raise OperandMismatch("subtract", left, right)
+
+
+def multiply(left: Any, right: Any) -> Any:
+    """Return left * right."""
+    kind = type(left)
+    other = type(right)
+    if kind is int and other is int:
+        result: int = left * right
+        return result if INT64_MIN <= result <= INT64_MAX else _ints(left, right, result)
+    if kind in NUMBERS and other in NUMBERS:
+        return float(left) * right
+    raise OperandMismatch("multiply", left, right)
+
+
+def divide(left: Any, right: Any) -> float:
+    """Return left / right, always a float."""
+    if type(left) not in NUMBERS or type(right) not in NUMBERS:
+        raise OperandMismatch("divide", left, right)
+    if not right:
+        raise DivideByZero
+    try:
+        return float(left) / float(right)
+    except OverflowError:
+        return float("inf") if (left < 0) is (right < 0) else float("-inf")
+
+
+def truncate(value: Any) -> int:
+    """Return a number as int64, its fraction cut off."""
+    if type(value) is int:
+        return value if value <= INT64_MAX else wrap(value)
+    if value != value or not -9.3e18 < value < 9.3e18:
+        return INT64_MIN
+    return min(max(int(value), INT64_MIN), INT64_MAX)
+
+
+def modulo(left: Any, right: Any) -> int:
+    """Return the remainder of integer division; its sign is that of left."""
+    if type(left) not in NUMBERS or type(right) not in NUMBERS:
+        raise OperandMismatch("modulo", left, right)
+    dividend, divisor = truncate(left), truncate(right)
+    if not divisor:
+        raise DivideByZero
+    rest = abs(dividend) % abs(divisor)
+    return -rest if dividend < 0 else rest
+
+
+def text_or_none(value: Any) -> str | None:
+    """Return a text, bytes as text, or a timestamp's text; None for anything else."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is bytes:
+        return value.decode(errors="replace")  # type: ignore[no-any-return]
+    return str(value) if kind is Timestamp else None
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Whether two values are equal as `==` sees it: numbers by value, bytes as text.
+
+    A boolean on the left takes a number on the right as its truth, as Benthos has it.
+    """
+    kind = type(left)
+    if kind is type(right) and (kind is str or kind is int):
+        return left == right  # type: ignore[no-any-return]
+    if kind is bool:
+        other = type(right)
+        return other is bool and left is right or other in NUMBERS and left is (right != 0)
+    if kind in NUMBERS:
+        return type(right) in NUMBERS and left == right
+    text = text_or_none(left)
+    if text is not None:
+        return text == text_or_none(right)
+    return same(left, right)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two values of any depth are equal, as `contains` and match literals see it."""
+    kind = type(left)
+    if kind is list:
+        return type(right) is list and len(left) == len(right) and all(map(same, left, right))
+    if kind is dict:
+        return (
+            type(right) is dict
+            and len(left) == len(right)
+            and all(same(value, right.get(key)) for key, value in left.items())
+        )
+    if left is None:
+        return right is None
+    return kind in _SCALARS and equal(left, right)
+
+
+_SCALARS: Final = frozenset((str, bytes, bool, int, float, Number, Timestamp))
+
+
+def not_equal(left: Any, right: Any) -> bool:
+    """Return the opposite of `equal`."""
+    return not equal(left, right)
+
+
+def _ordered(left: Any, right: Any) -> tuple[Any, Any]:
+    if type(left) in NUMBERS and type(right) in NUMBERS:
+        return left, right
+    texts = text_or_none(left), text_or_none(right)
+    if texts[0] is None or texts[1] is None:
+        raise OperandMismatch("compare", left, right)
+    return texts
+
+
+def less(left: Any, right: Any) -> bool:
+    """Whether left < right: two numbers or two texts."""
+    left, right = _ordered(left, right)
+    return left < right  # type: ignore[no-any-return]
+
+
+def less_equal(left: Any, right: Any) -> bool:
+    """Whether left <= right."""
+    left, right = _ordered(left, right)
+    return left <= right  # type: ignore[no-any-return]
+
+
+def greater(left: Any, right: Any) -> bool:
+    """Whether left > right."""
+    left, right = _ordered(left, right)
+    return left > right  # type: ignore[no-any-return]
+
+
+def greater_equal(left: Any, right: Any) -> bool:
+    """Whether left >= right."""
+    left, right = _ordered(left, right)
+    return left >= right  # type: ignore[no-any-return]
+
+
+def truth(value: Any) -> bool | None:
+    """Return a boolean, a number as whether it is not 0, or None for anything else."""
+    if value is True or value is False:
+        return value
+    if type(value) in NUMBERS:
+        return value != 0  # type: ignore[no-any-return]
+    return None

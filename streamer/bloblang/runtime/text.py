@@ -1,0 +1,81 @@
+"""A value as text: as `string()` and interpolation write it, and as Go's `%v` does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamer.timestamps import Timestamp
+from streamer.value import Number, dump_json, format_float
+
+
+def to_text(value: Any) -> str:
+    """Return a value as text: scalars by themselves, arrays and objects as JSON."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        return str(value)
+    if kind is Number:
+        return value.text  # type: ignore[no-any-return]
+    if kind is float:
+        return format_float(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    if kind is bytes:
+        return value.decode(errors="replace")  # type: ignore[no-any-return]
+    if kind is Timestamp:
+        return str(value)
+    return dump_json(value).decode()
+
+
+def to_bytes(value: Any) -> bytes:
+    """Return a value as bytes: bytes as they are, anything else as the bytes of its text."""
+    kind = type(value)
+    if kind is bytes:
+        return value  # type: ignore[no-any-return]
+    if kind is dict or kind is list:
+        return dump_json(value)
+    return to_text(value).encode(errors="replace")
+
+
+def go_text(value: Any) -> str:
+    """Return a value as Go's `%v` prints it (`map[a:1 b:[x <nil>]]`)."""
+    kind = type(value)
+    if value is None:
+        return "<nil>"
+    if kind is list:
+        return f"[{' '.join(map(go_text, value))}]"
+    if kind is dict:
+        return f"map[{' '.join(f'{k}:{go_text(value[k])}' for k in sorted(value))}]"
+    if kind is bytes:
+        return f"[{' '.join(map(str, value))}]"
+    if kind is Timestamp:
+        return str(value)
+    return to_text(value)
+
+
+def go_type(value: Any, *, of_document: bool = False) -> str:
+    """Return the name of the Go type that Benthos would hold the value in.
+
+    Args:
+        value: any value.
+        of_document: whether it comes straight from a parsed document, where numbers keep their
+            text.
+    """
+    kind = type(value)
+    if kind in (int, float, Number) and (of_document or kind is Number):
+        return "json.Number"
+    names: dict[type, str] = {
+        int: "int64",
+        float: "float64",
+        str: "string",
+        bool: "bool",
+        bytes: "[]uint8",
+        list: "[]interface {}",
+        dict: "map[string]interface {}",
+        Timestamp: "time.Time",
+        type(None): "<nil>",
+    }
+    return names.get(kind, "value.Nothing")

@@ -10,6 +10,11 @@ from streamer.message import Batch, Execution
 from streamer.value import DELETED, NOTHING, parse_json, type_name
 
 
+def empty_mapping(text: str) -> str | None:
+    """Check a mapping's field: Benthos has no empty mapping either."""
+    return None if text.strip() else "the mapping is empty; expected one such as root = this"
+
+
 def query_value(mapping: Mapping, batch: Batch, index: int, ex: Execution) -> Any:
     """Return what the mapping makes of a message, read as a structured value.
 

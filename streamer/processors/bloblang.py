@@ -7,19 +7,15 @@ from typing import Final
 
 from streamer.processors.mapping import SPEC as MAPPING
 from streamer.processors.mapping import build
+from streamer.query import empty_mapping
 from streamer.spec import Field, Spec
 
 SPEC: Final[Spec] = replace(
     MAPPING,
     name="bloblang",
     summary="Makes a new document out of each message by a Bloblang mapping: `mapping`'s old name.",
-    config=Field(
-        "",
-        "string",
-        "The Bloblang mapping; an empty one changes nothing.",
-        default="",
-        mapping=True,
-    ),
+    # Benthos's default is the empty text, which it then refuses; to lint it is a missing mapping.
+    config=Field("", "string", "The Bloblang mapping.", mapping=True, check=empty_mapping),
     examples=(),
 )
 

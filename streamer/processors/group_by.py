@@ -16,7 +16,7 @@ from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.pipeline import Processor, run
-from streamer.query import query_bool
+from streamer.query import empty_mapping, query_bool
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 CHECK: Final = "check"
@@ -42,6 +42,7 @@ SPEC: Final = Spec(
                 "string",
                 "A Bloblang query that returns whether a message belongs to the group.",
                 mapping=True,
+                check=empty_mapping,
                 examples=('this.type == "foo"', "true"),
             ),
             Field(

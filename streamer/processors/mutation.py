@@ -14,6 +14,7 @@ from streamer.bloblang import Mapping, compile_mapping
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
+from streamer.query import empty_mapping
 from streamer.spec import BuildContext, Example, Field, Kind, Spec
 
 SPEC: Final = Spec(
@@ -31,6 +32,7 @@ SPEC: Final = Spec(
         "string",
         "The Bloblang mapping.",
         mapping=True,
+        check=empty_mapping,
         examples=("root.description = deleted()",),
     ),
     examples=(

@@ -2,8 +2,8 @@
 
 A fenced block says by its first line what it is: `sh run` succeeds, `sh fails` does not, `sh spark`
 needs a JVM; `yaml config=NAME` is a config without findings, `yaml broken=NAME` one with findings;
-both are there, by their names, for the commands of the page. A `json` block after a command is
-what it prints.
+both are there, by their names, for the commands of the page. A `json` or `text` block after a
+command is what it prints.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "streamer" / "docs").glob("*.md"))
 README = ROOT / "README.md"
 _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
+_OUTPUT = ("json", "text")
 _TABLE_NAME = re.compile(r"^\| `(\w+)` \|", re.M)
 
 
@@ -43,10 +45,9 @@ class Block:
 
 def blocks(page: Path) -> list[Block]:
     found = [Block(page, info.strip(), text) for info, text in _FENCE.findall(page.read_text())]
-    after = [*found[1:], Block(page, "", "")]
     return [
-        Block(page, this.info, this.text, following.text if following.info == "json" else "")
-        for this, following in zip(found, after, strict=True)
+        Block(page, this.info, this.text, following.text if following.info in _OUTPUT else "")
+        for this, following in pairwise([*found, Block(page, "", "")])
     ]
 
 
@@ -103,8 +104,9 @@ def test_a_stream_runs_and_prints_what_the_page_says(block: Block, tmp_path: Pat
 
 
 @pytest.mark.parametrize("block", of("sh fails"))
-def test_a_command_that_is_to_fail_fails(block: Block, tmp_path: Path) -> None:
-    assert run(block, tmp_path).returncode == 1
+def test_a_command_that_is_to_fail_says_what_the_page_says(block: Block, tmp_path: Path) -> None:
+    done = run(block, tmp_path)
+    assert (done.returncode, done.stdout + done.stderr) == (1, block.prints)
 
 
 @pytest.mark.parametrize("block", of("yaml config", "yaml"))
@@ -122,7 +124,7 @@ def test_every_broken_config_has_findings(tmp_path: Path) -> None:
 
 
 def test_blocks_are_of_a_known_kind() -> None:
-    known = {"", "sh", "sh run", "sh fails", "sh spark", "json", "yaml"}
+    known = {"", "sh", "sh run", "sh fails", "sh spark", "json", "text", "yaml"}
     kinds = {block.info for block in ALL if not block.name}
     assert kinds <= known
 

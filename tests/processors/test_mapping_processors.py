@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from streamer.errors import ConfigError
 from streamer.message import Message
 from streamer.pipeline import EachProcessor
 
@@ -106,5 +107,7 @@ def test_messages_that_are_batches_by_themselves_give_the_same(
     ]
 
 
-def test_an_empty_bloblang_changes_nothing(make: Make, a_run: Run) -> None:
-    assert payloads(make('bloblang: ""').process(messages("x"), a_run.ex)) == [["x"]]
+@pytest.mark.parametrize("name", ["mapping", "mutation", "bloblang"])
+def test_an_empty_mapping_is_refused(name: str, make: Make) -> None:
+    with pytest.raises(ConfigError, match="the mapping is empty; expected one"):
+        make(f'{name}: ""')

@@ -101,7 +101,7 @@ def _failed_to_parse(text: str, error: BloblangError) -> str:
     line = lines[error.line - 1] if 0 < error.line <= len(lines) else ""
     margin = " " * len(str(error.line))
     return (
-        f"failed to parse mapping: line {error.line} char {error.column}: {error.message}\n"
+        f"failed to parse mapping: {error}\n"
         f"{margin} |\n"
         f"{error.line} | {line}\n"
         f"{margin} | {' ' * (error.column - 1)}^---"

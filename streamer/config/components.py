@@ -137,7 +137,7 @@ def _unknown(reading: Reading, kind: Kind, key: Scalar) -> None:
 
 def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) -> Any:
     entry = node.entries.get(found.name) or node.entries.get("plugin")
-    before = len(reading.findings)
+    before = reading.findings.harmful
     body = entry[1] if entry else Mapping(key.source, key.start, key.start)
     if found.config is not None:
         config = read_body(reading, found.config, body if entry else None, path, key)
@@ -151,7 +151,7 @@ def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) 
             f"write `{found.name}: {{}}`" if isinstance(body, Scalar) and not body.text else "",
         )
         return Parsed({})
-    if found.check and len(reading.findings) == before:
+    if found.check and reading.findings.harmful == before:
         for name, problem in found.check(config):
             # A field that is there is shown; what is missing is reported at the component.
             place = find(body, name) if name else key

@@ -75,9 +75,9 @@ def read_field(reading: Reading, field: Field, node: Node, path: str, at: Node) 
     Returns:
         The value as `Parsed` describes it; None when it is not valid, with a finding added.
     """
-    before = len(reading.findings)
+    before = reading.findings.harmful
     value = _SHAPES[field.shape](reading, field, node, path, at)
-    if field.check and value is not None and len(reading.findings) == before:
+    if field.check and value is not None and reading.findings.harmful == before:
         problem = field.check(value)
         if problem:
             if field.secret and isinstance(node, Scalar) and node.text:

@@ -16,6 +16,9 @@ _ABOUT_VALUES: Final = frozenset(
     {"invalid_option", "bad_duration", "bad_value", "bad_bloblang"}
     | {f"expected_{what}" for what in ("string", "int", "float", "bool", "object", "array")}
 )
+_HARMLESS: Final = frozenset(
+    {"unknown_field", "duplicate_field", "deprecated", "missing_label", "duplicate_label"}
+)
 
 
 class Findings:
@@ -24,9 +27,15 @@ class Findings:
     def __init__(self) -> None:
         self._lints: list[tuple[int, Lint]] = []
         self._sources: dict[str, int] = {}
+        self._harmless = 0
 
     def __len__(self) -> int:
         return len(self._lints)
+
+    @property
+    def harmful(self) -> int:
+        """How many findings leave a value missing or unusable, so that it can't be looked at."""
+        return len(self._lints) - self._harmless
 
     def at_offset(
         self, source: Source, offset: int, code: str, message: str, suggestion: str = ""
@@ -40,14 +49,17 @@ class Findings:
         """Add a finding about a node."""
         self.at_offset(node.source, node.start, code, message, suggestion)
 
-    def inside(self, node: Scalar, line: int, column: int, code: str, message: str) -> None:
+    def inside(
+        self, node: Scalar, at: tuple[int, int], code: str, message: str, suggestion: str = ""
+    ) -> None:
         """Add a finding at a 1-based line and column of a scalar's text."""
-        self.at_offset(node.source, offset_inside(node, line, column), code, message)
+        self.at_offset(node.source, offset_inside(node, *at), code, message, suggestion)
 
     def add(self, lint: Lint) -> None:
         """Add a finding whose place is known."""
         order = self._sources.setdefault(lint.file, len(self._sources))
         self._lints.append((order, lint))
+        self._harmless += lint.code in _HARMLESS
 
     def sorted(self) -> tuple[Lint, ...]:
         """Return all findings by source, line and column, each once."""

@@ -120,4 +120,4 @@ def _check_code(reading: Reading, field: Field, node: Scalar, text: str) -> None
         else:
             compile_interpolation(text)
     except BloblangError as e:
-        reading.findings.inside(node, e.line, e.column, "bad_bloblang", e.message)
+        reading.findings.inside(node, (e.line, e.column), "bad_bloblang", e.message, e.suggestion)

@@ -58,7 +58,7 @@ def test_a_line_that_fails_is_reported_and_the_next_one_taken(blobl: Run) -> Non
 
 
 def test_mapping_and_input_from_files(blobl: Run, tmp_path: Path) -> None:
-    (tmp_path / "m.blobl").write_text("root.é = this.a\n", encoding="utf-8")
+    (tmp_path / "m.blobl").write_text('root."é" = this.a\n', encoding="utf-8")
     (tmp_path / "in.jsonl").write_text(DOCS)
     assert blobl("", "-f", str(tmp_path / "m.blobl"), "-i", str(tmp_path / "in.jsonl")) == (
         0,

@@ -53,7 +53,10 @@ def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterat
             if emission.reason == "dropped":
                 yield from outputs[1].payloads(batches, order, ex)
                 continue
-            batches = run(processors, batches, ex, strict=plan.strict)
+            # The shard has grouped the window as the first processor would; only messages whose
+            # key failed, which have the empty key, are still to be looked at by it.
+            rest = processors[1:] if plan.key is not None and emission.key else processors
+            batches = run(rest, batches, ex, strict=plan.strict)
             yield from outputs[0].payloads(batches, order, ex)
 
     yield from frames(payloads(), shard)

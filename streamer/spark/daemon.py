@@ -13,7 +13,6 @@ import importlib
 _NEEDED = (
     "orjson",
     "numpy",
-    "pandas",
     "pyarrow",
     "pyspark.worker",
     "pyspark.sql.pandas.serializers",

@@ -154,26 +154,28 @@ def start_session(
     settings = _settings(name, master, conf, level)
     jvm = Jvm(log, shown=level in SPARK_LEVELS)
     reader, writer = os.pipe()
+    listener = threading.Thread(target=jvm.read, args=(reader,), daemon=True, name="jvm-log")
+    listener.start()
     try:
-        gateway = launch_gateway(
-            settings,
-            popen_kwargs={
-                "stdout": writer,
-                "stderr": subprocess.STDOUT,
-                "pass_fds": keep_open,
-                # Ctrl-C is for the program alone: it stops the JVM when the micro-batch is done.
-                "start_new_session": True,
-            },
-        )
-        os.close(writer)
-        threading.Thread(target=jvm.read, args=(reader,), daemon=True, name="jvm-log").start()
+        try:
+            gateway = launch_gateway(
+                settings,
+                popen_kwargs={
+                    "stdout": writer,
+                    "stderr": subprocess.STDOUT,
+                    "pass_fds": keep_open,
+                    # Ctrl-C is for the program alone: it stops the JVM when a micro-batch is done.
+                    "start_new_session": True,
+                },
+            )
+        finally:
+            os.close(writer)
         context = SparkContext(conf=settings, gateway=gateway)
         # Spark takes PySpark for a shell, whose level it sets to WARN.
         context.setLogLevel(SPARK_LEVELS.get(level, "off").upper())
         return SparkSession(context)
-    except StreamerError:
-        raise
     except Exception as e:
+        listener.join(1.0)
         last = "\n  ".join(jvm.last) or str(e)
         raise StreamerError(f"Spark did not start (master {master}):\n  {last}") from e
 

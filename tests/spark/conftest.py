@@ -1,0 +1,87 @@
+"""One Spark session for the whole run of the suite, and streams that run in it to their end."""
+
+import io
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamer.config import parse_config
+from streamer.engine.snapshot import Snapshot
+from streamer.plan import make_plan
+
+
+@pytest.fixture(scope="session")
+def session() -> Iterator[Any]:
+    from streamer.spark.session import start_session
+
+    spark = start_session("tests", "local[2]", {}, lambda *line: None, "INFO")
+    yield spark
+    spark.stop()
+
+
+@dataclass
+class Ran:
+    """What a stream did."""
+
+    out: bytes
+    log: list[tuple[str, str, dict]] = field(default_factory=list)
+    last: Snapshot = field(default_factory=Snapshot)
+
+    @property
+    def lines(self) -> list[bytes]:
+        return self.out.split(b"\n")[:-1]
+
+    def said(self, text: str) -> list[str]:
+        return [line for _, line, _ in self.log if text in line]
+
+
+class _Stdout:
+    """Stands for `sys.stdout`: what the driver prints is kept."""
+
+    def __init__(self) -> None:
+        self.buffer = io.BytesIO()
+
+
+Runner = Callable[..., Ran]
+
+
+@pytest.fixture
+def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
+    """Run a config's text until its input ends, or until `until` says so."""
+    from streamer.spark.checkpoint import Checkpoint
+    from streamer.spark.stream import Stream
+
+    def run(
+        text: str,
+        stdin: bytes = b"",
+        checkpoint: str = "checkpoint",
+        seconds: float = 120,
+        until: Callable[[Snapshot], bool] = lambda snapshot: False,
+    ) -> Ran:
+        stdout = _Stdout()
+        ran = Ran(b"")
+        held = Checkpoint(tmp_path / checkpoint)
+        pipe = io.BytesIO(stdin)
+        monkeypatch.setattr("streamer.spark.stream.sys.stdout", stdout)
+        plan = make_plan(parse_config(text, "test.yaml"))
+        stream = Stream(
+            plan, held, session, lambda *line: ran.log.append(line), read_stdin=pipe.read
+        )
+        stream.start()
+        end = time.monotonic() + seconds
+        try:
+            while not stream.poll() and not until(stream.snapshot()):
+                assert time.monotonic() < end, f"did not end: {stream.snapshot()} {ran.log[-5:]}"
+                time.sleep(0.05)
+            ran.last = stream.snapshot()
+        finally:
+            assert stream.stop(30)
+            held.close()
+        ran.out = stdout.buffer.getvalue()
+        return ran
+
+    return run

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from streamer.window.ints import Ints
-from streamer.window.pack import LIMIT, Columns, encode, lengths_of
+from streamer.window.pack import LIMIT, Columns, encode
 from streamer.window.row import Kind, Row
 from streamer.window.stamps import SLOT_BITS, Groups
 
@@ -34,11 +34,14 @@ class Collector:
         self._meta_ids: list[Ints] = []
         self._single: tuple[list[int], ...] = ([], [], [], [])
 
-    def add(self, payloads: list[bytes], codes: Ints, arrivals: Ints, meta: bytes) -> None:
+    def add(
+        self, payloads: list[bytes], lengths: Ints, codes: Ints, arrivals: Ints, meta: bytes
+    ) -> None:
         """Add messages that share their metadata.
 
         Args:
             payloads: by message.
+            lengths: by message, of its payload.
             codes: by message, slot and group (`SLOT_BITS`).
             arrivals: by message.
             meta: as `encode_meta` writes it.
@@ -49,8 +52,8 @@ class Collector:
         self._codes.append(codes)
         self._arrivals.append(arrivals)
         self._meta_ids.append(np.full(len(payloads), meta_id))
-        self._lengths.append(lengths_of(payloads))
-        self.size += int(self._lengths[-1].sum())
+        self._lengths.append(lengths)
+        self.size += int(lengths.sum())
 
     def add_one(self, payload: bytes, code: int, arrival: int, meta: bytes) -> None:
         """Add a message."""
@@ -69,9 +72,14 @@ class Collector:
                 column.append(np.array(single, np.int64))
             self._single = ([], [], [], [])
 
-    def is_full(self, rows: int) -> bool:
-        """Whether it is time to give back, when messages go into so many rows."""
-        return self.size >= min(LIMIT * max(rows, 1), ROOM)
+    def has_room(self, size: int, rows: int) -> bool:
+        """Whether to go on before giving back.
+
+        Args:
+            size: bytes that are to be added.
+            rows: how many rows there are for messages to go into.
+        """
+        return not self.size or self.size + size <= min(LIMIT * max(rows, 1), ROOM)
 
     def rows(
         self, where: list[tuple[Kind, int]], groups: Groups | None, key_id: int
@@ -129,10 +137,13 @@ class Collector:
             yield indices
             return
         ends = np.cumsum(lengths)
+        # In equal parts, rather than whole ones and a small rest.
+        size = int(ends[-1])
+        most = min(LIMIT, size // -(-size // LIMIT) + int(lengths.max()))
         start = 0
         while start < len(indices):
             before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + LIMIT, "right"))
+            stop = int(np.searchsorted(ends, before + most, "right"))
             stop = max(stop, start + 1)
             yield indices[start:stop]
             start = stop

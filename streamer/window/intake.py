@@ -10,7 +10,7 @@ import orjson
 from streamer.errors import StreamerError
 from streamer.window.grid import Grid
 from streamer.window.keep import Arrived
-from streamer.window.pack import peek
+from streamer.window.pack import Stored, peek
 from streamer.window.row import Kind, Row
 
 _PACKED = (Kind.PACK, Kind.NOW, Kind.EXACT)
@@ -32,8 +32,8 @@ class Intake:
             StreamerError: a row is of an unknown kind.
         """
         self.clock: list[bytes] = []
-        self.failed: list[tuple[bytes, int]] = []
-        self.dropped: list[tuple[bytes, int]] = []
+        self.failed: list[Stored] = []
+        self.dropped: list[Stored] = []
         self._counts: list[bytes] = []
         self._newest: list[tuple[int, int]] = []
         self._packs: list[Row] = []

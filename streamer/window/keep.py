@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from streamer.errors import StreamerError
 from streamer.window.index import Index, Pane
 from streamer.window.merge import merge
-from streamer.window.pack import LIMIT, Header, Pack, encode
+from streamer.window.pack import LIMIT, Header, Pack, Stored, encode
 from streamer.window.store import Store
 
 # So many packs of one level are joined into one of the next: a message is written again at most
@@ -71,7 +71,7 @@ class Keep:
             self._add_tiny(pane, tiny[start : start + LIMIT // _TINY])
         self._join(pane)
 
-    def take(self, pane: Pane) -> list[tuple[bytes, int]]:
+    def take(self, pane: Pane) -> list[Stored]:
         """Return the packs of a pane, each with its shift; they stay where they are."""
         return [self._get(pane, seq) for seq in pane.seqs()]
 
@@ -81,14 +81,14 @@ class Keep:
             self._store.delete(pane.pane, seq)
         self._index.remove(pane)
 
-    def _get(self, pane: Pane, seq: int) -> tuple[bytes, int]:
+    def _get(self, pane: Pane, seq: int) -> Stored:
         value = self._store.get(pane.pane, seq)
         if value is None:
             raise StreamerError(
                 f"the checkpoint lacks pack {seq} of the window pane {pane.pane}: restore it from "
                 "a copy, or start from another one"
             )
-        return value[_SHIFT.size :], _SHIFT.unpack_from(value)[0]
+        return memoryview(value)[_SHIFT.size :], _SHIFT.unpack_from(value)[0]
 
     def _add_tiny(self, pane: Pane, tiny: list[Arrived]) -> None:
         body, shift, header = tiny[0]

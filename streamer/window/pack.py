@@ -28,6 +28,10 @@ from streamer.window.ints import (
 )
 
 VERSION: Final = 1
+Body = bytes | memoryview
+Stored = tuple[Body, int]
+"""A pack, and what is to be added to its arrival numbers."""
+
 LIMIT: Final = 4 * 1024 * 1024
 """Bytes of payload in a pack at most, unless one message alone is bigger."""
 
@@ -126,7 +130,7 @@ def _front(sections: Sequence[bytes]) -> bytes:
     return b"".join((_SECTIONS.pack(*map(len, sections)), *sections))
 
 
-def peek(body: bytes) -> Header:
+def peek(body: Body) -> Header:
     """Read the header of a pack.
 
     Raises:
@@ -160,7 +164,7 @@ class Pack:
         "_by_length",
     )
 
-    def __init__(self, body: bytes, shift: int = 0) -> None:
+    def __init__(self, body: Body, shift: int = 0) -> None:
         """Unpack.
 
         Args:
@@ -210,6 +214,10 @@ class Pack:
         """Cut out the payloads of all messages."""
         return self._cut(0, len(self.starts) - 1)
 
+    def span(self, index: int) -> slice:
+        """Return where the messages of a group are in the columns."""
+        return slice(self.starts[index], self.starts[index + 1])
+
     def group(self, index: int) -> list[bytes]:
         """Cut out the payloads of one group."""
         return self._cut(index, index + 1)
@@ -222,7 +230,7 @@ class Pack:
         return [content[cuts[i] : cuts[i + 1]] for i in span]
 
 
-def _header(body: bytes) -> tuple[int, ...]:
+def _header(body: Body) -> tuple[int, ...]:
     if len(body) < _HEADER.size:
         raise PackError(f"a window's pack is cut short: it has {len(body)} bytes")
     found: tuple[int, ...] = _HEADER.unpack_from(body)

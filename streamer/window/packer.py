@@ -22,6 +22,7 @@ from streamer.window.columns import Collector
 from streamer.window.drops import Drops
 from streamer.window.ints import Ints
 from streamer.window.metadata import encode_meta
+from streamer.window.pack import lengths_of
 from streamer.window.queries import Interpolated, Query, field_of, is_now
 from streamer.window.row import Kind, Row
 from streamer.window.stamps import BAD, SLOT_BITS, Groups, Slots
@@ -131,13 +132,15 @@ class Packer:
     def _add_chunk(
         self, raws: list[bytes], meta: Mapping[str, Any], encoded: bytes, start: int, ex: Execution
     ) -> None:
+        lengths = lengths_of(raws)
+        self._make_room(int(lengths.sum()))
         for way in self._ways:
             self._slots.reasons.clear()
             try:
                 codes = np.array(way(raws), np.int64)
             except Exception:  # whatever one message did: it is found below, and its reason told
                 continue
-            self._take(raws, codes, meta, encoded, start, ex)
+            self._take(raws, lengths, codes, meta, encoded, start, ex)
             return
         if self._ways and len(raws) > _SMALL:
             step = -(-len(raws) // 8)
@@ -151,6 +154,7 @@ class Packer:
     def _take(
         self,
         raws: list[bytes],
+        lengths: Ints,
         codes: Ints,
         meta: Mapping[str, Any],
         encoded: bytes,
@@ -166,10 +170,9 @@ class Packer:
                 message = Message(raws[index], meta)
                 self._drops.timestamp(message, start + index, reason, ex)
             raws = [raws[index] for index in np.flatnonzero(good).tolist()]
-            codes, arrivals = codes[good], arrivals[good]
+            lengths, codes, arrivals = lengths[good], codes[good], arrivals[good]
         if raws:
-            self._collected.add(raws, codes, arrivals, encoded)
-            self._flush_when_full()
+            self._collected.add(raws, lengths, codes, arrivals, encoded)
 
     def _add_message(
         self, batch: Batch, index: int, message: Message, arrival: int, ex: Execution
@@ -182,9 +185,10 @@ class Packer:
         except Exception as e:  # the message alone is dropped, whatever its mapping ran into
             self._drops.timestamp(message, arrival, str(e) or repr(e), ex)
             return
+        raw, meta = message.raw, encode_meta(message.meta)
+        self._make_room(len(raw) + len(meta))
         code = self._slots.of_time(time) + self._group(batch, index, ex)
-        self._collected.add_one(message.raw, code, arrival, encode_meta(message.meta))
-        self._flush_when_full()
+        self._collected.add_one(raw, code, arrival, meta)
 
     def _group(self, batch: Batch, index: int, ex: Execution) -> int:
         if self._groups is None or self._key is None:
@@ -196,9 +200,10 @@ class Packer:
         except Exception:  # the processor that groups by this key will meet it again and say so
             return self._groups.of_bytes(b"")
 
-    def _flush_when_full(self) -> None:
+    def _make_room(self, size: int) -> None:
+        """Finish rows if need be; to be called before codes are asked for, which it may change."""
         rows = (len(self._slots.where) - 1) * (self._shards if self._groups is not None else 1)
-        if self._collected.is_full(rows):
+        if not self._collected.has_room(size, rows):
             self._flush()
 
     def _flush(self) -> None:

@@ -12,10 +12,7 @@ from streamer.message import Batch, Message
 from streamer.window.ints import Ints
 from streamer.window.merge import merge
 from streamer.window.metadata import decode_meta
-from streamer.window.pack import Columns, Pack, peek
-
-Stored = tuple[bytes, int]
-"""A pack and what is added to its arrival numbers."""
+from streamer.window.pack import Columns, Pack, Stored, peek
 
 
 class Metas:
@@ -94,27 +91,24 @@ def _by_group(stored: list[Stored], metas: Metas) -> Iterator[tuple[bytes, Batch
     while stored:
         packs.append(Pack(*stored.pop()))
     places = _Places(packs)
+    uniform = len({meta for pack in packs for meta in pack.metas}) == 1
     for key, segments in places.groups():
-        if len(segments) == 1 or not places.interleaved:
-            messages: Batch = []
-            for pack, index in segments:
-                span = slice(pack.starts[index], pack.starts[index + 1])
-                ids = None if pack.meta_ids is None else pack.meta_ids[span]
-                messages += metas.messages(pack.group(index), pack.metas, ids)
+        if uniform:
+            payloads = [raw for pack, index in segments for raw in pack.group(index)]
+            messages = metas.messages(payloads, packs[0].metas, None)
         else:
-            messages = _sorted(segments, metas)
-        yield key, messages
+            messages = []
+            for pack, index in segments:
+                ids = None if pack.meta_ids is None else pack.meta_ids[pack.span(index)]
+                messages += metas.messages(pack.group(index), pack.metas, ids)
+        yield key, _sorted(segments, messages) if places.interleaved else messages
 
 
-def _sorted(segments: list[tuple[Pack, int]], metas: Metas) -> Batch:
-    messages: Batch = []
-    arrivals = []
-    for pack, index in segments:
-        span = slice(pack.starts[index], pack.starts[index + 1])
-        ids = None if pack.meta_ids is None else pack.meta_ids[span]
-        messages += metas.messages(pack.group(index), pack.metas, ids)
-        arrivals.append(pack.arrivals[span])
-    order = np.argsort(np.concatenate(arrivals), kind="stable")
+def _sorted(segments: list[tuple[Pack, int]], messages: Batch) -> Batch:
+    arrivals = np.concatenate([pack.arrivals[pack.span(index)] for pack, index in segments])
+    if not np.any(np.diff(arrivals) < 0):
+        return messages
+    order = np.argsort(arrivals, kind="stable")
     return [messages[i] for i in order.tolist()]
 
 

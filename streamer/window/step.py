@@ -18,7 +18,8 @@ from streamer.window.index import Index, Pane
 from streamer.window.intake import Intake
 from streamer.window.keep import Keep
 from streamer.window.listing import Listing, open_windows
-from streamer.window.release import Metas, Stored, in_order, release
+from streamer.window.pack import Stored
+from streamer.window.release import Metas, in_order, release
 from streamer.window.row import Row
 from streamer.window.status import Closed, Status
 from streamer.window.store import Store

@@ -58,7 +58,7 @@ def said(name: str, t: int, says: str) -> st.SearchStrategy[Said]:
     if says != "now":
         times = st.one_of(near, near, near, st.just(t) if says == "time" else times, st.none())
     failed = st.integers(0, 9).map(lambda n: n == 0)
-    return st.builds(Said, st.just(name), times, st.sampled_from(KEYS), failed)  # type: ignore[arg-type]
+    return st.builds(Said, st.just(name), times, st.sampled_from(KEYS), failed)
 
 
 @st.composite

@@ -8,14 +8,14 @@ joins the group of the empty value.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
+from streamer.documents import documents
 from streamer.errors import MessageError
 from streamer.failure import Origin
-from streamer.message import Batch, Execution, Message
+from streamer.message import Batch, Execution
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
-from streamer.value import parse_json
 
 VALUE: Final = "value"
 
@@ -56,11 +56,6 @@ SPEC: Final = Spec(
 )
 
 
-def _parsed(message: Message) -> Any:
-    """Return the document without keeping it in the message."""
-    return message.doc if message.has_doc() else parse_json(message.raw)
-
-
 class GroupByValueProcessor:
     """Splits batches by an interpolated string."""
 
@@ -95,9 +90,7 @@ class GroupByValueProcessor:
         if of_document is None:
             return None
         try:
-            if len(batch) <= _KEEP_PARSED:
-                return [of_document(message.doc) for message in batch]
-            return [of_document(_parsed(message)) for message in batch]
+            return [of_document(doc) for doc in documents(batch, len(batch) <= _KEEP_PARSED)]
         except Exception:
             return None
 

@@ -1,0 +1,53 @@
+"""Payloads parsed together are what they are when parsed alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamer.documents import documents
+from streamer.message import Batch, Message
+from streamer.value import Number
+
+PAYLOADS = [b'{"a":1}', b"1.50", b"2", b'"x"', b"[1e3]", b"18446744073709551616", b" null "]
+
+
+def batch(*payloads: bytes) -> Batch:
+    return [Message(payload) for payload in payloads]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("count", [1, 7, 1_001])
+def test_documents_are_those_of_the_messages(keep: bool, count: int) -> None:
+    payloads = (PAYLOADS * 200)[:count]
+    found = list(documents(batch(*payloads), keep))
+    assert [(type(doc), doc) for doc in found] == [
+        (type(message.doc), message.doc) for message in batch(*payloads)
+    ]
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_a_number_keeps_its_text_wherever_it_stands(payload: bytes) -> None:
+    found = list(documents(batch(b"7", payload, b"1.0"), keep=True))
+    assert isinstance(found[2], Number)
+    assert found[2].text == "1.0"
+    assert found[1] == Message(payload).doc
+
+
+def test_messages_remember_documents_only_when_asked() -> None:
+    for keep in (True, False):
+        messages = batch(b"1", b"2")
+        list(documents(messages, keep))
+        assert [message.has_doc() for message in messages] == [keep, keep]
+
+
+def test_documents_that_are_at_hand_are_not_parsed_again() -> None:
+    known = Message.of({"a": 1})
+    assert [doc is known.doc for doc in documents([known, Message(b"2")], keep=False)] == [
+        True,
+        False,
+    ]
+
+
+def test_a_payload_that_is_not_json_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unexpected|end of data|column"):
+        list(documents(batch(b"1", b"{"), keep=True))

@@ -94,7 +94,7 @@ class _CountFrom(dict[str, int]):
     def __missing__(self, name: str) -> int:
         return self._number
 
-    def get(self, name: str, default: object = None) -> int:  # type: ignore[override]
+    def get(self, name: str, default: object = None) -> int:
         """Return the counter, or the message's number."""
         return self[name]
 

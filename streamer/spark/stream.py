@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -96,7 +97,7 @@ class Stream:
 
     def _pump(self, directory: Path, delimiter: bytes, read: Callable[[int], bytes] | None) -> None:
         spool = SpoolWriter(directory, delimiter)
-        reader = read or (lambda size: sys.stdin.buffer.raw.read(size) or b"")  # type: ignore[attr-defined]
+        reader = read or (lambda size: os.read(sys.stdin.fileno(), size))
         threading.Thread(
             target=pump,
             args=(reader, spool, directory, lambda text: self._log("ERROR", text, {})),

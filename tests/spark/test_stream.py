@@ -9,7 +9,7 @@ import pytest
 
 from streamer.errors import StreamerError
 
-from ..bench.traffic import chunks
+from tests.bench.traffic import chunks
 
 pytestmark = pytest.mark.spark
 

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from streamer.bloblang import compile_mapping
+from streamer.catalog import build_context
 from streamer.config import lint_config, load_config
 from streamer.config.reading import LintOptions
 from streamer.durations import SECOND
+from streamer.message import Execution, Message
+from streamer.pipeline import run
+from streamer.timestamps import parse_event_time
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted((ROOT / "configs").glob("**/*.yaml"))
@@ -47,3 +52,28 @@ def test_the_short_example_runs_the_pipeline_of_the_hourly_one() -> None:
         for name in ("traffic_light", "traffic_light_hourly")
     )
     assert [p.config for p in short.processors] == [p.config for p in hourly.processors]
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        ("traffic_light", {"traffic_light", "created_at", "total_cars", "passengers"}),
+        ("sliding", {"window_end", "cars", "lights", "most_passengers"}),
+        ("event_time_late", {"sensor", "window_end", "readings", "mean_celsius"}),
+    ],
+)
+def test_what_an_example_makes_of_what_it_generates(name: str, output: set[str]) -> None:
+    config = load_config(ROOT / "configs" / f"{name}.yaml", env={})
+    ex = Execution(now=lambda: 1_800_000_000 * SECOND)
+    source = compile_mapping(config.input.config["mapping"])
+    made = [source.apply([Message(b"")], 0, ex) for _ in range(200)]
+    timestamp = compile_mapping(config.buffer.config["timestamp_mapping"])
+    window = [message.with_meta(window_end_timestamp="end") for message in made if message]
+    times = [parse_event_time(timestamp.query([message], 0, ex)) for message in window]
+    assert all(0 <= ex.now() - at <= 20 * SECOND for at in times)
+    context = build_context(config.resources)
+    batches = list(run(context.all(config.processors), [window], ex))
+    docs = [message.doc for batch in batches for message in batch]
+    assert docs
+    assert all(set(doc) == output for doc in docs)
+    assert not [message.error for batch in batches for message in batch if message.error]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
 
+from streamer.errors import MessageError
 from streamer.message import _UNSET, Batch, Message
 from streamer.value import has_inexact_number, parse_json
 
@@ -31,6 +33,17 @@ def documents(batch: Batch, keep: bool) -> list[Any]:
     for start in range(0, len(batch), _AT_ONCE):
         docs += _parsed(batch[start : start + _AT_ONCE], keep)
     return docs
+
+
+def parse_ahead(batch: Batch) -> None:
+    """Parse the payloads of messages whose documents are about to be used, as far as they can be.
+
+    A payload that is not JSON is left for `Message.doc` to complain about, and so are those with it
+    in a piece of the batch.
+    """
+    for start in range(0, len(batch), _AT_ONCE):
+        with suppress(ValueError, MessageError):
+            _parsed(batch[start : start + _AT_ONCE], keep=True)
 
 
 def _parsed(batch: Batch, keep: bool) -> list[Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from streamer.documents import documents
+from streamer.documents import documents, parse_ahead
 from streamer.message import Batch, Message
-from streamer.value import Number
+from streamer.value import Number, dump_json
 
 PAYLOADS = [b'{"a":1}', b"1.50", b"2", b'"x"', b"[1e3]", b"18446744073709551616", b" null "]
 
@@ -51,3 +51,16 @@ def test_documents_that_are_at_hand_are_not_parsed_again() -> None:
 def test_a_payload_that_is_not_json_is_an_error() -> None:
     with pytest.raises(ValueError, match="unexpected|end of data|column"):
         list(documents(batch(b"1", b"{"), keep=True))
+
+
+def test_parsing_ahead_leaves_what_is_not_json_for_later() -> None:
+    messages = batch(*([b"1"] * 500), b"2", b"{")
+    parse_ahead(messages)
+    assert [message.has_doc() for message in messages] == [True] * 500 + [False] * 2
+    assert [message.doc for message in messages[:501]] == [1] * 500 + [2]
+
+
+def test_parsing_ahead_keeps_numbers_as_they_are_written() -> None:
+    messages = batch(b"1.50", b"2")
+    parse_ahead(messages)
+    assert [dump_json(message.doc) for message in messages] == [b"1.50", b"2"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
+from streamer.documents import parse_ahead
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
@@ -55,6 +56,9 @@ class MappingProcessor:
     def __init__(self, mapping: Mapping, origin: Origin) -> None:
         self._mapping = mapping
         self._origin = origin
+        self._documents = mapping.uses.document
+        # What is asked of all messages is asked of each: then parsing them together pays off.
+        self._all_documents = self._documents and (mapping.uses.batch or mapping.only_index is None)
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return one batch of what the mapping makes, or none when it filters every message."""
@@ -64,6 +68,8 @@ class MappingProcessor:
             indices = range(only, only + 1) if 0 <= only < len(batch) else range(0)
         else:
             indices = range(len(batch))
+        if self._all_documents and not batch[0].has_doc():
+            parse_ahead(batch)
         apply = self._mapping.apply
         made: Batch = []
         for index in indices:
@@ -77,6 +83,8 @@ class MappingProcessor:
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Map messages that are batches by themselves."""
+        if self._documents and messages and not messages[0].has_doc():
+            parse_ahead(messages)
         apply = self._mapping.apply
         made: list[Message] = []
         for message in messages:

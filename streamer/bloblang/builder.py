@@ -1,4 +1,5 @@
 """From the parser's matches to the tree; called by lark rule by rule, from the inside out."""
+# ruff: noqa: D102 - each method is the grammar's rule of the same name
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ class Declaration:
 def declare(
     name: str,
     category: str,
-    summary: str,
     *params: Param,
+    summary: str = "",
     examples: tuple[Example, ...] = (),
     variadic: bool = False,
     needs: tuple[str, ...] = (),
@@ -94,13 +94,13 @@ def declare(
     own_errors: bool = False,
     deprecated: bool = False,
 ) -> Callable[[_F], _F]:
-    """Attach a declaration to a function; a second use on the same function adds another name."""
+    """Attach a declaration to a function; its docstring's first line is the summary by default."""
 
     def attach(run: _F) -> _F:
         declaration = Declaration(
             name,
             category,
-            summary,
+            summary or (run.__doc__ or "").partition("\n")[0],
             params,
             variadic,
             examples,

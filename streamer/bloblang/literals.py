@@ -25,9 +25,9 @@ _SIMPLE: Final = {
 
 
 def unquote(text: str) -> str:
-    """Return the contents of a double-quoted string, its escapes resolved as Go does.
+    r"""Return the contents of a double-quoted string, its escapes resolved as Go does.
 
-    Bytes written as `\\xff` that don't make UTF-8 together become U+FFFD.
+    Bytes written as `\xff` that don't make UTF-8 together become U+FFFD.
 
     Raises:
         ValueError: an escape that Go does not know.

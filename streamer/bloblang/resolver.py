@@ -9,8 +9,9 @@ import difflib
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamer.bloblang import catalogue, tree
+from streamer.bloblang import tree
 from streamer.bloblang.arguments import Binding, bind
+from streamer.bloblang.catalogue import FUNCTIONS, METHODS
 from streamer.bloblang.declare import Declaration
 from streamer.bloblang.errors import ArgumentError, BloblangError
 from streamer.bloblang.runtime.paths import split_path
@@ -153,9 +154,9 @@ class Resolver:
             if node.name == "deleted":
                 return tree.Literal(node.place, DELETED, "delete")
             return tree.Literal(node.place, NOTHING, "nothing")
-        declaration = catalogue.FUNCTIONS.get(node.name)
+        declaration = FUNCTIONS.get(node.name)
         if declaration is None:
-            raise _unknown(node, "function", node.name, list(catalogue.FUNCTIONS))
+            raise _unknown(node, "function", node.name, list(FUNCTIONS))
         arguments = self._arguments(node.arguments, scope, depth)
         bound = self._bind(node, declaration, arguments)
         if node.name == "json":
@@ -167,9 +168,9 @@ class Resolver:
     def _method(
         self, node: tree.Method, target: tree.Node, scope: tuple[str, ...], depth: int
     ) -> tree.Node:
-        declaration = catalogue.METHODS.get(node.name)
+        declaration = METHODS.get(node.name)
         if declaration is None:
-            raise _unknown(node, "method", node.name, list(catalogue.METHODS))
+            raise _unknown(node, "method", node.name, list(METHODS))
         arguments = self._arguments(node.arguments, scope, depth)
         bound = self._bind(node, declaration, arguments)
         if node.name == "get" and isinstance(path := arguments[0].value, tree.Literal):

@@ -17,71 +17,71 @@ _CATEGORY = "Environment"
 @declare(
     "now",
     _CATEGORY,
-    "The time as RFC 3339 in UTC, with nanoseconds.",
     needs=("ex",),
     uses=("now",),
 )
 def now(ex: Execution) -> str:
+    """The time as RFC 3339 in UTC, with nanoseconds."""
     return format_rfc3339(ex.now())
 
 
-@declare("timestamp_unix", _CATEGORY, "Unix time in seconds.", needs=("ex",), uses=("now",))
+@declare("timestamp_unix", _CATEGORY, needs=("ex",), uses=("now",))
 def timestamp_unix(ex: Execution) -> int:
+    """Unix time in seconds."""
     return ex.now() // 1_000_000_000
 
 
-@declare(
-    "timestamp_unix_milli", _CATEGORY, "Unix time in milliseconds.", needs=("ex",), uses=("now",)
-)
+@declare("timestamp_unix_milli", _CATEGORY, needs=("ex",), uses=("now",))
 def timestamp_unix_milli(ex: Execution) -> int:
+    """Unix time in milliseconds."""
     return ex.now() // 1_000_000
 
 
-@declare(
-    "timestamp_unix_micro", _CATEGORY, "Unix time in microseconds.", needs=("ex",), uses=("now",)
-)
+@declare("timestamp_unix_micro", _CATEGORY, needs=("ex",), uses=("now",))
 def timestamp_unix_micro(ex: Execution) -> int:
+    """Unix time in microseconds."""
     return ex.now() // 1_000
 
 
-@declare(
-    "timestamp_unix_nano", _CATEGORY, "Unix time in nanoseconds.", needs=("ex",), uses=("now",)
-)
+@declare("timestamp_unix_nano", _CATEGORY, needs=("ex",), uses=("now",))
 def timestamp_unix_nano(ex: Execution) -> int:
+    """Unix time in nanoseconds."""
     return ex.now()
 
 
 @declare(
     "env",
     _CATEGORY,
-    "An environment variable, null when it is not set.",
     Param("name", "string"),
     Param("no_cache", "bool", default=False),
     uses=("impure",),
     binds=True,
 )
 def env(name: str, no_cache: bool) -> Callable[[], str | None]:
+    """An environment variable, null when it is not set."""
     if no_cache:
         return lambda: os.environ.get(name)
     value = os.environ.get(name)
     return lambda: value
 
 
-@declare("hostname", _CATEGORY, "The name of the machine.", uses=("impure",))
+@declare("hostname", _CATEGORY, uses=("impure",))
 def hostname() -> str:
+    """The name of the machine."""
     return socket.gethostname()
 
 
 @declare(
     "file",
     _CATEGORY,
-    "The bytes of a file; its path is taken from where the program runs.",
     Param("path", "string"),
     Param("no_cache", "bool", default=False),
     uses=("impure",),
     binds=True,
 )
 def file(path: str, no_cache: bool) -> Callable[[], bytes]:
+    """The bytes of a file; its path is taken from where the program runs."""
+
     def read() -> bytes:
         try:
             with open(path, "rb") as source:

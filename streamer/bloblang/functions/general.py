@@ -20,27 +20,26 @@ _CATEGORY = "General"
 @declare(
     "deleted",
     _CATEGORY,
-    "Removes the field, element or message that it is assigned to.",
     examples=(Example("root = this\nroot.b = deleted()", '{"a":1,"b":2}', '{"a":1}'),),
 )
 def deleted() -> Any:
+    """Removes the field, element or message that it is assigned to."""
     return DELETED
 
 
 @declare(
     "nothing",
     _CATEGORY,
-    "Makes an assignment do nothing.",
     examples=(Example("root.a = 1\nroot.a = nothing()", "{}", '{"a":1}'),),
 )
 def nothing() -> Any:
+    """Makes an assignment do nothing."""
     return NOTHING
 
 
 @declare(
     "throw",
     _CATEGORY,
-    "Fails the mapping with a text.",
     Param("why", "string"),
     examples=(
         Example('root = throw("no")', "{}", 'Error("failed assignment (line 1): no")'),
@@ -48,18 +47,19 @@ def nothing() -> Any:
     ),
 )
 def throw(why: str) -> NoReturn:
+    """Fails the mapping with a text."""
     raise QueryError(why)
 
 
-@declare("var", _CATEGORY, "The value of a variable.", Param("name", "string", literal=True))
+@declare("var", _CATEGORY, Param("name", "string", literal=True))
 def var(name: str) -> Any:
+    """The value of a variable."""
     raise QueryError(f"variable '{name}' undefined")
 
 
 @declare(
     "range",
     _CATEGORY,
-    "The integers from start up to, and without, stop.",
     Param("start", "integer"),
     Param("stop", "integer"),
     Param("step", "integer", default=1),
@@ -67,6 +67,7 @@ def var(name: str) -> Any:
     binds=True,
 )
 def range_(start: int, stop: int, step: int) -> Callable[[], list[int]]:
+    """The integers from start up to, and without, stop."""
     if step == 0:
         raise ArgumentError("step must be greater than or less than 0")
     if step < 0 and stop > start:
@@ -82,28 +83,29 @@ def range_(start: int, stop: int, step: int) -> Callable[[], list[int]]:
 @declare(
     "pi",
     _CATEGORY,
-    "The constant pi.",
     examples=(Example("root = pi().floor()", "{}", "3"),),
 )
 def pi() -> float:
+    """The constant pi."""
     return math.pi
 
 
 @declare(
     "bytes",
     _CATEGORY,
-    "As many zero bytes as asked for.",
     Param("length", "integer"),
     examples=(Example("root = bytes(2).length()", "{}", "2"),),
 )
 def bytes_(length: int) -> bytes:
+    """As many zero bytes as asked for."""
     if length < 0:
         raise ArgumentError(f"a length must not be negative, got {length}")
     return b"\0" * length
 
 
-@declare("uuid_v4", _CATEGORY, "A random UUID.", uses=("random",))
+@declare("uuid_v4", _CATEGORY, uses=("random",))
 def uuid_v4() -> str:
+    """A random UUID."""
     number = int.from_bytes(os.urandom(16), "big")
     number = number & ~(0xF000 << 64) & ~(3 << 62) | 4 << 76 | 2 << 62
     text = f"{number:032x}"
@@ -116,12 +118,12 @@ _NANOID = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 @declare(
     "nanoid",
     _CATEGORY,
-    "A random id that is safe in URLs.",
     Param("length", "integer", default=None),
     Param("alphabet", "string", default=None),
     uses=("random",),
 )
 def nanoid(length: int | None, alphabet: str | None) -> str:
+    """A random id that is safe in URLs."""
     if alphabet is not None and length is None:
         raise ArgumentError("field length must be specified when an alphabet is specified")
     choice = random.SystemRandom().choice
@@ -131,7 +133,6 @@ def nanoid(length: int | None, alphabet: str | None) -> str:
 @declare(
     "random_int",
     _CATEGORY,
-    "A random integer of min to max, both included; with a seed, the same row of them again.",
     Param("seed", "query", default=None, scalars=True),
     Param("min", "integer", default=0, literal=True),
     Param("max", "integer", default=INT64_MAX - 1, literal=True),
@@ -141,6 +142,7 @@ def nanoid(length: int | None, alphabet: str | None) -> str:
 def random_int(
     state: dict[str, Any], seed: Callable[[Any], Any] | None, low: int, high: int
 ) -> int:
+    """A random integer of min to max, both included; with a seed, the same row of them again."""
     generator = state.get("generator")
     if generator is None:
         if low < 0:
@@ -162,7 +164,6 @@ def random_int(
 @declare(
     "count",
     _CATEGORY,
-    "A counter by name: 1, then one more each time.",
     Param("name", "string"),
     examples=(Example('root.id = count("declared_example")', "{}", '{"id":1}'),),
     needs=("ex",),
@@ -170,6 +171,7 @@ def random_int(
     deprecated=True,
 )
 def count(ex: Execution, name: str) -> int:
+    """A counter by name: 1, then one more each time."""
     counters = ex.counters
     try:
         value = counters[name] + 1
@@ -188,7 +190,6 @@ def _plain_int(value: Any, what: str) -> int:
 @declare(
     "counter",
     _CATEGORY,
-    "A counter of its own for each call in the mapping, from min up to max, then from min again.",
     Param("min", "query", default=None, scalars=True),
     Param("max", "query", default=None, scalars=True),
     Param("set", "query", default=None),
@@ -203,6 +204,7 @@ def counter(
     high: Callable[[Any], Any] | None,
     change: Callable[[Any], Any] | None,
 ) -> int:
+    """A counter of its own for each call in the mapping, from min up to max and round again."""
     start = 1 if low is None else _plain_int(low(None), "min")
     end = INT64_MAX if high is None else _plain_int(high(None), "max")
     if start < 0:

@@ -17,13 +17,13 @@ _KEY = Param("key", "string", default="")
 @declare(
     "json",
     _CATEGORY,
-    "The original document, or what a dot path leads to in it.",
     Param("path", "string", default=""),
     examples=(Example('root.to = json("a.b")', '{"a":{"b":"c"}}', '{"to":"c"}'),),
     needs=("message",),
     uses=("document",),
 )
 def json(message: Message, path: str) -> Any:
+    """The original document, or what a dot path leads to in it."""
     found = document.for_json(message)
     return document.plain(search(found, split_path(path)) if path else found)
 
@@ -31,103 +31,103 @@ def json(message: Message, path: str) -> Any:
 @declare(
     "content",
     _CATEGORY,
-    "The bytes of the original message.",
     examples=(Example("root.doc = content().string()", '{"a":1}', '{"doc":"{\\"a\\":1}"}'),),
     needs=("message",),
     uses=("content",),
 )
 def content(message: Message) -> bytes:
+    """The bytes of the original message."""
     return message.raw
 
 
 @declare(
     "metadata",
     _CATEGORY,
-    "A metadata value of the original message, null when there is none, or all of them.",
     _KEY,
     needs=("message",),
     uses=("meta",),
 )
 def metadata_value(message: Message, key: str) -> Any:
+    """A metadata value of the original message, null when there is none, or all of them."""
     return message.meta.get(key) if key else dict(message.meta)
 
 
 @declare(
     "meta",
     _CATEGORY,
-    "A metadata value of the original message as text, null when there is none, or all of them.",
     _KEY,
     needs=("message",),
     uses=("meta",),
     deprecated=True,
 )
 def meta(message: Message, key: str) -> Any:
+    """A metadata value of the original message as text, null when there is none, or all of them."""
     return metadata.text_of(message.meta, key) if key else metadata.texts(message.meta)
 
 
 @declare(
     "root_meta",
     _CATEGORY,
-    "A metadata value of the new message as text, null when there is none, or all of them.",
     _KEY,
     needs=("meta",),
     uses=("meta",),
     deprecated=True,
 )
 def root_meta(meta: Mapping[str, Any], key: str) -> Any:
+    """A metadata value of the new message as text, null when there is none, or all of them."""
     return metadata.text_of(meta, key) if key else metadata.texts(meta)
 
 
 @declare(
     "batch_index",
     _CATEGORY,
-    "The message's place in its batch, from 0.",
     examples=(Example("root.at = batch_index()", "{}", '{"at":0}'),),
     needs=("index",),
     uses=("batch",),
 )
 def batch_index(index: int) -> int:
+    """The message's place in its batch, from 0."""
     return index
 
 
 @declare(
     "batch_size",
     _CATEGORY,
-    "The number of messages in the batch.",
     examples=(Example("root.of = batch_size()", "{}", '{"of":1}'),),
     needs=("batch",),
     uses=("batch",),
 )
 def batch_size(batch: Batch) -> int:
+    """The number of messages in the batch."""
     return len(batch)
 
 
 @declare(
     "error",
     _CATEGORY,
-    "The error that marks the message, or null.",
     examples=(Example("root.error = error()", "{}", '{"error":null}'),),
     needs=("message",),
     uses=("error",),
 )
 def error(message: Message) -> str | None:
+    """The error that marks the message, or null."""
     return message.error
 
 
 @declare(
     "errored",
     _CATEGORY,
-    "Whether an error marks the message.",
     examples=(Example("root.failed = errored()", "{}", '{"failed":false}'),),
     needs=("message",),
     uses=("error",),
 )
 def errored(message: Message) -> bool:
+    """Whether an error marks the message."""
     return message.error is not None
 
 
 def _source(name: str, summary: str) -> Any:
-    @declare(name, _CATEGORY, summary, needs=("message",), uses=("error",))
+    @declare(name, _CATEGORY, needs=("message",), uses=("error",), summary=summary)
     def source(message: Message) -> Any:
         # A message keeps its error's text; which component it came from is not kept.
         return None
@@ -143,11 +143,11 @@ error_source_path = _source("error_source_path", "The path to that component, or
 @declare(
     "tracing_span",
     _CATEGORY,
-    "The trace context that the message carries in `traceparent`, as an object, or null.",
     needs=("message",),
     uses=("meta",),
 )
 def tracing_span(message: Message) -> Any:
+    """The trace context that the message carries in `traceparent`, as an object, or null."""
     parent = message.meta.get("traceparent")
     return {"traceparent": parent} if parent else None
 
@@ -155,10 +155,10 @@ def tracing_span(message: Message) -> Any:
 @declare(
     "tracing_id",
     _CATEGORY,
-    "The trace's id that the message carries in `traceparent`, or an empty text.",
     needs=("message",),
     uses=("meta",),
 )
 def tracing_id(message: Message) -> str:
+    """The trace's id that the message carries in `traceparent`, or an empty text."""
     parts = str(message.meta.get("traceparent") or "").split("-")
     return parts[1] if len(parts) > 2 else ""

@@ -10,7 +10,6 @@ from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, Prefixed, QueryError, TypeMismatch
 from streamer.bloblang.runtime.operations import NUMBERS, same
 
-
 _CATEGORY = "Object & Array Manipulation"
 Query = Callable[[Any], Any]
 
@@ -34,11 +33,11 @@ def _test(test: Query, item: Any, i: int) -> bool:
 @declare(
     "all",
     _CATEGORY,
-    "Whether a query is true for every element; false for an empty array.",
     Param("test", "query"),
     examples=(Example("root = this.all(x -> x > 1)", "[2,3]", "true"),),
 )
 def all_(value: Any, test: Query) -> bool:
+    """Whether a query is true for every element; false for an empty array."""
     array = _array(value)
     return bool(array) and all(_test(test, item, i) for i, item in enumerate(array))
 
@@ -46,34 +45,34 @@ def all_(value: Any, test: Query) -> bool:
 @declare(
     "any",
     _CATEGORY,
-    "Whether a query is true for an element.",
     Param("test", "query"),
     examples=(Example("root = this.any(x -> x > 2)", "[2,3]", "true"),),
 )
 def any_(value: Any, test: Query) -> bool:
+    """Whether a query is true for an element."""
     return any(_test(test, item, i) for i, item in enumerate(_array(value)))
 
 
 @declare(
     "append",
     _CATEGORY,
-    "The array with more elements at its end.",
     examples=(Example("root = this.append(2, 3)", "[1]", "[1,2,3]"),),
     variadic=True,
 )
 def append(value: Any, *items: Any) -> list[Any]:
+    """The array with more elements at its end."""
     return [*_array(value), *items]
 
 
 @declare(
     "concat",
     _CATEGORY,
-    "The array with the elements of others at its end.",
     examples=(Example("root = this.concat([2], [3])", "[1]", "[1,2,3]"),),
     variadic=True,
     own_errors=True,
 )
 def concat(value: Any, *others: Any) -> list[Any]:
+    """The array with the elements of others at its end."""
     result = list(_array(value))
     for other in others:
         result.extend(_array(other))
@@ -83,12 +82,12 @@ def concat(value: Any, *others: Any) -> list[Any]:
 @declare(
     "zip",
     _CATEGORY,
-    "An array of arrays: the first elements of all, the second ones, and so on.",
     examples=(Example("root = this.zip([3,4])", "[1,2]", "[[1,3],[2,4]]"),),
     variadic=True,
     own_errors=True,
 )
 def zip_(value: Any, *others: Any) -> list[Any]:
+    """An array of arrays: the first elements of all, the second ones, and so on."""
     arrays = [_array(value), *map(_array, others)]
     if not others:
         raise QueryError("zip requires at least one argument")
@@ -100,32 +99,32 @@ def zip_(value: Any, *others: Any) -> list[Any]:
 @declare(
     "enumerated",
     _CATEGORY,
-    "An array of objects with the index and the value of each element.",
     examples=(Example("root = this.enumerated()", '["x"]', '[{"index":0,"value":"x"}]'),),
 )
 def enumerated(value: Any) -> list[Any]:
+    """An array of objects with the index and the value of each element."""
     return [{"index": i, "value": item} for i, item in enumerate(_array(value))]
 
 
 @declare(
     "find",
     _CATEGORY,
-    "The index of the first equal element; -1 when there is none.",
     Param("value", "any"),
     examples=(Example('root = this.find("b")', '["a","b"]', "1"),),
 )
 def find(value: Any, wanted: Any) -> int:
+    """The index of the first equal element; -1 when there is none."""
     return next((i for i, item in enumerate(_array(value)) if same(wanted, item)), -1)
 
 
 @declare(
     "find_all",
     _CATEGORY,
-    "The indexes of all equal elements.",
     Param("value", "any"),
     examples=(Example("root = this.find_all(1)", "[1,2,1]", "[0,2]"),),
 )
 def find_all(value: Any, wanted: Any) -> list[int]:
+    """The indexes of all equal elements."""
     return [i for i, item in enumerate(_array(value)) if same(wanted, item)]
 
 
@@ -143,32 +142,32 @@ def _found(query: Query, item: Any, i: int) -> bool:
 @declare(
     "find_by",
     _CATEGORY,
-    "The index of the first element for which a query is true; -1 when there is none.",
     Param("query", "query"),
     examples=(Example("root = this.find_by(x -> x > 1)", "[1,2]", "1"),),
 )
 def find_by(value: Any, query: Query) -> int:
+    """The index of the first element for which a query is true; -1 when there is none."""
     return next((i for i, item in enumerate(_array(value)) if _found(query, item, i)), -1)
 
 
 @declare(
     "find_all_by",
     _CATEGORY,
-    "The indexes of all elements for which a query is true.",
     Param("query", "query"),
     examples=(Example("root = this.find_all_by(x -> x > 1)", "[1,2,3]", "[1,2]"),),
 )
 def find_all_by(value: Any, query: Query) -> list[int]:
+    """The indexes of all elements for which a query is true."""
     return [i for i, item in enumerate(_array(value)) if _found(query, item, i)]
 
 
 @declare(
     "flatten",
     _CATEGORY,
-    "The array with the elements of arrays in it in their place, one level deep.",
     examples=(Example("root = this.flatten()", "[1,[2,[3]]]", "[1,2,[3]]"),),
 )
 def flatten(value: Any) -> list[Any]:
+    """The array with the elements of arrays in it in their place, one level deep."""
     result: list[Any] = []
     for item in _array(value):
         if type(item) is list:
@@ -181,12 +180,12 @@ def flatten(value: Any) -> list[Any]:
 @declare(
     "fold",
     _CATEGORY,
-    "One value of all elements: a query makes the next tally of `tally` and `value`.",
     Param("initial", "any"),
     Param("query", "query"),
     examples=(Example("root = this.fold(0, x -> x.tally + x.value)", "[1,2]", "3"),),
 )
 def fold(value: Any, initial: Any, query: Query) -> Any:
+    """One value of all elements: a query makes the next tally of `tally` and `value`."""
     tally = initial
     for item in _array(value):
         tally = query({"tally": tally, "value": item})
@@ -196,11 +195,11 @@ def fold(value: Any, initial: Any, query: Query) -> Any:
 @declare(
     "index",
     _CATEGORY,
-    "The element at an index; a negative one counts from the end.",
     Param("index", "integer"),
     examples=(Example("root = this.index(-1)", "[1,2]", "2"),),
 )
 def index(value: Any, index: int) -> Any:
+    """The element at an index; a negative one counts from the end."""
     if type(value) not in (list, bytes):
         raise TypeMismatch(value, "array")
     at = index + len(value) if index < 0 else index
@@ -212,13 +211,13 @@ def index(value: Any, index: int) -> Any:
 @declare(
     "slice",
     _CATEGORY,
-    "The part of an array, a text (by bytes) or bytes from low up to, and without, high.",
     Param("low", "integer"),
     Param("high", "integer", default=None),
     examples=(Example("root = this.slice(1, -1)", "[1,2,3]", "[2]"),),
     binds=True,
 )
 def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
+    """The part of an array, a text (by bytes) or bytes from low up to, and without, high."""
     if high is not None and high > 0 and low >= high:
         raise ArgumentError(f"lower slice bound {low} must be lower than upper ({high})")
 
@@ -281,11 +280,11 @@ def _sorted(items: list[Any], keys: list[Any], word: str) -> list[Any]:
 @declare(
     "sort",
     _CATEGORY,
-    "The array in ascending order, or in that of a query which tells whether `left` < `right`.",
     Param("compare", "query", default=None),
     examples=(Example("root = this.sort()", "[3,1,2]", "[1,2,3]"),),
 )
 def sort(value: Any, compare: Query | None) -> list[Any]:
+    """The array in ascending order, or in that of a query which tells whether `left` < `right`."""
     array = _array(value)
     if compare is None:
         return _sorted(array, array, "sort")
@@ -308,11 +307,11 @@ def _is_less(compare: Query, left: Any, right: Any) -> bool:
 @declare(
     "sort_by",
     _CATEGORY,
-    "The array in ascending order of what a query gives for each element.",
     Param("query", "query"),
     examples=(Example("root = this.sort_by(x -> x.a)", '[{"a":2},{"a":1}]', '[{"a":1},{"a":2}]'),),
 )
 def sort_by(value: Any, query: Query) -> list[Any]:
+    """The array in ascending order of what a query gives for each element."""
     array = _array(value)
     return _sorted(array, [query(item) for item in array], "sort_by")
 
@@ -320,10 +319,10 @@ def sort_by(value: Any, query: Query) -> list[Any]:
 @declare(
     "sum",
     _CATEGORY,
-    "The sum of an array's numbers.",
     examples=(Example("root = this.sum()", "[3,8,4]", "15"),),
 )
 def sum_(value: Any) -> Any:
+    """The sum of an array's numbers."""
     if type(value) is list:
         kinds = set(map(type, value))
         if kinds <= {int}:
@@ -341,11 +340,11 @@ def sum_(value: Any) -> Any:
 @declare(
     "unique",
     _CATEGORY,
-    "The array without repeated texts and numbers, or those for which a query repeats itself.",
     Param("emit", "query", default=None),
     examples=(Example("root = this.unique()", '["a","b","a"]', '["a","b"]'),),
 )
 def unique(value: Any, emit: Query | None) -> list[Any]:
+    """The array without repeated texts and numbers, or those for which a query repeats itself."""
     array = _array(value)
     if emit is None:
         kinds = set(map(type, array))
@@ -373,7 +372,7 @@ def _emitted(emit: Query, item: Any, i: int) -> Any:
 
 
 def _compiled(name: str, summary: str, example: Example, param: str) -> Any:
-    @declare(name, _CATEGORY, summary, Param(param, "query"), examples=(example,))
+    @declare(name, _CATEGORY, Param(param, "query"), examples=(example,), summary=summary)
     def method(*_: Any) -> Any:
         raise AssertionError("the compiler writes this method out by itself")
 

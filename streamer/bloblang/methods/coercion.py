@@ -19,63 +19,63 @@ _NUMBERS = "Number Manipulation"
 @declare(
     "string",
     _CATEGORY,
-    "The value as text: arrays and objects as JSON.",
     examples=(Example("root.a = this.string()", '{"b":[1]}', '{"a":"{\\"b\\":[1]}"}'),),
 )
 def string(value: Any) -> str:
+    """The value as text: arrays and objects as JSON."""
     return to_text(value)
 
 
 @declare(
     "bytes",
     _CATEGORY,
-    "The value as bytes.",
     examples=(Example("root = this.a.bytes().length()", '{"a":"é"}', "2"),),
 )
 def bytes_(value: Any) -> bytes:
+    """The value as bytes."""
     return to_bytes(value)
 
 
 @declare(
     "bool",
     _CATEGORY,
-    "The value as a boolean; the argument instead, if given, when it is none.",
     Param("default", "bool", default=None),
     examples=(Example("root = this.a.bool()", '{"a":"T"}', "true"),),
 )
 def bool_(value: Any, default: None) -> bool:
+    """The value as a boolean; the argument instead, if given, when it is none."""
     return to_bool(value)
 
 
 @declare(
     "number",
     _CATEGORY,
-    "The value as a number; the argument instead, if given, when it is none.",
     Param("default", "float", default=None),
     examples=(Example("root = this.a.number(5)", '{"a":"x"}', "5"),),
 )
 def number(value: Any, default: None) -> float:
+    """The value as a number; the argument instead, if given, when it is none."""
     return to_float(value)
 
 
 @declare(
     "timestamp",
     _CATEGORY,
-    "The value as a timestamp; the argument instead, if given, when it is none.",
     Param("default", "timestamp", default=None),
     examples=(Example("root.a = this.a.timestamp()", '{"a":1}', '{"a":"1970-01-01T00:00:01Z"}'),),
 )
 def timestamp(value: Any, default: None) -> Timestamp:
+    """The value as a timestamp; the argument instead, if given, when it is none."""
     return to_timestamp(value)
 
 
 @declare(
     "array",
     _CATEGORY,
-    "The value as an array of itself; an array as it is.",
     examples=(Example("root = this.a.array()", '{"a":1}', "[1]"),),
 )
 def array(value: Any) -> list[Any]:
+    """The value as an array of itself; an array as it is."""
     return value if type(value) is list else [value]
 
 
@@ -87,9 +87,9 @@ def _integer(name: str, bits: int, signed: bool) -> Callable[[Any], int]:
     @declare(
         name,
         _NUMBERS,
-        f"The value, or a text read as one, as {kind}.",
         examples=(Example(f"root = this.a.{name}()", '{"a":"0x1f"}', "31"),),
         own_errors=True,
+        summary=f"The value, or a text read as one, as {kind}.",
     )
     def convert(value: Any) -> int:
         number = to_int(value) if signed else to_uint(value)
@@ -115,22 +115,22 @@ uint8 = _integer("uint8", 8, False)
 @declare(
     "float64",
     _NUMBERS,
-    "The value, or a text read as one, as a 64-bit float.",
     examples=(Example("root = this.a.float64()", '{"a":"1.5"}', "1.5"),),
     own_errors=True,
 )
 def float64(value: Any) -> float:
+    """The value, or a text read as one, as a 64-bit float."""
     return to_float(value)
 
 
 @declare(
     "float32",
     _NUMBERS,
-    "The value, or a text read as one, rounded to a 32-bit float.",
     examples=(Example("root = this.a.float32()", '{"a":"0.1"}', "0.1"),),
     own_errors=True,
 )
 def float32(value: Any) -> float:
+    """The value, or a text read as one, rounded to a 32-bit float."""
     from streamer.value import Number
 
     try:

@@ -106,12 +106,12 @@ _DECODERS: dict[str, Callable[[bytes], bytes]] = {
 @declare(
     "encode",
     _CATEGORY,
-    "The bytes as text: base64, base64url, base64rawurl, hex, ascii85.",
     Param("scheme", "string"),
     examples=(Example('root = this.a.encode("hex")', '{"a":"hi"}', "6869"),),
     binds=True,
 )
 def encode(scheme: str) -> Callable[[Any], str]:
+    """The bytes as text: base64, base64url, base64rawurl, hex, ascii85."""
     encoder = _ENCODERS.get(scheme)
     if encoder is None:
         raise ArgumentError(f"unrecognized encoding type: {scheme}")
@@ -121,12 +121,12 @@ def encode(scheme: str) -> Callable[[Any], str]:
 @declare(
     "decode",
     _CATEGORY,
-    "The bytes that a text stands for: base64, base64url, base64rawurl, hex, ascii85.",
     Param("scheme", "string"),
     examples=(Example('root = this.a.decode("hex").string()', '{"a":"6869"}', "hi"),),
     binds=True,
 )
 def decode(scheme: str) -> Callable[[Any], bytes]:
+    """The bytes that a text stands for: base64, base64url, base64rawurl, hex, ascii85."""
     decoder = _DECODERS.get(scheme)
     if decoder is None:
         raise ArgumentError(f"unrecognized encoding type: {scheme}")
@@ -136,8 +136,6 @@ def decode(scheme: str) -> Callable[[Any], bytes]:
 @declare(
     "hash",
     _CATEGORY,
-    "A digest of the bytes: hmac_sha1, hmac_sha256, hmac_sha512, md5, sha1, sha256, sha512, "
-    "sha3_256, sha3_512, xxhash64, crc32, fnv32.",
     Param("algorithm", "string"),
     Param("key", "string", default=None),
     Param("polynomial", "string", default="IEEE"),
@@ -147,6 +145,7 @@ def decode(scheme: str) -> Callable[[Any], bytes]:
     binds=True,
 )
 def hash_(algorithm: str, key: str | None, polynomial: str) -> Callable[[Any], bytes]:
+    """A digest of the bytes, as bytes; the HMACs among the algorithms need a key."""
     raw_key = (key or "").encode("utf-8", "surrogateescape")
     digest = digests.find(algorithm, raw_key, polynomial)
     return lambda value: digest(_bytes(value))
@@ -163,11 +162,11 @@ _NAMESPACES = {
 @declare(
     "uuid_v5",
     _CATEGORY,
-    "The version 5 UUID of a name: dns, url, oid, x500 or a UUID as namespace.",
     Param("ns", "string", default=None),
     examples=(Example('root = "example".uuid_v5()', "{}", "feb54431-301b-52bb-a6dd-e1e93e81bb9e"),),
 )
 def uuid_v5(value: Any, ns: str | None) -> str | None:
+    """The version 5 UUID of a name: dns, url, oid, x500 or a UUID as namespace."""
     if value is None:
         return None
     space = uuid.UUID(int=0)
@@ -183,10 +182,10 @@ def uuid_v5(value: Any, ns: str | None) -> str | None:
 @declare(
     "escape_html",
     _STRINGS,
-    "The text with HTML's special characters escaped.",
     examples=(Example("root = this.a.escape_html()", '{"a":"<\'\\">"}', "&lt;&#39;&#34;&gt;"),),
 )
 def escape_html(value: Any) -> str:
+    """The text with HTML's special characters escaped."""
     escaped = html.escape(text_of(value))
     return escaped.replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
 
@@ -194,30 +193,30 @@ def escape_html(value: Any) -> str:
 @declare(
     "unescape_html",
     _STRINGS,
-    "The text with HTML's entities resolved.",
     examples=(Example("root = this.a.unescape_html()", '{"a":"&lt;"}', "<"),),
 )
 def unescape_html(value: Any) -> str:
+    """The text with HTML's entities resolved."""
     return html.unescape(text_of(value))
 
 
 @declare(
     "escape_url_query",
     _STRINGS,
-    "The text escaped for a URL's query.",
     examples=(Example("root = this.a.escape_url_query()", '{"a":"a b&~"}', "a+b%26~"),),
 )
 def escape_url_query(value: Any) -> str:
+    """The text escaped for a URL's query."""
     return urllib.parse.quote_plus(text_of(value), safe="")
 
 
 @declare(
     "escape_url_path",
     _STRINGS,
-    "The text escaped for a segment of a URL's path.",
     examples=(Example("root = this.a.escape_url_path()", '{"a":"a b/&"}', "a%20b%2F&"),),
 )
 def escape_url_path(value: Any) -> str:
+    """The text escaped for a segment of a URL's path."""
     return urllib.parse.quote(text_of(value), safe="$&+=:@")
 
 
@@ -235,40 +234,40 @@ def _unescape(value: Any, plus: bool) -> str:
 @declare(
     "unescape_url_query",
     _STRINGS,
-    "The text with the escapes of a URL's query resolved.",
     examples=(Example("root = this.a.unescape_url_query()", '{"a":"a+b%26"}', "a b&"),),
 )
 def unescape_url_query(value: Any) -> str:
+    """The text with the escapes of a URL's query resolved."""
     return _unescape(value, True)
 
 
 @declare(
     "unescape_url_path",
     _STRINGS,
-    "The text with the escapes of a URL's path resolved.",
     examples=(Example("root = this.a.unescape_url_path()", '{"a":"a%20b+"}', "a b+"),),
 )
 def unescape_url_path(value: Any) -> str:
+    """The text with the escapes of a URL's path resolved."""
     return _unescape(value, False)
 
 
 @declare(
     "quote",
     _STRINGS,
-    "The text in double quotes, with Go's escapes.",
     examples=(Example("root = this.a.quote()", '{"a":"x\\ny"}', '"x\\ny"'),),
 )
 def quote(value: Any) -> str:
+    """The text in double quotes, with Go's escapes."""
     return go_quote(text_of(value))
 
 
 @declare(
     "unquote",
     _STRINGS,
-    "The text without its quotes, Go's escapes resolved.",
     examples=(Example("root = this.a.unquote()", '{"a":"\\"x\\""}', "x"),),
 )
 def unquote(value: Any) -> str:
+    """The text without its quotes, Go's escapes resolved."""
     from streamer.bloblang.literals import unquote as resolve
 
     text = text_of(value)

@@ -22,79 +22,79 @@ def _compiled(*_: Any) -> NoReturn:
 @declare(
     "catch",
     _GENERAL,
-    "The target or, when it fails, the argument, for which `this` is the error's text.",
     Param("fallback", "query", scalars=True),
     examples=(Example('root = this.a.number().catch("none")', '{"a":"x"}', "none"),),
 )
 def catch(*_: Any) -> Any:
+    """The target or, when it fails, the argument, for which `this` is the error's text."""
     _compiled()
 
 
 @declare(
     "or",
     _GENERAL,
-    "The target or, when it fails or is null, the argument.",
     Param("fallback", "query", scalars=True),
     examples=(Example('root.a = this.a.or("none")', "{}", '{"a":"none"}'),),
 )
 def or_(*_: Any) -> Any:
+    """The target or, when it fails or is null, the argument."""
     _compiled()
 
 
 @declare(
     "from",
     _GENERAL,
-    "Evaluates `json`, `content`, `meta` and the like for another message of the batch.",
     Param("index", "integer"),
     examples=(Example('root.a = json("a").from(0)', '{"a":1}', '{"a":1}'),),
     uses=("batch",),
 )
 def from_(*_: Any) -> Any:
+    """Evaluates `json`, `content`, `meta` and the like for another message of the batch."""
     _compiled()
 
 
 @declare(
     "from_all",
     _GENERAL,
-    "Evaluates `json`, `content`, `meta` and the like for each message of the batch: an array.",
     examples=(Example('root.a = json("a").from_all()', '{"a":1}', '{"a":[1]}'),),
     uses=("batch",),
 )
 def from_all(*_: Any) -> Any:
+    """Evaluates `json`, `content`, `meta` and the like for each message of the batch: an array."""
     _compiled()
 
 
 @declare(
     "map",
     _GENERAL,
-    "Evaluates a query with `this` set to the target.",
     Param("query", "query"),
     examples=(Example("root = this.a.map(this.b)", '{"a":{"b":1}}', "1"),),
 )
 def map_(*_: Any) -> Any:
+    """Evaluates a query with `this` set to the target."""
     _compiled()
 
 
 @declare(
     "not",
     _GENERAL,
-    "The opposite of a boolean.",
     examples=(Example("root = this.a.not()", '{"a":true}', "false"),),
 )
 def not_(*_: Any) -> Any:
+    """The opposite of a boolean."""
     _compiled()
 
 
 @declare(
     "apply",
     _GENERAL,
-    "Applies a named map to the target.",
     Param("mapping", "string"),
     examples=(
         Example('map m {\n  root.b = this.a\n}\nroot = this.apply("m")', '{"a":1}', '{"b":1}'),
     ),
 )
 def apply(maps: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
+    """Applies a named map to the target."""
     if name not in maps:
         raise QueryError(f"map {name} was not found")
     return maps[name]
@@ -103,39 +103,38 @@ def apply(maps: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., An
 @declare(
     "get",
     _OBJECTS,
-    "What a dot path leads to; null when nothing is there.",
     Param("path", "string"),
     examples=(Example("root = this.a.get(this.k)", '{"a":{"b":1},"k":"b"}', "1"),),
 )
 def get(value: Any, path: str) -> Any:
+    """What a dot path leads to; null when nothing is there."""
     return search(value, split_path(path))
 
 
 @declare(
     "exists",
     _OBJECTS,
-    "Whether a dot path leads to anything, null included.",
     Param("path", "string"),
     examples=(Example('root = this.exists("a.b")', '{"a":{"b":null}}', "true"),),
 )
 def exists(value: Any, path: str) -> bool:
+    """Whether a dot path leads to anything, null included."""
     return find(value, split_path(path)) is not MISSING
 
 
 @declare(
     "type",
     _COERCION,
-    "The name of the value's type.",
     examples=(Example("root = this.a.type()", '{"a":1.5}', "number"),),
 )
 def type_(value: Any) -> str:
+    """The name of the value's type."""
     return type_name(value)
 
 
 @declare(
     "not_null",
     _COERCION,
-    "The target, which must not be null.",
     examples=(
         Example(
             "root = this.a.not_null()",
@@ -145,6 +144,7 @@ def type_(value: Any) -> str:
     ),
 )
 def not_null(value: Any) -> Any:
+    """The target, which must not be null."""
     if value is None:
         raise QueryError("value is null")
     return value
@@ -153,7 +153,6 @@ def not_null(value: Any) -> Any:
 @declare(
     "not_empty",
     _COERCION,
-    "The target, a text, array or object that must not be empty.",
     examples=(
         Example(
             "root = this.a.not_empty()",
@@ -163,6 +162,7 @@ def not_null(value: Any) -> Any:
     ),
 )
 def not_empty(value: Any) -> Any:
+    """The target, a text, array or object that must not be empty."""
     if type(value) not in (str, list, dict):
         raise TypeMismatch(value, "string", "array", "object")
     if not value:

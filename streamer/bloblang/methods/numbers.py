@@ -28,7 +28,7 @@ def _whole(value: float) -> int | float:
 
 
 def _rounding(name: str, summary: str, to_whole: Callable[[float], float]) -> Any:
-    @declare(name, _CATEGORY, summary, examples=(Example(f"root = 5.{name}()", "{}", "5"),))
+    @declare(name, _CATEGORY, examples=(Example(f"root = 5.{name}()", "{}", "5"),), summary=summary)
     def method(value: Any) -> int | float:
         if type(value) is int:
             return value
@@ -49,7 +49,7 @@ round_ = _rounding("round", "The number rounded, halves away from zero.", _half_
 
 
 def _real(name: str, summary: str, run: Callable[[float], float], own: bool) -> Any:
-    @declare(name, _CATEGORY, summary, own_errors=own)
+    @declare(name, _CATEGORY, own_errors=own, summary=summary)
     def method(value: Any) -> float:
         number = float(_number(value))
         try:
@@ -70,12 +70,12 @@ tan = _real("tan", "The tangent of an angle in radians.", math.tan, True)
 @declare(
     "pow",
     _CATEGORY,
-    "The number raised to a power.",
     Param("exponent", "float"),
     examples=(Example("root = this.a.pow(3)", '{"a":2}', "8"),),
     own_errors=True,
 )
 def pow_(value: Any, exponent: float) -> float:
+    """The number raised to a power."""
     try:
         return math.pow(float(_number(value)), exponent)
     except OverflowError:
@@ -87,11 +87,11 @@ def pow_(value: Any, exponent: float) -> float:
 @declare(
     "abs",
     _CATEGORY,
-    "The number without its sign.",
     examples=(Example("root = this.a.abs()", '{"a":-2}', "2"),),
     own_errors=True,
 )
 def abs_(value: Any) -> int | float:
+    """The number without its sign."""
     if type(value) is int:
         return INT64_MAX if value == INT64_MIN else abs(value)
     if type(value) in NUMBERS:
@@ -100,7 +100,12 @@ def abs_(value: Any) -> int | float:
 
 
 def _extreme(name: str, summary: str, pick: Callable[[list[float]], float], result: str) -> Any:
-    @declare(name, _CATEGORY, summary, examples=(Example(f"root = [1,3].{name}()", "{}", result),))
+    @declare(
+        name,
+        _CATEGORY,
+        examples=(Example(f"root = [1,3].{name}()", "{}", result),),
+        summary=summary,
+    )
     def method(value: Any) -> float:
         if type(value) is not list:
             raise TypeMismatch(value, "array")
@@ -122,9 +127,9 @@ def _bitwise(name: str, summary: str, run: Callable[[int, int], int], result: st
     @declare(
         name,
         _CATEGORY,
-        summary,
         Param("value", "integer"),
         examples=(Example(f"root = this.a.{name}(6)", '{"a":12}', result),),
+        summary=summary,
     )
     def method(value: Any, other: int) -> int:
         if type(value) not in NUMBERS:

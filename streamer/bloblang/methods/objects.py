@@ -25,41 +25,41 @@ def _object(value: Any) -> dict[str, Any]:
 @declare(
     "keys",
     _CATEGORY,
-    "The object's keys, sorted.",
     examples=(Example("root = this.keys()", '{"b":1,"a":2}', '["a","b"]'),),
 )
 def keys(value: Any) -> list[str]:
+    """The object's keys, sorted."""
     return sorted(_object(value))
 
 
 @declare(
     "values",
     _CATEGORY,
-    "The object's values, in the order of its keys.",
     examples=(Example("root = this.values()", '{"b":1,"a":2}', "[2,1]"),),
 )
 def values(value: Any) -> list[Any]:
     # Benthos gives them in no order; ours is the same every time.
+    """The object's values, in the order of its keys."""
     return [item for _, item in sorted(_object(value).items())]
 
 
 @declare(
     "key_values",
     _CATEGORY,
-    "The object's entries as objects with `key` and `value`.",
     examples=(Example("root = this.key_values()", '{"a":1}', '[{"key":"a","value":1}]'),),
 )
 def key_values(value: Any) -> list[Any]:
+    """The object's entries as objects with `key` and `value`."""
     return [{"key": key, "value": item} for key, item in sorted(_object(value).items())]
 
 
 @declare(
     "length",
     _CATEGORY,
-    "The number of elements, of entries, or of a text's bytes.",
     examples=(Example('root = "né".length()', "{}", "3"),),
 )
 def length(value: Any) -> int:
+    """The number of elements, of entries, or of a text's bytes."""
     if type(value) is str:
         return len(value) if value.isascii() else len(value.encode(errors="replace"))
     if type(value) in (bytes, list, dict):
@@ -70,11 +70,11 @@ def length(value: Any) -> int:
 @declare(
     "map_each_key",
     _CATEGORY,
-    "The object with what a query gives for each key.",
     Param("query", "query"),
     examples=(Example("root = this.map_each_key(k -> k.uppercase())", '{"a":1}', '{"A":1}'),),
 )
 def map_each_key(value: Any, query: Callable[[Any], Any]) -> dict[str, Any]:
+    """The object with what a query gives for each key."""
     result = {}
     for key, item in _object(value).items():
         new = query(key)
@@ -120,33 +120,33 @@ def _combine(value: Any, other: Any, collide: Callable[[Any, Any], Any]) -> Any:
 @declare(
     "merge",
     _CATEGORY,
-    "Two objects in one, both values kept where keys collide; or two arrays.",
     Param("with", "any"),
     examples=(Example('root = this.merge({"a":2})', '{"a":1}', '{"a":[1,2]}'),),
 )
 def merge(value: Any, other: Any) -> Any:
+    """Two objects in one, both values kept where keys collide; or two arrays."""
     return _combine(value, other, _both)
 
 
 @declare(
     "assign",
     _CATEGORY,
-    "Two objects in one, the second one's value taken where keys collide; or two arrays.",
     Param("with", "any"),
     examples=(Example('root = this.assign({"a":2})', '{"a":1,"b":3}', '{"a":2,"b":3}'),),
 )
 def assign(value: Any, other: Any) -> Any:
+    """Two objects in one, the second one's value taken where keys collide; or two arrays."""
     return _combine(value, other, lambda left, right: right)
 
 
 @declare(
     "squash",
     _CATEGORY,
-    "The objects of an array merged into one.",
     examples=(Example("root = this.squash()", '[{"a":1},{"a":2}]', '{"a":[1,2]}'),),
     own_errors=True,
 )
 def squash(value: Any) -> Any:
+    """The objects of an array merged into one."""
     if type(value) is not list:
         raise TypeMismatch(value, "array")
     result: Any = {}
@@ -185,12 +185,12 @@ def _without(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
 @declare(
     "without",
     _CATEGORY,
-    "The object without what some dot paths lead to.",
     examples=(Example('root = this.without("a.b", "c")', '{"a":{"b":1},"c":2}', '{"a":{}}'),),
     variadic=True,
     binds=True,
 )
 def without(*args: Any) -> Callable[[Any], Any]:
+    """The object without what some dot paths lead to."""
     paths = _paths(args)
     if all(len(path) == 1 for path in paths):
         heads = frozenset(path[0] for path in paths)
@@ -211,13 +211,13 @@ def _with(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
 @declare(
     "with",
     _CATEGORY,
-    "The object with nothing but what some dot paths lead to.",
     examples=(Example('root = this.with("a.b")', '{"a":{"b":1,"x":0},"c":2}', '{"a":{"b":1}}'),),
     variadic=True,
     binds=True,
     own_errors=True,
 )
 def with_(*args: Any) -> Callable[[Any], Any]:
+    """The object with nothing but what some dot paths lead to."""
     paths = _paths(args)
     return lambda value: _with(_object(value), paths)
 
@@ -225,13 +225,13 @@ def with_(*args: Any) -> Callable[[Any], Any]:
 @declare(
     "explode",
     _CATEGORY,
-    "A copy of the object for each element that a dot path leads to, with it in their place.",
     Param("path", "string"),
     examples=(
         Example('root = this.explode("a")', '{"a":[1,2],"b":0}', '[{"a":1,"b":0},{"a":2,"b":0}]'),
     ),
 )
 def explode(value: Any, path: str) -> Any:
+    """A copy of the object for each element that a dot path leads to, with it in their place."""
     segments = split_path(path)
     found = search(_object(value), segments)
     rest = _without(value, [segments])
@@ -245,11 +245,11 @@ def explode(value: Any, path: str) -> Any:
 @declare(
     "collapse",
     _CATEGORY,
-    "The structure as one flat object whose keys are dot paths.",
     Param("include_empty", "bool", default=False),
     examples=(Example("root = this.collapse()", '{"a":[{"b":1}]}', '{"a.0.b":1}'),),
 )
 def collapse(value: Any, include_empty: bool) -> dict[str, Any]:
+    """The structure as one flat object whose keys are dot paths."""
     if type(value) not in (dict, list):
         raise QueryError("not an object or array")
     result: dict[str, Any] = {}

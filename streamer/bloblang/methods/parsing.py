@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
-
-
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
@@ -38,11 +37,11 @@ def _floats(value: Any) -> Any:
 @declare(
     "parse_json",
     _CATEGORY,
-    "The document that a text holds; its numbers keep their text when asked to.",
     Param("use_number", "bool", default=None),
     examples=(Example("root = this.a.parse_json()", '{"a":"{\\"b\\":1.0}"}', '{"b":1}'),),
 )
 def parse_json(value: Any, use_number: bool | None) -> Any:
+    """The document that a text holds; its numbers keep their text when asked to."""
     try:
         document = read_json(_raw(value))
     except ValueError as e:
@@ -53,14 +52,13 @@ def parse_json(value: Any, use_number: bool | None) -> Any:
 @declare(
     "format_json",
     _CATEGORY,
-    "The value as JSON bytes, indented, and with HTML's special characters escaped unless told "
-    "otherwise.",
     Param("indent", "string", default="    "),
     Param("no_indent", "bool", default=False),
     Param("escape_html", "bool", default=True),
     examples=(Example("root = this.format_json(no_indent: true)", '{"a":[1]}', '{"a":[1]}'),),
 )
 def format_json(value: Any, indent: str, no_indent: bool, escape_html: bool) -> bytes:
+    """The value as JSON bytes, indented and with HTML characters escaped by default."""
     text = dump_json(value).decode()
     if escape_html:
         for mark, escape in (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e")):
@@ -98,13 +96,13 @@ def indented(text: str, indent: str) -> str:
 @declare(
     "parse_csv",
     _CATEGORY,
-    "The rows of a CSV text: objects by the header row, or arrays.",
     Param("parse_header_row", "bool", default=True),
     Param("delimiter", "string", default=","),
     Param("lazy_quotes", "bool", default=False),
     examples=(Example("root = this.a.parse_csv()", '{"a":"x,y\\n1,2"}', '[{"x":"1","y":"2"}]'),),
 )
 def parse_csv(value: Any, parse_header_row: bool, delimiter: str, lazy_quotes: bool) -> list[Any]:
+    """The rows of a CSV text: objects by the header row, or arrays."""
     text = _raw(value).decode(errors="replace")
     if len(delimiter) != 1:
         raise QueryError("delimiter value must be exactly one character")
@@ -132,10 +130,10 @@ _LOGFMT_ESCAPES |= {"b": "\b", "f": "\f"}
 @declare(
     "parse_logfmt",
     _CATEGORY,
-    "The pairs of a logfmt line as an object; a key without a value is true.",
     examples=(Example("root = this.a.parse_logfmt()", '{"a":"x=1 y"}', '{"x":"1","y":true}'),),
 )
 def parse_logfmt(value: Any) -> dict[str, Any]:
+    """The pairs of a logfmt line as an object; a key without a value is true."""
     text = text_of(value)
     result: dict[str, Any] = {}
     at, size = 0, len(text)
@@ -176,13 +174,13 @@ def _quoted(text: str, at: int, key: str) -> tuple[str, int]:
 @declare(
     "parse_form_url_encoded",
     _CATEGORY,
-    "The fields of a URL-encoded form; one that repeats becomes an array.",
     examples=(
         Example("root = this.a.parse_form_url_encoded()", '{"a":"x=1&x=2"}', '{"x":["1","2"]}'),
     ),
     own_errors=True,
 )
 def parse_form_url_encoded(value: Any) -> dict[str, Any]:
+    """The fields of a URL-encoded form; one that repeats becomes an array."""
     from streamer.bloblang.methods.encoding import unescape_url_query
 
     result: dict[str, list[str]] = {}
@@ -199,10 +197,10 @@ def parse_form_url_encoded(value: Any) -> dict[str, Any]:
 @declare(
     "parse_url",
     _CATEGORY,
-    "The parts of a URL as an object.",
     examples=(Example("root = this.a.parse_url().host", '{"a":"http://x:1/y?z"}', "x:1"),),
 )
 def parse_url(value: Any) -> dict[str, Any]:
+    """The parts of a URL as an object."""
     from streamer.bloblang.runtime.urls import parse
 
     return parse(text_of(value))
@@ -211,21 +209,22 @@ def parse_url(value: Any) -> dict[str, Any]:
 @declare(
     "bloblang",
     _CATEGORY,
-    "The value mapped by a mapping that comes as text.",
     Param("mapping", "string"),
     examples=(Example('root = this.bloblang("root.b = this.a")', '{"a":1}', '{"b":1}'),),
     needs=("ex",),
     uses=("batch", "meta", "content", "now", "random", "error", "impure"),
 )
 def bloblang(ex: Any, value: Any, mapping: str) -> Any:
+    """The value mapped by a mapping that comes as text."""
     from streamer.bloblang.errors import BloblangError
-    from streamer.bloblang.mapping import compile_mapping
     from streamer.errors import MessageError
     from streamer.message import Message
     from streamer.value import NOTHING
 
+    # Looked up when called: mappings are made of methods.
+    mappings = importlib.import_module("streamer.bloblang.mapping")
     try:
-        result = compile_mapping(mapping).query([Message.of(value)], 0, ex)
+        result = mappings.compile_mapping(mapping).query([Message.of(value)], 0, ex)
     except BloblangError as e:
         raise QueryError(f"failed to parse mapping: {e}") from None
     except MessageError as e:

@@ -55,12 +55,12 @@ def _matches(compiled: Any, text: str) -> Any:
 @declare(
     "re_match",
     _CATEGORY,
-    "Whether an expression matches anywhere in the text.",
     _PATTERN,
     examples=(Example('root = this.a.re_match("[0-9]")', '{"a":"x5"}', "true"),),
     binds=True,
 )
 def re_match(pattern: str) -> Callable[[Any], bool]:
+    """Whether an expression matches anywhere in the text."""
     search = _compile(pattern).search
     return lambda value: search(_text(value)) is not None
 
@@ -68,12 +68,12 @@ def re_match(pattern: str) -> Callable[[Any], bool]:
 @declare(
     "re_find_all",
     _CATEGORY,
-    "All matches.",
     _PATTERN,
     examples=(Example('root = this.a.re_find_all("a.")', '{"a":"abac"}', '["ab","ac"]'),),
     binds=True,
 )
 def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
+    """All matches."""
     compiled = _compile(pattern)
     return lambda value: [m.group(0) for m in _matches(compiled, _text(value))]
 
@@ -81,12 +81,12 @@ def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
 @declare(
     "re_find_all_submatch",
     _CATEGORY,
-    "All matches, each as an array of the match and its groups.",
     _PATTERN,
     examples=(Example('root = this.a.re_find_all_submatch("a(.)")', '{"a":"ab"}', '[["ab","b"]]'),),
     binds=True,
 )
 def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
+    """All matches, each as an array of the match and its groups."""
     compiled = _compile(pattern)
     return lambda value: [_groups(match) for match in _matches(compiled, _text(value))]
 
@@ -94,7 +94,6 @@ def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
 @declare(
     "re_find_object",
     _CATEGORY,
-    "The first match as an object of its groups by name, or by number.",
     _PATTERN,
     examples=(
         Example('root = this.a.re_find_object("a(?P<x>.)")', '{"a":"ab"}', '{"0":"ab","x":"b"}'),
@@ -102,6 +101,7 @@ def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
     binds=True,
 )
 def re_find_object(pattern: str) -> Callable[[Any], dict[str, str]]:
+    """The first match as an object of its groups by name, or by number."""
     compiled = _compile(pattern)
     names = _names(compiled)
 
@@ -115,7 +115,6 @@ def re_find_object(pattern: str) -> Callable[[Any], dict[str, str]]:
 @declare(
     "re_find_all_object",
     _CATEGORY,
-    "All matches, each as an object of its groups by name, or by number.",
     _PATTERN,
     examples=(
         Example(
@@ -125,6 +124,7 @@ def re_find_object(pattern: str) -> Callable[[Any], dict[str, str]]:
     binds=True,
 )
 def re_find_all_object(pattern: str) -> Callable[[Any], list[dict[str, str]]]:
+    """All matches, each as an object of its groups by name, or by number."""
     compiled = _compile(pattern)
     names = _names(compiled)
     return lambda value: [
@@ -158,12 +158,12 @@ def _replacing(name: str, deprecated: bool) -> Any:
     @declare(
         name,
         _CATEGORY,
-        "The text with all matches replaced; `$1` and `${name}` stand for groups.",
         _PATTERN,
         Param("value", "string"),
         examples=(Example(f'root = this.a.{name}("a(.)", "$1!")', '{"a":"ab"}', "b!"),),
         binds=True,
         deprecated=deprecated,
+        summary="The text with all matches replaced; `$1` and `${name}` stand for groups.",
     )
     def method(pattern: str, template: str) -> Callable[[Any], str]:
         compiled = _compile(pattern)

@@ -33,30 +33,30 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 @declare(
     "uppercase",
     _CATEGORY,
-    "The text in capital letters.",
     examples=(Example("root = this.a.uppercase()", '{"a":"straße"}', "STRAßE"),),
 )
 def uppercase(value: Any) -> Any:
+    """The text in capital letters."""
     return _mapped(value, str.upper)
 
 
 @declare(
     "lowercase",
     _CATEGORY,
-    "The text in small letters.",
     examples=(Example("root = this.a.lowercase()", '{"a":"ÀB"}', "àb"),),
 )
 def lowercase(value: Any) -> Any:
+    """The text in small letters."""
     return _mapped(value, str.lower)
 
 
 @declare(
     "capitalize",
     _CATEGORY,
-    "The text with each word's first letter capital, and the others small.",
     examples=(Example("root = this.a.capitalize()", '{"a":"the foo"}', "The Foo"),),
 )
 def capitalize(value: Any) -> Any:
+    """The text with each word's first letter capital, and the others small."""
     if type(value) is bytes:
         return _title(value.decode(errors="replace")).encode()
     if type(value) is str:
@@ -81,11 +81,11 @@ def _title(text: str) -> str:
 @declare(
     "contains",
     _CATEGORY,
-    "Whether a text holds another, or an array or object an equal value.",
     Param("value", "any"),
     examples=(Example("root = this.a.contains(2.0)", '{"a":[1,2]}', "true"),),
 )
 def contains(value: Any, wanted: Any) -> bool:
+    """Whether a text holds another, or an array or object an equal value."""
     from streamer.bloblang.runtime.operations import same
     from streamer.bloblang.runtime.text import to_bytes, to_text
 
@@ -106,9 +106,9 @@ def _tested(
     @declare(
         name,
         _CATEGORY,
-        summary,
         Param("value", "string"),
         examples=(Example(f'root = "aa".{name}("a")', "{}", "true"),),
+        summary=summary,
     )
     def method(value: Any, part: str) -> bool:
         if type(value) is str:
@@ -131,11 +131,11 @@ has_suffix = _tested(
 @declare(
     "index_of",
     _CATEGORY,
-    "Where another text begins, in bytes; -1 when it is not there.",
     Param("value", "string"),
     examples=(Example('root = this.a.index_of("b")', '{"a":"éb"}', "2"),),
 )
 def index_of(value: Any, part: str) -> int:
+    """Where another text begins, in bytes; -1 when it is not there."""
     if type(value) is str:
         at = value.find(part)
         return at if at <= 0 or value.isascii() else len(value[:at].encode())
@@ -147,11 +147,11 @@ def index_of(value: Any, part: str) -> int:
 @declare(
     "trim",
     _CATEGORY,
-    "The text without white space, or the given letters, at both ends.",
     Param("cutset", "string", default=None),
     examples=(Example('root = this.a.trim("!?")', '{"a":"!!a!?"}', "a"),),
 )
 def trim(value: Any, cutset: str | None) -> Any:
+    """The text without white space, or the given letters, at both ends."""
     letters = _SPACE if cutset is None else cutset
     if type(value) is str:
         return value.strip(letters) if letters else value
@@ -168,9 +168,9 @@ def _without(name: str, param: str, summary: str, text: Any, raw: Any) -> Any:
     @declare(
         name,
         _CATEGORY,
-        summary,
         Param(param, "string"),
         examples=(Example(f'root = "abа".{name}("x")', "{}", "abа"),),
+        summary=summary,
     )
     def method(value: Any, part: str) -> Any:
         if type(value) is str:
@@ -193,12 +193,12 @@ trim_suffix = _without(
 @declare(
     "split",
     _CATEGORY,
-    "The parts of a text between delimiters.",
     Param("delimiter", "string"),
     Param("empty_as_null", "bool", default=False),
     examples=(Example('root = this.a.split(",", true)', '{"a":"x,,y"}', '["x",null,"y"]'),),
 )
 def split(value: Any, delimiter: str, empty_as_null: bool) -> list[Any]:
+    """The parts of a text between delimiters."""
     parts: list[Any]
     if type(value) is str:
         parts = value.split(delimiter) if delimiter else list(value)
@@ -213,11 +213,11 @@ def split(value: Any, delimiter: str, empty_as_null: bool) -> list[Any]:
 @declare(
     "join",
     "Object & Array Manipulation",
-    "The texts of an array in one, with a delimiter between them.",
     Param("delimiter", "string", default=None),
     examples=(Example('root = this.a.join("-")', '{"a":["x","y"]}', "x-y"),),
 )
 def join(value: Any, delimiter: str | None) -> str:
+    """The texts of an array in one, with a delimiter between them."""
     if type(value) is not list:
         raise TypeMismatch(value, "array")
     try:
@@ -235,12 +235,12 @@ def join(value: Any, delimiter: str | None) -> str:
 @declare(
     "repeat",
     _CATEGORY,
-    "The text several times over.",
     Param("count", "integer"),
     examples=(Example('root = "ab".repeat(2)', "{}", "abab"),),
     binds=True,
 )
 def repeat(count: int) -> Callable[[Any], Any]:
+    """The text several times over."""
     if count < 0:
         raise ArgumentError(f"invalid count, must be greater than or equal to zero: {count}")
 
@@ -258,11 +258,11 @@ def _replacing(name: str, deprecated: bool) -> Any:
     @declare(
         name,
         _CATEGORY,
-        "The text with every occurrence of another replaced.",
         Param("old", "string"),
         Param("new", "string"),
         examples=(Example(f'root = "foo".{name}("o", "u")', "{}", "fuu"),),
         deprecated=deprecated,
+        summary="The text with every occurrence of another replaced.",
     )
     def method(value: Any, old: str, new: str) -> Any:
         if type(value) is str:
@@ -284,11 +284,11 @@ def _replacing_many(name: str, deprecated: bool) -> Any:
     @declare(
         name,
         _CATEGORY,
-        "The text with several replacements made, one after the other.",
         Param("values", "array"),
         examples=(Example(f'root = "ab".{name}(["a", "b", "b", "c"])', "{}", "cc"),),
         deprecated=deprecated,
         binds=True,
+        summary="The text with several replacements made, one after the other.",
     )
     def method(values: list[Any]) -> Callable[[Any], Any]:
         if len(values) % 2:
@@ -323,10 +323,10 @@ replace_many = _replacing_many("replace_many", True)
 @declare(
     "reverse",
     _CATEGORY,
-    "The text backwards.",
     examples=(Example("root = this.a.reverse()", '{"a":"abc"}', "cba"),),
 )
 def reverse(value: Any) -> Any:
+    """The text backwards."""
     if type(value) in (str, bytes):
         return value[::-1]
     raise TypeMismatch(value, "string")
@@ -335,21 +335,21 @@ def reverse(value: Any) -> Any:
 @declare(
     "format",
     _CATEGORY,
-    "The text as a format of Go's printf, with the arguments filled in.",
     examples=(Example('root = "%s is %v".format(this.a, 5)', '{"a":"x"}', "x is 5"),),
     variadic=True,
 )
 def format_(value: Any, *args: Any) -> str:
+    """The text as a format of Go's printf, with the arguments filled in."""
     return sprintf(text_of(value), args)
 
 
 @declare(
     "filepath_join",
     _CATEGORY,
-    "The elements of an array joined to one path.",
     examples=(Example("root = this.a.filepath_join()", '{"a":["/x/","y"]}', "/x/y"),),
 )
 def filepath_join(value: Any) -> str:
+    """The elements of an array joined to one path."""
     if type(value) is not list:
         raise TypeMismatch(value, "array")
     parts = []
@@ -365,10 +365,10 @@ def filepath_join(value: Any) -> str:
 @declare(
     "filepath_split",
     _CATEGORY,
-    "A path's directory and file.",
     examples=(Example("root = this.a.filepath_split()", '{"a":"/x/y"}', '["/x/","y"]'),),
 )
 def filepath_split(value: Any) -> list[str]:
+    """A path's directory and file."""
     text = text_of(value)
     at = text.rfind("/") + 1
     return [text[:at], text[at:]]

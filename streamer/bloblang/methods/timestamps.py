@@ -2,26 +2,228 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from streamer.bloblang.declare import Example, declare
+from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.convert import text_of
+from streamer.bloblang.runtime import golayout, periods, strftime, zones
+from streamer.bloblang.runtime.convert import text_of, to_timestamp
+from streamer.durations import parse_duration as read_duration
+from streamer.timestamps import Timestamp
 
 _CATEGORY = "Timestamp Manipulation"
+_RFC3339 = "2006-01-02T15:04:05.999999999Z07:00"
+_FORMAT = Param("format", "string")
+_ZONE = Param("tz", "string", default=None)
+# Seconds from year 1, which Go rounds from, to the Unix epoch.
+_YEAR_ONE = 62135596800 * 1_000_000_000
 
 
 @declare(
     "parse_duration",
     _CATEGORY,
-    "A duration as Go writes it (`1h30m`), in nanoseconds.",
     examples=(Example("root = this.a.parse_duration()", '{"a":"50us"}', "50000"),),
     own_errors=True,
 )
 def parse_duration(value: Any) -> int:
-    from streamer.durations import parse_duration as read
-
+    """A duration as Go writes it (`1h30m`), in nanoseconds."""
     try:
-        return int(read(text_of(value)))
+        return read_duration(text_of(value))
     except ValueError as e:
         raise QueryError(str(e)) from None
+
+
+@declare(
+    "parse_duration_iso8601",
+    _CATEGORY,
+    examples=(Example("root = this.a.parse_duration_iso8601()", '{"a":"PT2H"}', "7200000000000"),),
+    own_errors=True,
+)
+def parse_duration_iso8601(value: Any) -> int:
+    """An ISO 8601 duration (`P1DT2H`) in nanoseconds; years and months are averages."""
+    return periods.parse(text_of(value)).nanoseconds()
+
+
+@declare(
+    "ts_round",
+    _CATEGORY,
+    Param("duration", "integer"),
+    examples=(
+        Example(
+            'root.a = this.a.ts_round("1h".parse_duration())',
+            '{"a":"2020-08-14T05:54:23Z"}',
+            '{"a":"2020-08-14T06:00:00Z"}',
+        ),
+    ),
+    own_errors=True,
+)
+def ts_round(value: Any, duration: int) -> Timestamp:
+    """The timestamp rounded to a multiple of a duration in nanoseconds, halves up."""
+    moment = to_timestamp(value)
+    if duration <= 0:
+        return moment
+    rest = (moment.ns + _YEAR_ONE) % duration
+    ns = moment.ns - rest if rest * 2 < duration else moment.ns + duration - rest
+    return _moved(moment, ns)
+
+
+def _moved(moment: Timestamp, ns: int) -> Timestamp:
+    if moment.location:
+        return zones.at_zone(ns, moment.location)
+    return Timestamp(ns, moment.offset, moment.zone, "")
+
+
+@declare(
+    "ts_tz",
+    _CATEGORY,
+    Param("tz", "string"),
+    examples=(
+        Example(
+            'root.a = this.a.ts_tz("Europe/Berlin")',
+            '{"a":"2021-02-03T16:05:06Z"}',
+            '{"a":"2021-02-03T17:05:06+01:00"}',
+        ),
+    ),
+    binds=True,
+    own_errors=True,
+)
+def ts_tz(tz: str) -> Callable[[Any], Timestamp]:
+    """The same instant in another time zone."""
+    zones.load(tz)
+    return lambda value: zones.at_zone(to_timestamp(value).ns, tz)
+
+
+def _shift(name: str, summary: str, sign: int, result: str) -> Any:
+    @declare(
+        name,
+        _CATEGORY,
+        Param("duration", "string"),
+        summary=summary,
+        examples=(
+            Example(
+                f'root = this.a.{name}("P1M").string()', '{"a":"2020-08-14T05:54:23Z"}', result
+            ),
+        ),
+        binds=True,
+        own_errors=True,
+    )
+    def method(duration: str) -> Callable[[Any], Timestamp]:
+        period = periods.parse(duration)
+        return lambda value: period.added_to(to_timestamp(value), sign)
+
+    return method
+
+
+ts_add_iso8601 = _shift(
+    "ts_add_iso8601", "The timestamp with an ISO 8601 duration added.", 1, "2020-09-14T05:54:23Z"
+)
+ts_sub_iso8601 = _shift(
+    "ts_sub_iso8601", "The timestamp without an ISO 8601 duration.", -1, "2020-07-14T05:54:23Z"
+)
+
+
+@declare(
+    "ts_sub",
+    _CATEGORY,
+    Param("t2", "timestamp"),
+    examples=(Example('root = this.a.ts_sub("1970-01-01T00:00:00Z")', '{"a":1}', "1000000000"),),
+    own_errors=True,
+)
+def ts_sub(value: Any, t2: Timestamp) -> int:
+    """The nanoseconds from another timestamp to this one."""
+    return to_timestamp(value).ns - t2.ns
+
+
+def _parsing(name: str, parse: Callable[[str, str], Timestamp], as_text: bool, given: str) -> Any:
+    @declare(
+        name,
+        "Deprecated" if as_text else _CATEGORY,
+        _FORMAT,
+        summary="The timestamp that a text stands for in a format.",
+        examples=(
+            Example(
+                f'root.a = this.a.{name}("{given}")',
+                '{"a":"2020-Aug-14"}',
+                '{"a":"2020-08-14T00:00:00Z"}',
+            ),
+        ),
+        deprecated=as_text,
+        own_errors=True,
+    )
+    def method(value: Any, layout: str) -> Any:
+        moment = parse(text_of(value), layout)
+        return str(moment) if as_text else moment
+
+    return method
+
+
+ts_parse = _parsing("ts_parse", golayout.parse_time, False, "2006-Jan-02")
+parse_timestamp = _parsing("parse_timestamp", golayout.parse_time, True, "2006-Jan-02")
+ts_strptime = _parsing("ts_strptime", strftime.parse_time, False, "%Y-%b-%d")
+parse_timestamp_strptime = _parsing(
+    "parse_timestamp_strptime", strftime.parse_time, True, "%Y-%b-%d"
+)
+
+
+def _formatting(
+    name: str, run: Callable[[Timestamp, str], str], layout: Param, given: str, deprecated: bool
+) -> Any:
+    @declare(
+        name,
+        "Deprecated" if deprecated else _CATEGORY,
+        layout,
+        _ZONE,
+        summary="The timestamp as text in a format, and in a time zone when one is given.",
+        examples=(
+            Example(f'root = this.a.{name}("{given}", "UTC")', '{"a":1597405526}', "2020-Aug-14"),
+        ),
+        deprecated=deprecated,
+        binds=True,
+        own_errors=True,
+    )
+    def method(pattern: str, tz: str | None) -> Callable[[Any], str]:
+        if tz is None:
+            return lambda value: run(to_timestamp(value), pattern)
+        zones.load(tz)
+        return lambda value: run(zones.at_zone(to_timestamp(value).ns, tz), pattern)
+
+    return method
+
+
+_LAYOUT = Param("format", "string", default=_RFC3339)
+ts_format = _formatting("ts_format", golayout.format_time, _LAYOUT, "2006-Jan-02", False)
+format_timestamp = _formatting(
+    "format_timestamp", golayout.format_time, _LAYOUT, "2006-Jan-02", True
+)
+ts_strftime = _formatting("ts_strftime", strftime.format_time, _FORMAT, "%Y-%b-%d", False)
+format_timestamp_strftime = _formatting(
+    "format_timestamp_strftime", strftime.format_time, _FORMAT, "%Y-%b-%d", True
+)
+
+
+def _unix(name: str, unit: str, size: int, deprecated: bool) -> Any:
+    @declare(
+        name,
+        "Deprecated" if deprecated else _CATEGORY,
+        summary=f"The Unix time in {unit}.",
+        examples=(
+            Example(f"root = this.a.{name}()", '{"a":"1970-01-01T00:00:01Z"}', str(10**9 // size)),
+        ),
+        deprecated=deprecated,
+        own_errors=True,
+    )
+    def method(value: Any) -> int:
+        return to_timestamp(value).ns // size
+
+    return method
+
+
+ts_unix = _unix("ts_unix", "seconds", 10**9, False)
+ts_unix_milli = _unix("ts_unix_milli", "milliseconds", 10**6, False)
+ts_unix_micro = _unix("ts_unix_micro", "microseconds", 10**3, False)
+ts_unix_nano = _unix("ts_unix_nano", "nanoseconds", 1, False)
+format_timestamp_unix = _unix("format_timestamp_unix", "seconds", 10**9, True)
+format_timestamp_unix_milli = _unix("format_timestamp_unix_milli", "milliseconds", 10**6, True)
+format_timestamp_unix_micro = _unix("format_timestamp_unix_micro", "microseconds", 10**3, True)
+format_timestamp_unix_nano = _unix("format_timestamp_unix_nano", "nanoseconds", 1, True)

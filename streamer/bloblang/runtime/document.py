@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamer.bloblang.errors import NoContext, QueryError
+from streamer.documents import documents
 from streamer.errors import MessageError
 from streamer.message import Batch, Message
 from streamer.value import Number
@@ -35,9 +36,9 @@ def for_json(message: Message) -> Any:
 def of_batch(batch: Batch) -> list[Any]:
     """Return the documents of a batch."""
     try:
-        return [message.doc for message in batch]
-    except MessageError as e:
-        raise QueryError(_reason(e)) from None
+        return list(documents(batch, keep=True))
+    except (MessageError, ValueError):
+        return [for_json(message) for message in batch]
 
 
 def plain(value: Any) -> Any:

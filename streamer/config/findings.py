@@ -19,10 +19,15 @@ _ABOUT_VALUES: Final = frozenset(
 _HARMLESS: Final = frozenset(
     {"unknown_field", "duplicate_field", "deprecated", "missing_label", "duplicate_label"}
 )
+MAX_FINDINGS: Final = 1_000
+
+
+class TooManyFindings(Exception):
+    """Nobody reads so many; whoever collects them may stop."""
 
 
 class Findings:
-    """A list of lints that knows how to place them."""
+    """A list of at most `MAX_FINDINGS` lints that knows how to place them."""
 
     def __init__(self) -> None:
         self._lints: list[tuple[int, Lint]] = []
@@ -56,7 +61,13 @@ class Findings:
         self.at_offset(node.source, offset_inside(node, *at), code, message, suggestion)
 
     def add(self, lint: Lint) -> None:
-        """Add a finding whose place is known."""
+        """Add a finding whose place is known.
+
+        Raises:
+            TooManyFindings: it does not fit.
+        """
+        if len(self._lints) == MAX_FINDINGS:
+            raise TooManyFindings
         order = self._sources.setdefault(lint.file, len(self._sources))
         self._lints.append((order, lint))
         self._harmless += lint.code in _HARMLESS

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import replace
 from typing import Final
 
 from streamer.config.components import read_component
 from streamer.config.env import replace_variables
 from streamer.config.fields import read_fields
-from streamer.config.findings import Findings
+from streamer.config.file import read_file
+from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
+from streamer.config.model import Config
 from streamer.config.nodes import Mapping, Node, described
 from streamer.config.read import read_yaml
 from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
@@ -22,7 +23,6 @@ from streamer.config.source import Source
 from streamer.errors import ConfigError, Lint
 from streamer.spec import Kind, Parsed, ParsedComponent
 
-MAX_BYTES: Final = 5_000_000
 _RESOURCE_KINDS: Final = (
     Kind.INPUT,
     Kind.PROCESSOR,
@@ -30,50 +30,6 @@ _RESOURCE_KINDS: Final = (
     Kind.CACHE,
     Kind.RATE_LIMIT,
 )
-
-
-@dataclass(frozen=True)
-class Config:
-    """A config that has no error. It can be pickled.
-
-    Attributes:
-        input: where messages come from; `stdin` when the config names none.
-        buffer: the buffer; `none` when the config names none.
-        processors: those of `pipeline`.
-        output: where messages go; `stdout` when the config names none.
-        resources: components of the `*_resources` sections, by kind and label.
-        logger: the `logger` section.
-        http: the `http` section.
-        spark: the `spark` section: `master`, `shards`, `trigger_interval` (ns or None),
-            `checkpoint`, `conf`.
-        metrics: where metrics go.
-        tracer: where traces go.
-        error_handling: the `error_handling` section.
-        shutdown_delay: nanoseconds.
-        shutdown_timeout: nanoseconds.
-        threads: `pipeline.threads`; -1 when the config leaves it to the program.
-        tests: the `tests` section.
-        path: the file's name as the user wrote it; empty without a file.
-        text: the file's text as it is on disk, without the values of variables.
-    """
-
-    input: ParsedComponent
-    buffer: ParsedComponent
-    processors: tuple[ParsedComponent, ...]
-    output: ParsedComponent
-    resources: MappingType[tuple[Kind, str], ParsedComponent]
-    logger: Parsed
-    http: Parsed
-    spark: Parsed
-    metrics: ParsedComponent
-    tracer: ParsedComponent
-    error_handling: Parsed
-    shutdown_delay: int
-    shutdown_timeout: int
-    threads: int = -1
-    tests: tuple[Parsed, ...] = ()
-    path: str = ""
-    text: str = field(default="", repr=False)
 
 
 def load_config(
@@ -95,7 +51,7 @@ def load_config(
     if path is None:
         return parse_config("{}", env=env, sets=sets)
     name = os.fspath(path)
-    return parse_config(_read_file(name), name, env=env, sets=sets)
+    return parse_config(read_file(name), name, env=env, sets=sets)
 
 
 def parse_config(
@@ -128,38 +84,10 @@ def lint_config(
     """Return everything that is wrong with a config's file, in the order of the file."""
     name = os.fspath(path)
     try:
-        text = _read_file(name)
+        text = read_file(name)
     except ConfigError as e:
         return e.lints
     return _check(text, name, os.environ if env is None else env, (), options)[1]
-
-
-def _read_file(name: str) -> str:
-    try:
-        size = Path(name).stat().st_size
-        if size > MAX_BYTES:
-            raise _unreadable(name, f"the file has {size:,} bytes; expected at most {MAX_BYTES:,}")
-        raw = Path(name).read_bytes()
-    except OSError as e:
-        reason = {
-            FileNotFoundError: "there is no such file",
-            IsADirectoryError: "this is a directory; expected a file",
-            PermissionError: "the file cannot be read: permission denied",
-        }.get(type(e), f"the file cannot be read: {e.strerror or e}")
-        raise _unreadable(name, reason) from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        before = raw[: e.start]
-        line = before.count(b"\n") + 1
-        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-        message = f"the file is not UTF-8: found byte 0x{raw[e.start]:02x}"
-        lint = Lint(name, line, column, "unreadable", message, "save it as UTF-8")
-        raise ConfigError([lint]) from None
-
-
-def _unreadable(name: str, message: str) -> ConfigError:
-    return ConfigError([Lint(name, 1, 1, "unreadable", message)])
 
 
 def _check(
@@ -171,22 +99,38 @@ def _check(
 ) -> tuple[Config | None, tuple[Lint, ...]]:
     """Read a text whole; returns the config, if there are no findings, and the findings."""
     findings = Findings()
+    try:
+        config = _read(text, name, env, sets, Reading(findings, read_component, options))
+    except TooManyFindings:
+        lints = findings.sorted()
+        message = f"there are more findings than these {MAX_FINDINGS:,}"
+        return None, (*lints, replace(lints[-1], code="too_many", message=message, suggestion=""))
+    return (None if findings else config), findings.sorted()
+
+
+def _read(
+    text: str,
+    name: str,
+    env: MappingType[str, str],
+    sets: Sequence[str],
+    reading: Reading,
+) -> Config | None:
+    """Read a text; what comes back is of use only when there are no findings."""
+    findings = reading.findings
     source = Source(name, text)
-    replace_variables(source, env, findings, options.check_variables)
+    replace_variables(source, env, findings, reading.options.check_variables)
     root = read_yaml(source, findings)
     if root is None:
-        return None, findings.sorted()
+        return None
     if not isinstance(root, Mapping):
         message = f"a config is an object, got {described(root)}"
         findings.at(root, "expected_object", message, "begin with `input:`, for example")
-        return None, findings.sorted()
+        return None
     for expression in sets:
         apply_set(root, expression, findings)
-    reading = Reading(findings, read_component, options)
     parsed = read_fields(reading, SECTIONS, root, "", root)
     resources = _resources(reading, parsed, root)
-    lints = findings.sorted()
-    return None if lints else _assemble(parsed, resources, name, text), lints
+    return None if findings else _assemble(parsed, resources, name, text)
 
 
 def _resources(

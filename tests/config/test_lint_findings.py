@@ -268,3 +268,9 @@ def test_fields_that_do_not_fit_together_are_found_beside_an_unknown_one(
 ) -> None:
     found = findings("buffer: {system_window: {size: 10s, slide: 20s, sise: 1s}}")
     assert [line.partition(" ")[0] for line in found] == ["(1,44)", "(1,49)"]
+
+
+def test_findings_end_where_nobody_reads_on(findings: Callable[[str], list[str]]) -> None:
+    found = findings("".join(f"f{i}: 1\n" for i in range(5_000)))
+    assert len(found) == 1_001
+    assert found[-1] == "(1000,1) there are more findings than these 1,000"

@@ -1,0 +1,43 @@
+"""The text of a config's file, or a finding that says why there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from streamer.errors import ConfigError, Lint
+
+MAX_BYTES: Final = 5_000_000
+
+
+def read_file(name: str) -> str:
+    """Return a file's text, without a byte order mark.
+
+    Raises:
+        ConfigError: it is missing, a directory, too large, not readable or not UTF-8.
+    """
+    try:
+        size = Path(name).stat().st_size
+        if size > MAX_BYTES:
+            raise _unreadable(name, f"the file has {size:,} bytes; expected at most {MAX_BYTES:,}")
+        raw = Path(name).read_bytes()
+    except OSError as e:
+        reason = {
+            FileNotFoundError: "there is no such file",
+            IsADirectoryError: "this is a directory; expected a file",
+            PermissionError: "the file cannot be read: permission denied",
+        }.get(type(e), f"the file cannot be read: {e.strerror or e}")
+        raise _unreadable(name, reason) from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        before = raw[: e.start]
+        line = before.count(b"\n") + 1
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+        message = f"the file is not UTF-8: found byte 0x{raw[e.start]:02x}"
+        lint = Lint(name, line, column, "unreadable", message, "save it as UTF-8")
+        raise ConfigError([lint]) from None
+
+
+def _unreadable(name: str, message: str) -> ConfigError:
+    return ConfigError([Lint(name, 1, 1, "unreadable", message)])

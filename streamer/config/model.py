@@ -1,0 +1,52 @@
+"""What a config says, once it is known to be right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from streamer.spec import Kind, Parsed, ParsedComponent
+
+
+@dataclass(frozen=True)
+class Config:
+    """A config that has no error. It can be pickled.
+
+    Attributes:
+        input: where messages come from; `stdin` when the config names none.
+        buffer: the buffer; `none` when the config names none.
+        processors: those of `pipeline`.
+        output: where messages go; `stdout` when the config names none.
+        resources: components of the `*_resources` sections, by kind and label.
+        logger: the `logger` section.
+        http: the `http` section.
+        spark: the `spark` section: `master`, `shards`, `trigger_interval` (ns or None),
+            `checkpoint`, `conf`.
+        metrics: where metrics go.
+        tracer: where traces go.
+        error_handling: the `error_handling` section.
+        shutdown_delay: nanoseconds.
+        shutdown_timeout: nanoseconds.
+        threads: `pipeline.threads`; -1 when the config leaves it to the program.
+        tests: the `tests` section.
+        path: the file's name as the user wrote it; empty without a file.
+        text: the file's text as it is on disk, without the values of variables.
+    """
+
+    input: ParsedComponent
+    buffer: ParsedComponent
+    processors: tuple[ParsedComponent, ...]
+    output: ParsedComponent
+    resources: Mapping[tuple[Kind, str], ParsedComponent]
+    logger: Parsed
+    http: Parsed
+    spark: Parsed
+    metrics: ParsedComponent
+    tracer: ParsedComponent
+    error_handling: Parsed
+    shutdown_delay: int
+    shutdown_timeout: int
+    threads: int = -1
+    tests: tuple[Parsed, ...] = ()
+    path: str = ""
+    text: str = field(default="", repr=False)

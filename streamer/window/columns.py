@@ -35,23 +35,24 @@ class Collector:
         self._single: tuple[list[int], ...] = ([], [], [], [])
 
     def add(
-        self, payloads: list[bytes], lengths: Ints, codes: Ints, arrivals: Ints, meta: bytes
+        self, payloads: list[bytes], lengths: Ints, codes: Ints, arrivals: Ints, metas: list[bytes]
     ) -> None:
-        """Add messages that share their metadata.
+        """Add messages.
 
         Args:
             payloads: by message.
             lengths: by message, of its payload.
             codes: by message, slot and group (`SLOT_BITS`).
             arrivals: by message.
-            meta: as `encode_meta` writes it.
+            metas: by message, as `encode_meta` writes it; or the one that all share.
         """
         self._settle()
-        meta_id = self._metas.setdefault(meta, len(self._metas))
+        numbers = [self._metas.setdefault(meta, len(self._metas)) for meta in metas]
+        meta_ids = np.full(len(payloads), numbers[0]) if len(metas) == 1 else np.array(numbers)
         self._payloads += payloads
         self._codes.append(codes)
         self._arrivals.append(arrivals)
-        self._meta_ids.append(np.full(len(payloads), meta_id))
+        self._meta_ids.append(meta_ids)
         self._lengths.append(lengths)
         self.size += int(lengths.sum())
 

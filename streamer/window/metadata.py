@@ -6,6 +6,7 @@ import base64
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
@@ -32,6 +33,9 @@ def encode_meta(meta: Mapping[str, Any], error: str | None = None) -> bytes:
     """
     if not meta and error is None:
         return b""
+    if error is None and all(type(v) is str and k[:1] != _MARK for k, v in meta.items()):
+        with suppress(TypeError):
+            return orjson.dumps(meta)
     plain = {(_MARK + k if k.startswith(_MARK) else k): _plain(v) for k, v in meta.items()}
     if error is not None:
         plain[_ERROR] = error

@@ -7,32 +7,28 @@ a message that fails is taken again in smaller ones, and the few around it one b
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
-import orjson
 
 from streamer.errors import StreamerError
 from streamer.message import Batch, Execution, Message
 from streamer.timestamps import parse_event_time
-from streamer.value import parse_json
 from streamer.window.columns import Collector
 from streamer.window.drops import Drops
 from streamer.window.ints import Ints
 from streamer.window.metadata import encode_meta
 from streamer.window.pack import lengths_of
-from streamer.window.queries import Interpolated, Query, field_of, is_now
+from streamer.window.queries import Interpolated, Query
 from streamer.window.row import Kind, Row
 from streamer.window.stamps import BAD, SLOT_BITS, Groups, Slots
 from streamer.window.system import SystemWindow
+from streamer.window.ways import fast_ways
 
 CHUNK: Final = 4096
 _SMALL: Final = 64
-
-Codes = Callable[[list[bytes]], list[int]]
-Field = Callable[[Any], Any]
 
 
 class Packer:
@@ -67,7 +63,7 @@ class Packer:
         self._collected = Collector()
         self._ready: list[Row] = []
         self._drops = Drops(keep_dropped)
-        self._ways = self._fast_ways()
+        self._ways = fast_ways(timestamp, key, self._slots, self._groups)
 
     def add_raws(
         self,
@@ -104,6 +100,11 @@ class Packer:
             ex: for the mappings and for warnings.
         """
         self._begin(t)
+        if self._ways and len(messages) > 1:
+            for start in range(0, len(messages), CHUNK):
+                chunk = messages[start : start + CHUNK]
+                self._add_together(chunk, messages, start, arrival_start, ex)
+            return
         for index, message in enumerate(messages):
             self._add_message(messages, index, message, arrival_start + index, ex)
 
@@ -137,7 +138,7 @@ class Packer:
         for way in self._ways:
             self._slots.reasons.clear()
             try:
-                codes = np.array(way(raws), np.int64)
+                codes = np.array(way.of_raws(raws), np.int64)
             except Exception:  # whatever one message did: it is found below, and its reason told
                 continue
             self._take(raws, lengths, codes, meta, encoded, start, ex)
@@ -150,6 +151,37 @@ class Packer:
         for i, raw in enumerate(raws):
             message = Message(raw, meta)
             self._add_message([message], 0, message, start + i, ex)
+
+    def _add_together(
+        self, chunk: list[Message], batch: Batch, start: int, arrival_start: int, ex: Execution
+    ) -> None:
+        if self._take_together(chunk, arrival_start + start):
+            return
+        if len(chunk) > _SMALL:
+            for i in range(0, len(chunk), _SMALL):
+                self._add_together(chunk[i : i + _SMALL], batch, start + i, arrival_start, ex)
+            return
+        for i, message in enumerate(chunk, start):
+            self._add_message(batch, i, message, arrival_start + i, ex)
+
+    def _take_together(self, chunk: list[Message], first: int) -> bool:
+        """Take messages if all of them are in order."""
+        if any(message.error is not None for message in chunk):
+            return False
+        for way in self._ways:
+            self._slots.reasons.clear()
+            with suppress(Exception):  # it is met again, and told, message by message
+                raws = [message.raw for message in chunk]
+                lengths = lengths_of(raws)
+                self._make_room(int(lengths.sum()))
+                docs = raws if way.loads is None else [message.doc for message in chunk]
+                codes = np.array(way.codes(docs), np.int64)
+                metas = [encode_meta(message.meta) for message in chunk]
+                if not self._slots.reasons:
+                    arrivals = np.arange(first, first + len(chunk))
+                    self._collected.add(raws, lengths, codes, arrivals, metas)
+                    return True
+        return False
 
     def _take(
         self,
@@ -172,7 +204,7 @@ class Packer:
             raws = [raws[index] for index in np.flatnonzero(good).tolist()]
             lengths, codes, arrivals = lengths[good], codes[good], arrivals[good]
         if raws:
-            self._collected.add(raws, lengths, codes, arrivals, encoded)
+            self._collected.add(raws, lengths, codes, arrivals, [encoded])
 
     def _add_message(
         self, batch: Batch, index: int, message: Message, arrival: int, ex: Execution
@@ -221,60 +253,3 @@ class Packer:
         for kind, pane in newest.items():
             for shard in range(self._shards):
                 yield Row(shard, Kind.NEWEST, pane, 0, bytes([kind]))
-
-    def _fast_ways(self) -> list[Codes]:
-        """Return the ways to take many messages at once, the fastest first; they raise."""
-        ways = []
-        time = None if is_now(self._timestamp) else field_of(self._timestamp)
-        key = None if self._key is None else field_of(self._key)
-        if (time or is_now(self._timestamp)) and (key or self._key is None):
-            # Fields that hold strings: orjson's numbers, exact or not, have no part in them.
-            ways.append(self._way(orjson.loads, time, key, texts_only=True))
-        time_fn, key_fn = self._timestamp.doc_fn, None
-        if self._key is not None:
-            key_fn = self._key.doc_fn
-            if key_fn is None:
-                return ways
-        if time_fn is not None or is_now(self._timestamp):
-            time_fn = None if is_now(self._timestamp) else time_fn
-            ways.append(self._way(parse_json, time_fn, key_fn, texts_only=False))
-        return ways
-
-    def _way(
-        self,
-        loads: Callable[[bytes], Any],
-        time: Field | None,
-        key: Field | None,
-        texts_only: bool,
-    ) -> Codes:
-        slots = self._slots
-        texts = Groups(1, False) if self._groups is None else self._groups
-        of_result = texts.of_result
-        by_text = texts_only or hasattr(self._key, "text_of")
-
-        # One function for each case, for what they do not ask costs nothing a million times.
-        def neither(raws: list[bytes]) -> list[int]:
-            return [self._now()] * len(raws)
-
-        def by_key(raws: list[bytes], key: Field) -> list[int]:
-            code = self._now()
-            if by_text:
-                return [code + texts[key(doc)] for doc in map(loads, raws)]
-            return [code + of_result(key(doc)) for doc in map(loads, raws)]
-
-        def by_time(raws: list[bytes], time: Field) -> list[int]:
-            slots.texts_only = texts_only
-            return [slots[time(doc)] for doc in map(loads, raws)]
-
-        def by_both(raws: list[bytes], time: Field, key: Field) -> list[int]:
-            slots.texts_only = texts_only
-            if by_text:
-                return [slots[time(doc)] + texts[key(doc)] for doc in map(loads, raws)]
-            return [slots[time(doc)] + of_result(key(doc)) for doc in map(loads, raws)]
-
-        if time is None:
-            return neither if key is None else partial(by_key, key=key)
-        return partial(by_time, time=time) if key is None else partial(by_both, time=time, key=key)
-
-    def _now(self) -> int:
-        return self._slots.of_time(self._t or 0)

@@ -69,6 +69,10 @@ class Slots(dict[str, int]):
             self.where.append(place)
         return slot
 
+    def of_now(self) -> int:
+        """Return the code of the slot of the micro-batch's time."""
+        return self.of_time(self._t)
+
     def at(self, t: int) -> None:
         """Begin another micro-batch: what is exactly now changes; slots keep their meaning."""
         if t != self._t:

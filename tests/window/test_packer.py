@@ -5,7 +5,10 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.durations import SECOND
 from streamer.errors import StreamerError
 from streamer.message import Message
@@ -228,3 +231,60 @@ def test_a_mapping_that_merely_names_a_field_is_known_by_its_text(
     mapping = FakeMapping(text, lambda doc, now: None)
     assert (field_of(mapping) is not None) == is_field
     assert is_now(mapping) == (text == "root = now()")
+
+
+def contents(rows: list[Row]) -> dict[tuple[int, int, int], list[tuple[bytes, int, bytes]]]:
+    """What rows hold, however it is cut into packs: payload, arrival and metadata by row."""
+    found: dict[tuple[int, int, int], list[tuple[bytes, int, bytes]]] = {}
+    for row in rows:
+        if row.kind == Kind.COUNT:
+            found[row.shard, row.kind, 0] = [(row.body, 0, b"")]
+            continue
+        pack = Pack(row.body)
+        metas = [pack.metas[0]] * pack.header.messages
+        if pack.meta_ids is not None:
+            metas = [pack.metas[i] for i in pack.meta_ids.tolist()]
+        inside = zip(pack.payloads(), pack.arrivals.tolist(), metas, strict=True)
+        found.setdefault((row.shard, row.kind, row.pane), []).extend(inside)
+    return {place: sorted(inside, key=lambda entry: entry[1]) for place, inside in found.items()}
+
+
+VALUES: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from(["2021-08-07T09:59:51Z", "2021-08-07T10:00:00Z", "2021-08-07T10:00:01Z"]),
+    st.sampled_from(["2021-08-07T10:00:00.000000001+00:00", "no time", "", None, True, [], {}]),
+    st.integers(1628330380, 1628330420),
+    st.sampled_from([1628330400.5, 1628330400.0, 1e300]),
+)
+KEYS = st.sampled_from(["a", "b", "", 1, 1.0, True, None, ["x"], 1.5])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(VALUES, KEYS) | st.sampled_from([b"", b"{", b"[]", b"\xff"]), max_size=30),
+    st.sampled_from([None, '${! json("k") }', '${! json("k") }!']),
+    st.sampled_from(["root = this.ts", "root = now()", "root = this.ts.string()"]),
+)
+def test_messages_taken_together_and_one_by_one_end_up_alike(
+    given_events: list[Any], key: str | None, timestamp: str
+) -> None:
+    raws = [e if isinstance(e, bytes) else event(e[0], k=e[1]) for e in given_events]
+    ways = []
+    for how in range(3):
+        packer = Packer(
+            WINDOW,
+            3,
+            compile_mapping(timestamp),
+            compile_interpolation(key) if key else None,
+            keep_dropped=True,
+        )
+        if how == 0:
+            packer.add_raws(raws, {"from": "test"}, 0, T, execution(T))
+        elif how == 1:
+            messages = [Message(raw, {"from": "test"}) for raw in raws]
+            packer.add_messages(messages, 0, T, execution(T))
+        else:
+            for arrival, raw in enumerate(raws):
+                packer.add_messages([Message(raw, {"from": "test"})], arrival, T, execution(T))
+        ways.append(contents(list(packer.rows())))
+    assert ways[0] == ways[2]
+    assert ways[1] == ways[2]

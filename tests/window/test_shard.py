@@ -7,7 +7,7 @@ import pytest
 from streamer.durations import SECOND
 from streamer.errors import StreamerError
 from streamer.window import DictStore, OpenWindow, Packer, Reading, Shard, SystemWindow
-from tests.window.fakes import NOW, execution
+from tests.window.fakes import NOW, execution, field_text
 from tests.window.oracle import MicroBatch, Rules, Said
 from tests.window.stream import Given, Stream
 
@@ -246,3 +246,17 @@ def test_the_status_is_there_when_all_emissions_are_taken() -> None:
         _ = step.status
     list(step)
     assert step.status.now == T
+
+
+def test_packs_of_different_keys_are_emitted_as_one_batch_in_order_of_arrival() -> None:
+    window, store = SystemWindow(10 * SECOND), DictStore()
+    keys = [field_text("a"), field_text("b"), None]
+    for number, key in enumerate(keys):
+        packer = Packer(window, 1, NOW, key)
+        raws = [b'{"a": "%d", "b": "%d", "n": %d}' % (n % 2, n % 3, number) for n in range(6)]
+        packer.add_raws(raws, {}, 0, T + 1, execution(T + 1))
+        list(Shard(window, store).step([*packer.rows(), Reading(T + 1, "x").row(0)]))
+    (emission,) = Shard(window, store).step([Reading(T + 10 * SECOND, "x").row(0)])
+    assert emission.key is None
+    seen = [(message.doc["n"], message.doc["a"], message.doc["b"]) for message in emission.messages]
+    assert seen == [(number, str(n % 2), str(n % 3)) for number in range(3) for n in range(6)]

@@ -134,7 +134,8 @@ def _run(
         keep_open=(checkpoint.lock,),
     )
     stopper.install()
-    stream = Stream(plan, checkpoint, session, log)
+    overlay = status if sys.stdout.isatty() else None
+    stream = Stream(plan, checkpoint, session, log, overlay=overlay)
     stream.start()
     log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
     meter = _Meter()

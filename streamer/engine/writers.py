@@ -50,19 +50,35 @@ class FileWriter:
             raise
 
 
+class Overlay(Protocol):
+    """What stands at the bottom of a terminal and makes room while something is printed."""
+
+    def clear(self) -> None:
+        """Take it off the screen."""
+
+    def redraw(self) -> None:
+        """Put it back."""
+
+
 class StreamWriter:
     """Writes frames to a stream such as the standard output; a replay repeats them."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        """Take the stream."""
+    def __init__(self, stream: BinaryIO, overlay: Overlay | None = None) -> None:
+        """Take the stream, and what shares its terminal."""
         self._stream = stream
+        self._overlay = overlay
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Write a micro-batch and flush it."""
+        if not frames:
+            return
+        if self._overlay is not None:
+            self._overlay.clear()
         for frame in frames:
             self._stream.write(frame.body)
-        if frames:
-            self._stream.flush()
+        self._stream.flush()
+        if self._overlay is not None:
+            self._overlay.redraw()
 
 
 def _append(path: str, bodies: list[bytes]) -> None:

@@ -20,7 +20,7 @@ from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
 from streamer.engine.frame import Frame
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.ticks import Signals
-from streamer.engine.writers import FileWriter, StreamWriter, Writer
+from streamer.engine.writers import FileWriter, Overlay, StreamWriter, Writer
 from streamer.errors import StreamerError
 from streamer.inputs.file import FileInput
 from streamer.inputs.stdin import StdinInput
@@ -52,6 +52,7 @@ class Stream:
         session: SparkSession,
         log: LogLine,
         read_stdin: Callable[[int], bytes] | None = None,
+        overlay: Overlay | None = None,
     ) -> None:
         """Make a stream ready.
 
@@ -61,6 +62,7 @@ class Stream:
             session: Spark.
             log: takes log lines.
             read_stdin: reads up to so many bytes of the standard input, b"" at its end.
+            overlay: what shares a terminal with the standard output.
 
         Raises:
             StreamerError: the checkpoint does not fit, or the input's files are missing.
@@ -70,6 +72,7 @@ class Stream:
         self._checkpoint = checkpoint
         self._session = session
         self._log = log
+        self._overlay = overlay
         self._stopping = threading.Event()
         self._signals = Signals(checkpoint.directory / "signals")
         self._source = self._open_source(read_stdin)
@@ -113,7 +116,7 @@ class Stream:
                 name = "files.json" if number == 0 else f"files-{number}.json"
                 writers.append(FileWriter(self._checkpoint.directory / name, built.append))
             else:
-                writers.append(StreamWriter(sys.stdout.buffer))
+                writers.append(StreamWriter(sys.stdout.buffer, self._overlay))
         return writers
 
     def start(self) -> None:

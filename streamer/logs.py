@@ -12,6 +12,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TextIO
 
@@ -23,17 +24,15 @@ SCRUBBED: Final = "!!!SECRET_SCRUBBED!!!"
 
 _SEVERITY: Final = {"FATAL": 1, "ERROR": 2, "WARN": 3, "INFO": 4, "DEBUG": 5, "TRACE": 6}
 _THRESHOLD: Final = {**_SEVERITY, "OFF": 0, "NONE": 0, "ALL": 6}
+_NO_ASIDE: Final = nullcontext()
 _URL_PASSWORD: Final = re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
 
 
 class Overlay(Protocol):
     """What stands at the bottom of the terminal and must make room for a line of the log."""
 
-    def clear(self) -> None:
-        """Take it off the screen."""
-
-    def redraw(self) -> None:
-        """Put it back."""
+    def aside(self) -> AbstractContextManager[None]:
+        """Take it off the screen while the block writes, and put it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,8 @@ class Logger:
         self._threshold = _THRESHOLD[config.level]
         self._config = config
         self._secrets = sorted({s for s in secrets if s}, key=len, reverse=True)
-        self._lock = threading.Lock()
+        # A signal's handler may log while its thread is in the middle of a line.
+        self._lock = threading.RLock()
         self._stream = sys.stderr if stream is None else stream
         self._overlay = overlay
         self._file = (
@@ -159,16 +159,12 @@ class Logger:
         if self._file is not None:
             self._file.write(line)
             return
-        if self._overlay is not None:
-            self._overlay.clear()
-        try:
+        # Nobody may read the log any more (a closed pipe), or a signal came in the middle of a
+        # write, which Python calls a RuntimeError; neither must stop the stream.
+        aside = self._overlay.aside() if self._overlay else _NO_ASIDE
+        with suppress(OSError, ValueError, RuntimeError), aside:
             self._stream.write(line)
             self._stream.flush()
-        except (OSError, ValueError):
-            # Nobody reads the log any more (a closed pipe); that must not stop the stream.
-            return
-        if self._overlay is not None:
-            self._overlay.redraw()
 
     def _scrub(self, value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -8,6 +8,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -164,10 +165,10 @@ class _Overlay:
     def __init__(self, stream: io.StringIO) -> None:
         self.stream = stream
 
-    def clear(self) -> None:
+    @contextmanager
+    def aside(self) -> Iterator[None]:
         self.stream.write("<clear>")
-
-    def redraw(self) -> None:
+        yield
         self.stream.write("<redraw>")
 
 

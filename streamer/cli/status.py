@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TextIO
 
@@ -62,7 +64,10 @@ def banner(stream: TextIO, running: Running, environ: Mapping[str, str] | None =
 
 
 class StatusLine:
-    """One line at the bottom of the terminal, redrawn in place, at most five times a second."""
+    """One line at the bottom of the terminal, redrawn in place, at most five times a second.
+
+    It can be used from several threads: whoever writes to the terminal does so `aside`.
+    """
 
     def __init__(
         self,
@@ -88,6 +93,7 @@ class StatusLine:
         self._state = ""
         self._shown = False
         self._drawn_at: int | None = None
+        self._lock = threading.RLock()
 
     def update(
         self,
@@ -111,6 +117,25 @@ class StatusLine:
         if not self._active:
             return
         now = self._clock()
+        text = self._figures(messages_in, rate, open_windows, next_close_ns, dropped, now)
+        with self._lock:
+            changed = state != self._state
+            self._state, self._text = state, text
+            due = self._drawn_at is None or now - self._drawn_at >= _REDRAW_EVERY
+            # A clock that was set back must not freeze the line.
+            if due or changed or (self._drawn_at or 0) > now:
+                self._drawn_at = now
+                self.redraw()
+
+    def _figures(
+        self,
+        messages_in: int,
+        rate: float,
+        open_windows: int,
+        next_close_ns: int | None,
+        dropped: int,
+        now: int,
+    ) -> str:
         parts = [f"{messages_in:,} in", f"{rate:,.0f}/s"]
         if open_windows or next_close_ns is not None:
             parts.append(f"{open_windows:,} open window{'' if open_windows == 1 else 's'}")
@@ -120,25 +145,32 @@ class StatusLine:
             parts.append(f"next closes in {format_duration(seconds * SECOND)}")
         if dropped:
             parts.append(f"{dropped:,} dropped")
-        separator = " · " if _encodes(self._stream, "·") else " | "
-        changed = state != self._state
-        self._state, self._text = state, separator.join(parts)
-        due = self._drawn_at is None or now - self._drawn_at >= _REDRAW_EVERY
-        # A clock that was set back must not freeze the line.
-        if due or changed or (self._drawn_at or 0) > now:
-            self._drawn_at = now
-            self.redraw()
+        return (" · " if _encodes(self._stream, "·") else " | ").join(parts)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the line off while the block writes to the terminal, and put it back."""
+        with self._lock:
+            self.clear()
+            try:
+                yield
+            finally:
+                self.redraw()
 
     def clear(self) -> None:
         """Take the line off the terminal, to print something else."""
-        if self._shown:
-            self._shown = False
-            self._write(_CLEAR)
+        with self._lock:
+            if self._shown:
+                self._shown = False
+                self._write(_CLEAR)
 
     def redraw(self) -> None:
         """Draw the line, as it was at the last update."""
-        if not self._active or not self._text:
-            return
+        with self._lock:
+            if self._active and self._text:
+                self._draw()
+
+    def _draw(self) -> None:
         room = max(0, self._width() - 1)
         state = self._state[:room]
         text = f"  {self._text}"[: room - len(state)]
@@ -148,8 +180,9 @@ class StatusLine:
 
     def close(self) -> None:
         """Take the line off for good."""
-        self.clear()
-        self._active = False
+        with self._lock:
+            self.clear()
+            self._active = False
 
     def _write(self, text: str) -> None:
         try:
@@ -157,6 +190,8 @@ class StatusLine:
             self._stream.flush()
         except (OSError, ValueError):
             self._active = False
+        except RuntimeError:
+            return  # a signal's handler wrote in the middle of another write; the next one shows
 
 
 def _styles(environ: Mapping[str, str] | None) -> tuple[str, str, str]:

@@ -127,6 +127,26 @@ def test_cleared_for_a_line_of_the_log_it_is_drawn_again_as_it_was() -> None:
     assert drawn(stream) == before
 
 
+def test_what_is_written_aside_stands_on_a_line_of_its_own() -> None:
+    stream = Terminal()
+    line = status(stream)
+    line.update(**figures())
+    before = drawn(stream)
+    with line.aside():
+        stream.write("a result\n")
+    assert stream.getvalue().endswith(f"\r\x1b[2Ka result\n\r\x1b[2K{before}")
+
+
+def test_a_write_that_fails_aside_leaves_the_line_on_the_terminal() -> None:
+    stream = Terminal()
+    line = status(stream)
+    line.update(**figures())
+    before = drawn(stream)
+    with pytest.raises(BrokenPipeError), line.aside():
+        raise BrokenPipeError
+    assert drawn(stream) == before
+
+
 def test_closed_it_leaves_the_terminal_clean_for_good() -> None:
     stream = Terminal()
     line = status(stream)

@@ -110,7 +110,12 @@ _LOGGER: Final = Field(
             advanced=True,
             children=(
                 Field("path", "string", "The file; none when empty.", default=""),
-                Field("rotate", "bool", "Whether a new file is begun each day.", default=False),
+                Field(
+                    "rotate",
+                    "bool",
+                    "Whether the file is compressed at 10 MiB and a new one begun.",
+                    default=False,
+                ),
                 Field(
                     "rotate_max_age_days",
                     "int",

@@ -1,6 +1,7 @@
 """The documentation: its commands run, its configs lint, its lists are whole, its links lead on.
 
-A fenced block says by its first line what it is: `sh run` succeeds, `sh fails` does not, `sh spark`
+A fenced block says by its first line what it is: `sh run` succeeds and prints what the page says,
+`sh shows` succeeds and prints something of its own, `sh fails` does not succeed, `sh spark`
 needs a JVM; `yaml config=NAME` is a config without findings, `yaml broken=NAME` one with findings;
 both are there, by their names, for the commands of the page. A `json` or `text` block after a
 command is what it prints.
@@ -95,6 +96,13 @@ def test_a_command_runs_and_prints_what_the_page_says(block: Block, tmp_path: Pa
     assert done.stdout == block.prints
 
 
+@pytest.mark.parametrize("block", of("sh shows"))
+def test_a_command_that_shows_something_does(block: Block, tmp_path: Path) -> None:
+    done = run(block, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("block", of("sh spark"))
 def test_a_stream_runs_and_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
@@ -124,7 +132,7 @@ def test_every_broken_config_has_findings(tmp_path: Path) -> None:
 
 
 def test_blocks_are_of_a_known_kind() -> None:
-    known = {"", "sh", "sh run", "sh fails", "sh spark", "json", "text", "yaml"}
+    known = {"", "sh", "sh run", "sh shows", "sh fails", "sh spark", "json", "text", "yaml"}
     kinds = {block.info for block in ALL if not block.name}
     assert kinds <= known
 

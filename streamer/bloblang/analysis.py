@@ -20,16 +20,12 @@ def only_index(program: tree.Program) -> int | None:
     value = statement.value
     if isinstance(value, tree.If):
         return _of_if(value.branches, value.otherwise)
-    if isinstance(value, tree.Match) and _is_this(value.subject):
+    if isinstance(value, tree.Match) and value.subject is None:
         tests = [(test, then) for test, then in value.cases if test is not None]
         others = [then for test, then in value.cases if test is None]
         if len(tests) == len(value.cases) - 1 and value.cases[-1][0] is None:
             return _of_if(tests, others[0]) if tests else None
     return None
-
-
-def _is_this(node: tree.Node | None) -> bool:
-    return isinstance(node, tree.Path) and node.base == "this" and not node.path
 
 
 def _is_deleted(node: tree.Node | None) -> bool:

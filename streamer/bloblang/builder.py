@@ -148,12 +148,11 @@ class Builder(Transformer[Token, Any]):
         return tree.Assign(place, path[1:] if path[0] == "root" else path, parts[1])
 
     def let(self, parts: list[Any]) -> tree.Statement:
-        return tree.Let(place_of(parts[0]), _word(parts[0]), parts[1])
+        return tree.Let(place_of(parts[0]), _word(parts[1]), parts[2])
 
     def meta(self, parts: list[Any]) -> tree.Statement:
-        key = _word(parts[0]) if len(parts) > 1 else None
-        place = place_of(parts[0]) if len(parts) > 1 else parts[-1].place
-        return tree.AssignMeta(place, key, parts[-1])
+        key = _word(parts[1]) if len(parts) > 2 else None
+        return tree.AssignMeta(place_of(parts[0]), key, parts[-1])
 
     def named_map(self, parts: list[Any]) -> tree.Statement:
         return tree.NamedMap(place_of(parts[0]), _word(parts[1]), parts[2])

@@ -10,13 +10,13 @@ from typing import Any
 from streamer.bloblang.compiler import sites
 from streamer.bloblang.compiler.sites import Site
 from streamer.bloblang.errors import (
-    ArgumentError,
     BloblangError,
     NoContext,
     NotBoolean,
     OperandMismatch,
     Prefixed,
     TypeMismatch,
+    UnplacedError,
 )
 from streamer.bloblang.runtime.text import go_text, go_type
 
@@ -74,7 +74,7 @@ def _start(error: BaseException, table: Table) -> Finding:
         return Finding(text, None, sealed=True)
     if isinstance(error, NoContext):
         return Finding(str(error), error, context=("", error.reason))
-    return Finding(str(error) or type(error).__name__, error, isinstance(error, ArgumentError))
+    return Finding(str(error) or type(error).__name__, error, isinstance(error, UnplacedError))
 
 
 def _frames(error: BaseException, table: Table) -> list[tuple[Site, FrameType]]:
@@ -105,7 +105,6 @@ def _apply(step: sites.Step, finding: Finding, frame: FrameType) -> None:
         case sites.Operands(left=left, right=right):
             if isinstance(error, OperandMismatch):
                 finding.text = error.text(left, right)
-                finding.sealed = True
             else:
                 _origin(finding, right)
         case sites.Condition(origin=origin, of_document=of_document):
@@ -135,9 +134,8 @@ def _apply(step: sites.Step, finding: Finding, frame: FrameType) -> None:
 def _origin(finding: Finding, origin: str) -> None:
     error = finding.error
     if isinstance(error, TypeMismatch):
-        finding.text = error.text(error.origin or origin)
         error.origin = error.origin or origin
-        finding.sealed = True
+        finding.text = str(error)
     elif not finding.sealed and not isinstance(error, OperandMismatch | NoContext):
         finding.text = f"{origin}: {finding.text}"
         finding.sealed = True

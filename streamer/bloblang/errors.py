@@ -35,7 +35,11 @@ class QueryError(Exception):
     """A query failed on one message; the text is Benthos's without the place."""
 
 
-class ArgumentError(QueryError):
+class UnplacedError(QueryError):
+    """An error that Benthos tells without naming what the value came from."""
+
+
+class ArgumentError(UnplacedError):
     """An argument is not what its parameter takes; a literal one is refused when it is read."""
 
 

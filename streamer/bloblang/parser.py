@@ -84,7 +84,7 @@ def _expected(accepted: set[str], text: str, at: int) -> str:
         return "expected line break"
     if "NAME" in accepted and "_LPAR" in accepted:
         return "required: expected method or field path"
-    if "_LET" in accepted:
+    if "LET" in accepted:
         return "expected import, map, or assignment"
     if "NAME" in accepted and "_EQ" not in accepted:
         return "expected name"

@@ -107,9 +107,10 @@ class Resolver:
                 resolved = [(inner(test), inner(value)) for test, value in branches]
                 return tree.If(node.place, resolved, otherwise and inner(otherwise))
             case tree.Match(subject=subject, cases=cases):
+                self.used.add("document")
                 return tree.Match(
                     node.place,
-                    inner(subject) if subject is not None else self._this(node),
+                    subject and inner(subject),
                     [(test and inner(test), inner(value)) for test, value in cases],
                 )
             case tree.Lambda(name=name, body=body):
@@ -122,10 +123,6 @@ class Resolver:
             case tree.Metadata():
                 self.used.add("meta")
         return node
-
-    def _this(self, node: tree.Node) -> tree.Node:
-        self.used.add("document")
-        return tree.Path(node.place, "this", ())
 
     def _name(self, node: tree.Node, name: str, scope: tuple[str, ...]) -> tree.Node:
         if name == "root" or name in scope:

@@ -8,7 +8,7 @@ from streamer.bloblang import tree
 from streamer.bloblang.annotations import annotation
 from streamer.bloblang.compiler.code import Code, Value
 from streamer.bloblang.compiler.sites import Condition, Prefix
-from streamer.bloblang.runtime import objects, operations
+from streamer.bloblang.runtime import document, objects, operations
 from streamer.value import DELETED, NOTHING
 
 Emit = Callable[[Code, tree.Node], Value]
@@ -64,12 +64,18 @@ def _branch(code: Code, node: tree.If, at: int, merged: Value, emit: Emit) -> No
 
 def match(code: Code, node: tree.Match, emit: Emit) -> Value:
     """Emit a `match` expression."""
-    assert node.subject is not None
-    subject = code.settle(emit(code, node.subject))
+    if node.subject is not None:
+        subject = code.settle(emit(code, node.subject))
+    else:
+        subject = Value(code.scope.this or code.scope.document or _document_or_null(code))
     merged = Value(code.name())
     with code.within(this=subject.code, previous=code.scope.this):
         _case(code, node, 0, subject, merged, emit)
     return merged
+
+
+def _document_or_null(code: Code) -> str:
+    return code.store(f"{code.constant(document.or_null, 'or_null')}(M)").code
 
 
 def _case(code: Code, node: tree.Match, at: int, subject: Value, merged: Value, emit: Emit) -> None:

@@ -91,6 +91,8 @@ def _run(code: Code, declaration: Declaration) -> list[str]:
             found.append(repr(f"{code.constant(object(), 'site')}@{code.identity}"))
         elif need == "state":
             found.append(code.constant({}, "state"))
+        elif need == "original":
+            found.append(code.original_meta())
         elif need in ("message", "index"):
             found.append(getattr(code.scope, need))
         else:

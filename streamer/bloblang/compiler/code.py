@@ -73,6 +73,7 @@ class Code:
             root itself. They are written in place.
         untouched: whether root certainly has no value yet.
         identity: a text that tells this mapping from others.
+        onto: whether the mapping changes the message itself.
         given: the parameters that every function of the mapping gets and hands on.
     """
 
@@ -92,6 +93,7 @@ class Code:
         self.meta = "meta"
         self.identity = ""
         self.given = ""
+        self.onto = False
         self._names = 0
         self._shared: dict[int, str] = {}
 
@@ -157,6 +159,15 @@ class Code:
         """Apply steps to errors of everything emitted for a while."""
         with self.within(steps=(*steps, *self.scope.steps)):
             yield
+
+    def original_meta(self) -> str:
+        """Return Python for the metadata of the message that functions look at.
+
+        A mapping onto a message changes that message itself, so its own changes are seen there.
+        """
+        if self.onto and self.scope.message == "M":
+            return self.meta
+        return f"{self.scope.message}.meta"
 
     def source(self) -> str:
         """Return the generated source."""

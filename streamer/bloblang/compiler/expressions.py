@@ -94,11 +94,11 @@ def literal(code: Code, node: tree.Literal) -> Value:
 
 
 def document_of(code: Code, path: tuple[str, ...] = ()) -> str:
-    """Return the variable with the current message's document, fetched if need be."""
+    """Return the variable with the message's own document, fetched if need be."""
     if code.scope.document is None:
         name = code.name("d")
         fetch = code.constant(document.of_message, "document")
-        code.emit(f"{name} = {fetch}({code.scope.message})", Context(dot_path(path)))
+        code.emit(f"{name} = {fetch}(M)", Context(dot_path(path)))
         code.scope.document = name
     return code.scope.document
 

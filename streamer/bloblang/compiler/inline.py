@@ -60,7 +60,7 @@ def _exists(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value | N
     return code.store(text, kind="bool")
 
 
-def _elements(code: Code, node: tree.Method, left: Value) -> tuple[str, str]:
+def _elements(code: Code, node: tree.Method, left: Value, expected: str) -> tuple[str, str]:
     """Emit the list to go through and the keys when it is an object."""
     left = code.settle(left)
     if left.kind == "list":
@@ -69,7 +69,7 @@ def _elements(code: Code, node: tree.Method, left: Value) -> tuple[str, str]:
     entries = code.constant(collections.entries, "entries")
     code.emit(
         f"{source}, {keys} = ({left.code}, None) if type({left.code}) is list "
-        f"else {entries}({left.code})",
+        f"else {entries}({left.code}, {expected})",
         From(annotation(node.target)),
     )
     return source, keys
@@ -110,7 +110,7 @@ def _loop(
 
 
 def _map_each(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
-    source, keys = _elements(code, node, left)
+    source, keys = _elements(code, node, left, "'array'")
     result = _loop(code, node, source, keys, emit, "failed to process element {}: ", False)
     if keys == "None" and not result.special:
         return Value(result.code, kind="list")
@@ -122,7 +122,7 @@ def _map_each(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
 
 
 def _filter(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
-    source, keys = _elements(code, node, left)
+    source, keys = _elements(code, node, left, "'array', 'object'")
     result = _loop(code, node, source, keys, emit, "", True)
     if keys == "None":
         return Value(result.code, kind="list")

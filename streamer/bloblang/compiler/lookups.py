@@ -50,7 +50,7 @@ def _metadata(code: Code, node: tree.Call) -> Value | None:
     key = _static(node)
     if not key:
         return None
-    return Value(f"{code.scope.message}.meta.get({key!r})", atom=False)
+    return Value(f"{code.original_meta()}.get({key!r})", atom=False)
 
 
 def _batch_index(code: Code, node: tree.Call) -> Value:

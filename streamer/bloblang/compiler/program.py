@@ -91,7 +91,7 @@ def compile_program(
     """
     code, name, table = _start(identity)
     given = DOCUMENT if document_only else FULL
-    code.given = given
+    code.given, code.onto = given, onto
     document = "doc" if document_only else None
     code.named_maps = {key: f"map{i}" for i, key in enumerate(program.maps)}
     for key, named in program.maps.items():

@@ -44,25 +44,25 @@ def content(message: Message) -> bytes:
     "metadata",
     _CATEGORY,
     _KEY,
-    needs=("message",),
+    needs=("original",),
     uses=("meta",),
 )
-def metadata_value(message: Message, key: str) -> Any:
+def metadata_value(original: Mapping[str, Any], key: str) -> Any:
     """A metadata value of the original message, null when there is none, or all of them."""
-    return message.meta.get(key) if key else dict(message.meta)
+    return original.get(key) if key else dict(original)
 
 
 @declare(
     "meta",
     _CATEGORY,
     _KEY,
-    needs=("message",),
+    needs=("original",),
     uses=("meta",),
     deprecated=True,
 )
-def meta(message: Message, key: str) -> Any:
+def meta(original: Mapping[str, Any], key: str) -> Any:
     """A metadata value of the original message as text, null when there is none, or all of them."""
-    return metadata.text_of(message.meta, key) if key else metadata.texts(message.meta)
+    return metadata.text_of(original, key) if key else metadata.texts(original)
 
 
 @declare(

@@ -7,10 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.errors import ArgumentError, Prefixed, QueryError, TypeMismatch
+from streamer.bloblang.errors import (
+    ArgumentError,
+    Prefixed,
+    QueryError,
+    TypeMismatch,
+    UnplacedError,
+)
+from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.operations import NUMBERS, same
 
 _CATEGORY = "Object & Array Manipulation"
+_TEXTS = (str, bytes)
 Query = Callable[[Any], Any]
 
 
@@ -241,22 +249,18 @@ def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
     return run
 
 
-def _order(left: Any, right: Any, i: int, word: str, wrap: Callable[[str], str]) -> bool:
+def _order(keys: list[Any], i: int, j: int, word: str) -> bool:
+    left, right = keys[i], keys[j]
     kind, other = type(left), type(right)
     if kind in NUMBERS and other in NUMBERS:
         return bool(left < right)
-    texts = (str, bytes)
-    if kind in texts and other in texts:
-        from streamer.bloblang.runtime.convert import text_of
-
+    if kind in _TEXTS and other in _TEXTS:
         return text_of(left) < text_of(right)
-    if kind in NUMBERS:
-        mismatch = TypeMismatch(right, "number")
-    elif kind in texts:
-        mismatch = TypeMismatch(right, "string")
-    else:
-        mismatch = TypeMismatch(left, "number", "string")
-    raise QueryError(f"{word} element {i}: {wrap(str(mismatch))}")
+    if kind in NUMBERS or kind in _TEXTS:
+        expected = "number" if kind in NUMBERS else "string"
+        raise UnplacedError(f"{word} element {j}: {TypeMismatch(right, expected)}")
+    mismatch = TypeMismatch(left, "number", "string")
+    raise UnplacedError(f"{word} element {i}: {mismatch}")
 
 
 def _sorted(items: list[Any], keys: list[Any], word: str) -> list[Any]:
@@ -268,12 +272,9 @@ def _sorted(items: list[Any], keys: list[Any], word: str) -> list[Any]:
     else:
 
         def compare(i: int, j: int) -> int:
-            if _order(keys[i], keys[j], i, word, str):
-                return -1
-            return 1 if _order(keys[j], keys[i], j, word, str) else 0
+            return -1 if _order(keys, i, j, word) else int(_order(keys, j, i, word))
 
-        if len(order) > 1:
-            order.sort(key=functools.cmp_to_key(compare))
+        order.sort(key=functools.cmp_to_key(compare))
     return [items[i] for i in order]
 
 
@@ -331,7 +332,7 @@ def sum_(value: Any) -> Any:
             # Added one by one: Python's own sum of floats is not everywhere the plain one.
             return float(functools.reduce(lambda a, b: a + b, value, 0.0))
         bad = max(i for i, item in enumerate(value) if type(item) not in NUMBERS)
-        raise ArgumentError(f"index {bad}: {TypeMismatch(value[bad], 'number')}")
+        raise UnplacedError(f"index {bad}: {TypeMismatch(value[bad], 'number')}")
     if type(value) in NUMBERS:
         return value
     raise TypeMismatch(value, "array")

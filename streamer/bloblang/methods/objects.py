@@ -114,6 +114,8 @@ def _combine(value: Any, other: Any, collide: Callable[[Any, Any], Any]) -> Any:
         return [*value, *other] if type(other) is list else [*value, other]
     if type(value) is not dict:
         raise TypeMismatch(value, "object", "array")
+    if type(other) is not dict:
+        return value
     return _merged(value, other, collide)
 
 

@@ -9,6 +9,7 @@ from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime import golayout, periods, strftime, zones
 from streamer.bloblang.runtime.convert import text_of, to_timestamp
+from streamer.bloblang.runtime.goformat import quote
 from streamer.durations import parse_duration as read_duration
 from streamer.timestamps import Timestamp
 
@@ -30,8 +31,8 @@ def parse_duration(value: Any) -> int:
     """A duration as Go writes it (`1h30m`), in nanoseconds."""
     try:
         return read_duration(text_of(value))
-    except ValueError as e:
-        raise QueryError(str(e)) from None
+    except ValueError:
+        raise QueryError(f"time: invalid duration {quote(text_of(value))}") from None
 
 
 @declare(

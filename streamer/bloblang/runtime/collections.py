@@ -8,8 +8,12 @@ from streamer.bloblang.errors import TypeMismatch
 from streamer.value import DELETED, NOTHING
 
 
-def entries(value: Any) -> tuple[list[Any], list[str] | None]:
+def entries(value: Any, *expected: str) -> tuple[list[Any], list[str] | None]:
     """Return an object's entries as `{"key": …, "value": …}`, and its keys.
+
+    Args:
+        value: an object, or an array, which has no keys.
+        expected: the types to name when it is neither.
 
     Raises:
         TypeMismatch: the value is neither array nor object.
@@ -18,7 +22,7 @@ def entries(value: Any) -> tuple[list[Any], list[str] | None]:
         return [{"key": k, "value": v} for k, v in value.items()], list(value)
     if type(value) is list:
         return value, None
-    raise TypeMismatch(value, "array", "object")
+    raise TypeMismatch(value, *expected)
 
 
 def settle(source: list[Any], results: list[Any], keys: list[str] | None) -> Any:

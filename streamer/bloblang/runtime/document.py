@@ -10,6 +10,7 @@ from streamer.errors import MessageError
 from streamer.message import Batch, Message
 from streamer.value import Number
 
+_NO_PART = "target message part does not exist"
 _PREFIX = "failed to parse message as JSON: "
 
 
@@ -25,12 +26,25 @@ def of_message(message: Message) -> Any:
         raise NoContext(_reason(e)) from None
 
 
+def or_null(message: Message) -> Any:
+    """Return a message's document, null when it has none; what `match` looks at by default."""
+    try:
+        return message.doc
+    except MessageError:
+        return None
+
+
 def for_json(message: Message) -> Any:
     """Return a message's document for `json()`, which fails in its own words."""
     try:
         return message.doc
     except MessageError as e:
-        raise QueryError(_reason(e)) from None
+        raise QueryError(_json_reason(e)) from None
+
+
+def _json_reason(error: MessageError) -> str:
+    reason = _reason(error)
+    return _NO_PART if reason == "message is empty" else reason
 
 
 def of_batch(batch: Batch) -> list[Any]:
@@ -52,6 +66,6 @@ def at(batch: Batch, index: int) -> Message:
     Raises:
         QueryError: the batch has no such message.
     """
-    if -len(batch) <= index < len(batch):
+    if 0 <= index < len(batch):
         return batch[index]
-    raise QueryError(f"index {index} is outside of the batch of {len(batch)} messages")
+    raise QueryError(_NO_PART)

@@ -55,7 +55,8 @@ def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterat
                 continue
             # The shard has grouped the window as the first processor would; only messages whose
             # key failed, which have the empty key, are still to be looked at by it.
-            rest = processors[1:] if plan.key is not None and emission.key else processors
+            grouped = plan.key is not None and plan.key.replaces_grouping and emission.key
+            rest = processors[1:] if grouped else processors
             batches = run(rest, batches, ex, strict=plan.strict)
             yield from outputs[0].payloads(batches, order, ex)
 

@@ -72,7 +72,7 @@ def _window(plan: Plan) -> Iterator[str]:
     else:
         by = (
             f"{_number(plan.shards, 'shard')}, of which one is used: a window is one batch, "
-            "unless the first processor is a group_by_value over one message"
+            "unless the first processor is a group_by_value or group_by that looks at one message"
         )
     yield f"  shards      {by}"
     yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"

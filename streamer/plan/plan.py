@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.catalog import build_context
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
 from streamer.errors import StreamerError
+from streamer.plan.key import Key, key_of
 from streamer.spec import Kind, ParsedComponent
 from streamer.window import SystemWindow
 
@@ -21,27 +21,6 @@ WINDOW_INTERVAL = 2 * SECOND
 DIRECT_INTERVAL = SECOND // 2
 
 Resources = Mapping[tuple[Kind, str], ParsedComponent]
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What decides the shard of a message, and groups it before it is kept.
-
-    Attributes:
-        text: the expression, as the config has it.
-        kind: how it is read.
-        source: the processor that it was taken from.
-    """
-
-    text: str
-    kind: Literal["interpolation", "mapping"]
-    source: str
-
-    def compiled(self) -> Any:
-        """Compile the expression; compiling is cached by text."""
-        if self.kind == "interpolation":
-            return compile_interpolation(self.text)
-        return compile_mapping(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +74,7 @@ class Plan:
         return {
             "input": self.input.name,
             "window": self.window.fingerprint if self.window else self.buffer.name,
+            "key": self.key.text if self.key else None,
             "shards": self.shards,
         }
 
@@ -127,7 +107,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         window = buffer.window
         timestamp = buffer.timestamp.text
         interval = WINDOW_INTERVAL
-        key = _key(config.processors)
+        key = key_of(config.processors)
         if buffer.late_output:
             late_output = _resource(config, Kind.OUTPUT, buffer.late_output)
     elif config.buffer.name == "memory":
@@ -163,22 +143,3 @@ def _resource(config: Config, kind: Kind, label: str) -> ParsedComponent:
             f"there is no {kind} resource with the label {label!r}; {kind}_resources has {known}"
         )
     return found
-
-
-def _key(processors: tuple[ParsedComponent, ...]) -> Key | None:
-    """Return what the first processor groups by, when it looks at one message only.
-
-    Then the groups are all that the rest of the pipeline ever sees, so that each may live in the
-    shard of its own.
-    """
-    if not processors:
-        return None
-    first = processors[0]
-    key: Key
-    if first.name == "group_by_value":
-        key = Key(first.config["value"], "interpolation", first.path)
-    else:
-        return None
-    uses = key.compiled().uses
-    alone = not (uses.batch or uses.now or uses.random)
-    return key if alone else None

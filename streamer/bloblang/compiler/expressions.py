@@ -170,8 +170,10 @@ def _binary(code: Code, node: tree.Binary, left: Value) -> Value:
     sites = Operands(annotation(node.left), annotation(node.right))
     if node.operator not in _EASY:
         return code.store(_quick(node.operator, left, right, call), sites)
+    plain = f"{left.code} {node.operator} {right.code}"
+    if left.kind == right.kind and left.kind in ("str", "int"):
+        return Value(f"({plain})", atom=False, kind="bool")
     for known, other in ((left, right), (right, left)):
-        plain = f"{left.code} {node.operator} {right.code}"
         if known.kind in ("str", "int"):
             test = f"type({other.code}) is {known.kind}"
             return code.store(f"{plain} if {test} else {call}", sites, kind="bool")

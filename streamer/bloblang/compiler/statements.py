@@ -30,6 +30,8 @@ def _statement(code: Code, statement: tree.Statement) -> None:
 def _assign(code: Code, path: tuple[str, ...], value: Value, node: tree.Node) -> None:
     if not path:
         _assign_root(code, value, node)
+    elif value.code == "DELETED" and _like_index(path[-1]) is False:
+        _delete(code, path)
     elif value.special:
         _put_special(code, path, code.settle(value))
     elif path[:-1] in code.owned:
@@ -89,6 +91,21 @@ def _put_special(code: Code, path: tuple[str, ...], value: Value) -> None:
     code.emit(f"{code.root} = {put}({code.root}, {code.constant(path)}, {value.code})")
     code.untouched = False
     code.owned = set()
+
+
+def _delete(code: Code, path: tuple[str, ...]) -> None:
+    if () not in code.owned and len(path) == 1:
+        own = code.constant(paths.own, "own")
+        code.emit(f"{code.root} = {own}({code.root})")
+        code.emit(f"if type({code.root}) is dict: {code.root}.pop({path[0]!r}, None)")
+        code.untouched = False
+    elif path[:-1] in code.owned:
+        code.emit(f"{_subscript(code, path[:-1])}.pop({path[-1]!r}, None)")
+        code.owned = {known for known in code.owned if known[: len(path)] != path}
+    else:
+        remove = code.constant(paths.remove, "remove")
+        code.emit(f"{code.root} = {remove}({code.root}, {code.constant(path)})")
+        code.untouched, code.owned = False, set()
 
 
 def _assign_meta(code: Code, key: str | None, value: Value) -> None:

@@ -45,9 +45,34 @@ def _split(layout: str) -> tuple[tuple[str, str], ...]:
     return (*found, (layout[end:], ""))
 
 
+# The parts that C's strftime writes just so, whatever the host's locale.
+_NATIVE: Final = {
+    "2006": "%Y",
+    "01": "%m",
+    "02": "%d",
+    "002": "%j",
+    "15": "%H",
+    "03": "%I",
+    "04": "%M",
+    "05": "%S",
+}
+
+
+@lru_cache(maxsize=256)
+def _native(layout: str) -> str | None:
+    """Return the layout as a pattern for strftime, if it has one."""
+    parts = _split(layout)
+    if any(part not in _NATIVE for _, part in parts[:-1]) or not layout.isascii():
+        return None
+    return "".join(text.replace("%", "%%") + _NATIVE.get(part, "") for text, part in parts)
+
+
 def format_time(moment: Timestamp, layout: str) -> str:
     """Return a timestamp, in its own zone, in a layout."""
     when = local(moment)
+    native = _native(layout)
+    if native is not None and when.year >= 1000:
+        return when.strftime(native)
     return "".join(
         literal + (_format(part, when, moment) if part else "") for literal, part in _split(layout)
     )

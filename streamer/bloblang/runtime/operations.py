@@ -38,7 +38,7 @@ def add(left: Any, right: Any) -> Any:
         result: int = left + right
         return result if INT64_MIN <= result <= INT64_MAX else _ints(left, right, result)
     if kind in NUMBERS and other in NUMBERS:
-        return float(left) + right
+        return left + right
     if kind is str and other is str:
         return left + right
     if kind is str or kind is bytes:
@@ -56,7 +56,7 @@ def subtract(left: Any, right: Any) -> Any:
         result: int = left - right
         return result if INT64_MIN <= result <= INT64_MAX else _ints(left, right, result)
     if kind in NUMBERS and other in NUMBERS:
-        return float(left) - right
+        return left - right
     raise OperandMismatch("subtract", left, right)
 
 
@@ -68,7 +68,7 @@ def multiply(left: Any, right: Any) -> Any:
         result: int = left * right
         return result if INT64_MIN <= result <= INT64_MAX else _ints(left, right, result)
     if kind in NUMBERS and other in NUMBERS:
-        return float(left) * right
+        return left * right
     raise OperandMismatch("multiply", left, right)
 
 
@@ -79,7 +79,7 @@ def divide(left: Any, right: Any) -> float:
     if not right:
         raise DivideByZero
     try:
-        return float(left) / float(right)
+        return left / right  # type: ignore[no-any-return]
     except OverflowError:
         return float("inf") if (left < 0) is (right < 0) else float("-inf")
 

@@ -144,6 +144,13 @@ def remove(root: Any, path: Sequence[str]) -> Any:
     return root
 
 
+def own(root: Any) -> Any:
+    """Return a root that may be changed in place: a copy of an object, or a new one for nothing."""
+    if type(root) is dict:
+        return root.copy()
+    return {} if root is NOTHING or root is None else root
+
+
 def put(root: Any, path: Sequence[str], value: Any) -> Any:
     """Assign or, for `DELETED`, remove; `NOTHING` leaves the root as it is."""
     if value is NOTHING:

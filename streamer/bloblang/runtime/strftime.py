@@ -75,9 +75,19 @@ _NUMBERS: Final[dict[str, tuple[Callable[[datetime], int], int, str]]] = {
 }
 
 
+@lru_cache(maxsize=256)
+def _native(pattern: str) -> str | None:
+    """Return the pattern as C's strftime takes it, if it writes it just so in every locale."""
+    expanded = _expand(pattern)
+    return expanded if re.fullmatch(r"(?:[^%]|%[YmdjHIMS%])*", expanded, re.ASCII) else None
+
+
 def format_time(moment: Timestamp, pattern: str) -> str:
     """Return a timestamp, in its own zone, as a pattern has it."""
     when = local(moment)
+    native = _native(pattern)
+    if native is not None and when.year >= 1000:
+        return when.strftime(native)
 
     def fill(match: re.Match[str]) -> str:
         flags, width, name = match.groups()

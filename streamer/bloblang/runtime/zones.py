@@ -29,9 +29,11 @@ def load(name: str) -> tzinfo:
 
 def local(moment: Timestamp) -> datetime:
     """Return a timestamp's date and time in its zone, whole seconds only."""
-    zone: tzinfo = timezone(timedelta(seconds=moment.offset))
+    zone: tzinfo = UTC
     if moment.location not in ("", "UTC"):
         zone = load(moment.location)
+    elif moment.offset:
+        zone = timezone(timedelta(seconds=moment.offset))
     return datetime.fromtimestamp(moment.ns // SECOND, zone)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from streamer.engine.frame import Frame, FrameKind
+from streamer.engine.snapshot import Snapshot
 from streamer.engine.writers import Writer
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
@@ -69,9 +70,11 @@ class Delivery:
             if frame.kind == FrameKind.LOG:
                 for level, text, fields in orjson.loads(frame.body):
                     self._log(level, text, fields)
+        began = time.monotonic()
         for number, writer in enumerate(self._writers):
             mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
             self._write(writer, batch, mine)
+        took = time.monotonic() - began
         for frame in ordered:
             if frame.kind == FrameKind.COUNT:
                 for name, by, labels in orjson.loads(frame.body):
@@ -80,6 +83,25 @@ class Delivery:
                 self.statuses[frame.shard] = orjson.loads(frame.body)
         self.batch = batch
         self._on_status(self.statuses)
+        self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
+
+    def _figures(self, frames: Sequence[Frame], took: float) -> dict[str, Any]:
+        """Return what is worth knowing of a micro-batch when its speed is looked into."""
+        now = Snapshot.of(self.statuses.values(), self.counts, self.batch)
+        data = [len(frame.body) for frame in frames if frame.kind == FrameKind.DATA]
+        figures: dict[str, Any] = {
+            "micro_batch": now.batch,
+            "messages": now.messages,
+            "dropped": sum(now.dropped.values()),
+            "frames": len(data),
+            "bytes": sum(data),
+            "write_ms": round(took * 1e3, 1),
+        }
+        if any("held" in status for status in self.statuses.values()):
+            # By shard: a key that has most of the messages shows here.
+            shards = sorted(self.statuses)
+            figures["held"] = [self.statuses[shard].get("held", 0) for shard in shards]
+        return figures
 
     def _write(self, writer: Writer, batch: int, frames: Sequence[Frame]) -> None:
         wait = FIRST_WAIT

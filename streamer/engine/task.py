@@ -14,6 +14,9 @@ from streamer.message import Execution
 MOST_LINES = 100
 """Log lines that one task may send to the driver; the others are counted."""
 
+MOST_ASKED_FOR = 10_000
+"""The same for lines that the config asks for with a `log` processor."""
+
 LEVELS = {"FATAL": 0, "ERROR": 1, "WARN": 2, "INFO": 3, "DEBUG": 4, "TRACE": 5}
 
 
@@ -35,7 +38,7 @@ class Task:
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         if LEVELS.get(level, 5) > self._limit:
             return
-        if len(self._lines) < MOST_LINES:
+        if len(self._lines) < (MOST_ASKED_FOR if "custom_source" in fields else MOST_LINES):
             self._lines.append((level, text, fields))
         else:
             self._left_out += 1

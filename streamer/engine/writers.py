@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -53,11 +54,8 @@ class FileWriter:
 class Overlay(Protocol):
     """What stands at the bottom of a terminal and makes room while something is printed."""
 
-    def clear(self) -> None:
-        """Take it off the screen."""
-
-    def redraw(self) -> None:
-        """Put it back."""
+    def aside(self) -> AbstractContextManager[None]:
+        """Take it off the screen for as long as the block runs."""
 
 
 class StreamWriter:
@@ -70,15 +68,10 @@ class StreamWriter:
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Write a micro-batch and flush it."""
-        if not frames:
-            return
-        if self._overlay is not None:
-            self._overlay.clear()
-        for frame in frames:
-            self._stream.write(frame.body)
-        self._stream.flush()
-        if self._overlay is not None:
-            self._overlay.redraw()
+        if frames:
+            with self._overlay.aside() if self._overlay is not None else nullcontext():
+                self._stream.writelines(frame.body for frame in frames)
+                self._stream.flush()
 
 
 def _append(path: str, bodies: list[bytes]) -> None:

@@ -25,6 +25,11 @@ class DropOutput:
 
     append: Final = True
 
+    @property
+    def ignores_batches(self) -> bool:
+        """Always True: nothing is written, however messages are cut into batches."""
+        return True
+
     def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         """Return nothing to write."""
         return []

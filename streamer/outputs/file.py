@@ -56,6 +56,11 @@ class FileOutput:
         self._only = None if path.static is None else clean_path(path.static)
         self.append = codec.append
 
+    @property
+    def ignores_batches(self) -> bool:
+        """Whether what is written is the same however messages are cut into batches."""
+        return self._only is not None and self.append
+
     def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         """Return file paths and what is written to them, in the order of the messages.
 

@@ -29,6 +29,11 @@ class StdoutOutput:
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
 
+    @property
+    def ignores_batches(self) -> bool:
+        """Always True: what is written is the same however messages are cut into batches."""
+        return True
+
     def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         """Return the batch's bytes, under an empty route. Failed messages are written too."""
         return [("", self._codec.join([message.raw for message in batch]))] if batch else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from streamer.bloblang import tree
@@ -12,6 +13,8 @@ from streamer.bloblang.runtime import document, objects, operations
 from streamer.value import DELETED, NOTHING
 
 Emit = Callable[[Code, tree.Node], Value]
+# Up to so many arms are nested in each other; more become a loop that is left.
+_NESTED = 4
 
 
 def _into(code: Code, name: str, value: Value, merged: Value) -> None:
@@ -38,28 +41,70 @@ def condition(
     return code.store(text, site, kind="bool").code
 
 
+def cascade(
+    code: Code,
+    count: int,
+    test: Callable[[int], str],
+    body: Callable[[int], None],
+    last: Callable[[], None],
+) -> None:
+    """Emit arms of which the first that fits is taken.
+
+    Args:
+        code: where to.
+        count: how many arms there are.
+        test: emits what an arm tests and returns Python for whether it fits.
+        body: emits what an arm does.
+        last: emits what is done when none fits.
+    """
+    if count <= _NESTED:
+        _nested(code, 0, count, test, body, last)
+        return
+    # Python's own compiler gives up on a hundred levels of indentation.
+    with code.block("while True:"):
+        for at in range(count):
+            with code.block(f"if {test(at)}:"):
+                body(at)
+                code.emit("break")
+        last()
+        code.emit("break")
+
+
+def _nested(
+    code: Code,
+    at: int,
+    count: int,
+    test: Callable[[int], str],
+    body: Callable[[int], None],
+    last: Callable[[], None],
+) -> None:
+    if at == count:
+        last()
+        return
+    with code.block(f"if {test(at)}:"):
+        body(at)
+    with code.block("else:"):
+        _nested(code, at + 1, count, test, body, last)
+
+
 def if_expression(code: Code, node: tree.If, emit: Emit) -> Value:
     """Emit an `if` expression."""
-    name = code.name()
-    merged = Value(name)
-    _branch(code, node, 0, merged, emit)
+    merged = Value(code.name())
+
+    def test(at: int) -> str:
+        prefix = f"failed to check if condition {at}: " if at else "failed to check if condition: "
+        return condition(code, node.branches[at][0], objects.condition, prefix, emit)
+
+    def last() -> None:
+        none = Value("NOTHING", special=True)
+        value = emit(code, node.otherwise) if node.otherwise is not None else none
+        _into(code, merged.code, value, merged)
+
+    def body(at: int) -> None:
+        _into(code, merged.code, emit(code, node.branches[at][1]), merged)
+
+    cascade(code, len(node.branches), test, body, last)
     return merged
-
-
-def _branch(code: Code, node: tree.If, at: int, merged: Value, emit: Emit) -> None:
-    if at == len(node.branches):
-        if node.otherwise is None:
-            _into(code, merged.code, Value("NOTHING", special=True), merged)
-        else:
-            _into(code, merged.code, emit(code, node.otherwise), merged)
-        return
-    test, value = node.branches[at]
-    prefix = f"failed to check if condition {at}: " if at else "failed to check if condition: "
-    text = condition(code, test, objects.condition, prefix, emit)
-    with code.block(f"if {text}:"):
-        _into(code, merged.code, emit(code, value), merged)
-    with code.block("else:"):
-        _branch(code, node, at + 1, merged, emit)
 
 
 def match(code: Code, node: tree.Match, emit: Emit) -> Value:
@@ -69,29 +114,30 @@ def match(code: Code, node: tree.Match, emit: Emit) -> Value:
     else:
         subject = Value(code.scope.this or code.scope.document or _document_or_null(code))
     merged = Value(code.name())
+    # What stands behind `_` is never reached.
+    arms = list(itertools.takewhile(lambda case: case[0] is not None, node.cases))
+
+    def test(at: int) -> str:
+        with code.steps(Prefix(f"failed to check match case {at}: ")):
+            wanted = arms[at][0]
+            assert wanted is not None
+            return _matches(code, wanted, subject, emit)
+
+    def body(at: int) -> None:
+        _into(code, merged.code, emit(code, arms[at][1]), merged)
+
+    def last() -> None:
+        none = Value("NOTHING", special=True)
+        rest = node.cases[len(arms) :]
+        _into(code, merged.code, emit(code, rest[0][1]) if rest else none, merged)
+
     with code.within(this=subject.code, previous=code.scope.this):
-        _case(code, node, 0, subject, merged, emit)
+        cascade(code, len(arms), test, body, last)
     return merged
 
 
 def _document_or_null(code: Code) -> str:
     return code.store(f"{code.constant(document.or_null, 'or_null')}(M)").code
-
-
-def _case(code: Code, node: tree.Match, at: int, subject: Value, merged: Value, emit: Emit) -> None:
-    if at == len(node.cases):
-        _into(code, merged.code, Value("NOTHING", special=True), merged)
-        return
-    test, value = node.cases[at]
-    if test is None:
-        _into(code, merged.code, emit(code, value), merged)
-        return
-    with code.steps(Prefix(f"failed to check match case {at}: ")):
-        text = _matches(code, test, subject, emit)
-    with code.block(f"if {text}:"):
-        _into(code, merged.code, emit(code, value), merged)
-    with code.block("else:"):
-        _case(code, node, at + 1, subject, merged, emit)
 
 
 def _matches(code: Code, test: tree.Node, subject: Value, emit: Emit) -> str:
@@ -122,7 +168,17 @@ def chain(code: Code, node: tree.Chain, emit: Emit) -> Value:
 def coalesce(code: Code, tried: list[tree.Node], last: tree.Node, emit: Emit) -> Value:
     """Emit: the first operand that neither fails nor is null, else the last one."""
     merged = Value(code.name())
-    _first(code, tried, last, merged, emit)
+    if len(tried) <= _NESTED:
+        _first(code, tried, last, merged, emit)
+        return merged
+
+    def test(at: int) -> str:
+        return f"not ({_try(code, tried[at], merged.code, emit)})"
+
+    def rest() -> None:
+        _into(code, merged.code, emit(code, last), merged)
+
+    cascade(code, len(tried), test, lambda at: None, rest)
     return merged
 
 
@@ -130,10 +186,15 @@ def _first(code: Code, tried: list[tree.Node], last: tree.Node, merged: Value, e
     if not tried:
         _into(code, merged.code, emit(code, last), merged)
         return
-    name = merged.code
+    with code.block(f"if {_try(code, tried[0], merged.code, emit)}:"):
+        _first(code, tried[1:], last, merged, emit)
+
+
+def _try(code: Code, node: tree.Node, name: str, emit: Emit) -> str:
+    """Emit an operand's value into a variable; return Python for whether there is none."""
     start = len(code.lines)
     with code.block("try:"):
-        value = emit(code, tried[0])
+        value = emit(code, node)
         can_fail = len(code.lines) > start + 1
         if can_fail:
             code.emit(f"{name} = {value.code}")
@@ -144,10 +205,7 @@ def _first(code: Code, tried: list[tree.Node], last: tree.Node, merged: Value, e
         code.lines.pop()
         code.emit(f"{name} = {value.code}")
     absent = f"{name} is None"
-    if value.special:
-        absent += f" or {name} is DELETED or {name} is NOTHING"
-    with code.block(f"if {absent}:"):
-        _first(code, tried[1:], last, merged, emit)
+    return f"{absent} or {name} is DELETED or {name} is NOTHING" if value.special else absent
 
 
 def _logic(code: Code, node: tree.Chain, emit: Emit) -> Value:

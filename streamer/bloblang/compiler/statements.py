@@ -24,7 +24,7 @@ def _statement(code: Code, statement: tree.Statement) -> None:
         case tree.Let(name=name, value=value):
             _let(code, name, emit(code, value))
         case tree.IfStatement(branches=parts):
-            _if(code, parts, 0)
+            _if(code, parts)
 
 
 def _assign(code: Code, path: tuple[str, ...], value: Value, node: tree.Node) -> None:
@@ -132,20 +132,23 @@ def _let(code: Code, name: str, value: Value) -> None:
     code.assigned.discard(name)
 
 
-def _if(code: Code, parts: list[tuple[tree.Node | None, list[tree.Statement]]], at: int) -> None:
-    test, body = parts[at]
-    if test is None:
-        emit_all(code, body)
-        return
-    prefix = f"failed to check if condition {at + 1}: "
-    text = branches.condition(code, test, objects.strict_condition, prefix, emit)
-    with code.block(f"if {text}:"):
-        emit_all(code, body)
+def _if(code: Code, parts: list[tuple[tree.Node | None, list[tree.Statement]]]) -> None:
+    arms = [(test, body) for test, body in parts if test is not None]
+
+    def test(at: int) -> str:
+        prefix = f"failed to check if condition {at + 1}: "
+        return branches.condition(code, arms[at][0], objects.strict_condition, prefix, emit)
+
+    def body(at: int) -> None:
+        emit_all(code, arms[at][1])
         code.emit("pass")
-    if at + 1 < len(parts):
-        with code.block("else:"):
-            _if(code, parts, at + 1)
-            code.emit("pass")
+
+    def last() -> None:
+        for _, statements in parts[len(arms) :]:
+            emit_all(code, statements)
+        code.emit("pass")
+
+    branches.cascade(code, len(arms), test, body, last)
 
 
 def _lets(statements: list[tree.Statement]) -> list[str]:

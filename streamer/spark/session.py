@@ -5,6 +5,7 @@ Every setting below has its reason beside it; the figures are those of two cores
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from pyspark.sql import SparkSession
 import streamer
 from streamer.errors import StreamerError
 from streamer.spark.java import find_java
+from streamer.spark.launchers import write_launcher
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -142,12 +144,13 @@ def start_session(
         NoJavaError: there is no Java.
         StreamerError: the JVM or Spark did not start; the text has its last words.
     """
-    os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.pop("SPARK_HOME", None)
     # Workers import this very package, installed or not.
     root = str(Path(streamer.__file__).resolve().parent.parent)
+    os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
+    python = _python(root) if master.startswith("local") else sys.executable
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = python
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.pop("SPARK_HOME", None)
     os.environ["PYTHONPATH"] = os.pathsep.join(
         dict.fromkeys([root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
     )
@@ -178,6 +181,21 @@ def start_session(
         listener.join(1.0)
         last = "\n  ".join(jvm.last) or str(e)
         raise StreamerError(f"Spark did not start (master {master}):\n  {last}") from e
+
+
+_PYTHON = """#!/bin/sh
+# Spark puts its own Python code before all else, as archives, which are compiled anew at every
+# start: six starts of half a second. The same code is installed, and compiled, already.
+PYTHONPATH='{path}' exec '{python}' "$@"
+"""
+
+
+def _python(root: str) -> str:
+    """Return the interpreter for workers on this machine."""
+    mark = hashlib.sha256(f"{root}:{sys.executable}".encode()).hexdigest()[:8]
+    kept = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    text = _PYTHON.format(path=os.pathsep.join(dict.fromkeys(kept)), python=sys.executable)
+    return str(write_launcher(f"python-{mark}", "python3", text) / "python3")
 
 
 def _settings(name: str, master: str, conf: Mapping[str, str], level: str) -> SparkConf:

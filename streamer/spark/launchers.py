@@ -1,0 +1,45 @@
+"""Small shell scripts that stand between Spark and the programs that it starts."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_launcher(name: str, inside: str, text: str) -> Path:
+    """Write a script where every start of this user finds it again.
+
+    Args:
+        name: of the directory; the user's id is added, since the temporary directory is shared.
+        inside: the script's path in it.
+        text: the script.
+
+    Returns:
+        The directory: the shared one, or one of this start's own when another user holds that
+        name or the script there is another one (of another environment).
+    """
+    home = Path(tempfile.gettempdir()) / f"streamer-{name}-{os.getuid()}"
+    if not _is_ours(home / inside, text):
+        home = Path(tempfile.mkdtemp(prefix=f"streamer-{name}-"))
+        _write(home / inside, text)
+    return home
+
+
+def _write(script: Path, text: str) -> None:
+    script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = script.with_name(f"{script.name}.{os.getpid()}")
+    draft.write_text(text)
+    draft.chmod(0o755)
+    draft.replace(script)
+
+
+def _is_ours(script: Path, text: str) -> bool:
+    """Make the shared script if it is not there; tell whether it is ours, whole and the same."""
+    try:
+        if not script.exists():
+            _write(script, text)
+        mine = all(path.stat().st_uid == os.getuid() for path in (script, script.parent))
+        return mine and script.read_text() == text
+    except OSError:
+        return False

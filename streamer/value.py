@@ -92,7 +92,7 @@ _LONG_FRACTION: Final = b"0" * 17
 _LONG_INT: Final = b"0" * 19
 # The search in earnest, where a number can stand; a string that looks so costs time only.
 _INEXACT: Final = re.compile(
-    rb"(?:^|[\[:,\s])-?(?:\d+(?:\.\d+)?[eE]|\d+\.\d*0(?!\d)|0\.0{4}|9[2-9]\d{17}|\d{20}|(?=[\d.]{17})\d+\.)"
+    rb"(?:^|[\[:,\s])-?(?:\d+(?:\.\d+)?[eE]|\d+\.\d*0(?=[,}\]\s]|$)|0\.0{4}|9[2-9]\d{17}|\d{20}|(?=[\d.]{17})\d+\.)"
 )
 
 
@@ -103,17 +103,16 @@ def has_inexact_number(raw: bytes) -> bool:
     hold one is searched in earnest.
     """
     marks = raw.translate(_STARTS, _NOISE)
-    if marks.find(b":.") < 0 and marks[:1] != b"." and marks[:1] != b"e":
-        if marks.find(b":e") < 0:
-            if len(raw) - len(marks) < 19:
-                return False
-            if raw.translate(_DIGITS).find(_LONG_INT) < 0:
-                return False
-    elif marks.find(b":e") < 0 and marks[:1] != b"e":
+    first = marks[:1]
+    if marks.find(b":e") >= 0 or marks.find(b".e") >= 0 or first == b"e":
+        pass
+    elif marks.find(b":.") >= 0 or first == b".":
         zeros = raw.translate(_ZEROS, b"123456789")
         exact = zeros.find(b".0,") < 0 and zeros.find(b".00") < 0 and zeros[-2:] != b".0"
         if exact and raw.translate(_DIGITS).find(_LONG_FRACTION) < 0:
             return False
+    elif len(raw) - len(marks) < 19 or raw.translate(_DIGITS).find(_LONG_INT) < 0:
+        return False
     return _INEXACT.search(raw) is not None
 
 
@@ -155,14 +154,26 @@ def parse_json(raw: bytes) -> Any:
 
 
 def _retry(raw: bytes, error: ValueError) -> Any:
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return parse_json(raw.decode(errors="replace").encode())
+    """Parse what orjson refuses and Go takes: invalid UTF-8, lone surrogates, 1e400."""
     if not raw.strip():
         raise ValueError("message is empty") from None
-    text = str(error).replace("orjson.", "")
-    raise ValueError(f"not a JSON document: {text}") from None
+    try:
+        document = _EXACT.decode(raw.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        raise ValueError(f"not a JSON document: {error}") from None
+    return _paired(document) if b"\\u" in raw else document
+
+
+def _paired(value: Any) -> Any:
+    """Return a value with surrogates that stand alone replaced, so that it can be encoded."""
+    kind = type(value)
+    if kind is dict:
+        return {_paired(k): _paired(v) for k, v in value.items()}
+    if kind is list:
+        return [_paired(v) for v in value]
+    if kind is str and not value.isascii():
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
 
 
 _OPTIONS: Final = orjson.OPT_SORT_KEYS

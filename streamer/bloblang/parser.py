@@ -1,7 +1,6 @@
 """Reading a mapping: lark's LALR tables, and its errors in Benthos's words.
 
-The tables are built from grammar.lark once per process, when the first mapping is read, or loaded
-from grammar.tables when that fits (`python -m streamer.bloblang.parser` writes it).
+The tables are built from grammar.lark once per process, when the first mapping is read (60 ms).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from importlib import resources
 from typing import Any, Final
 
 from lark import Lark, Token
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from streamer.bloblang import tree
 from streamer.bloblang.builder import Builder
@@ -40,66 +39,72 @@ def _parse(text: str, start: str) -> Any:
         raise _error(e, text) from None
 
 
-# Terminals that begin something, by what Benthos calls it.
-_BEGIN_QUERY: Final = "NUMBER"
-_NAMES: Final = {
-    "_RPAR": ")",
-    "_RSQB": "]",
-    "_RBRACE": "}",
-    "_LBRACE": "{",
-    "_COMMA": ",",
-    "_COLON": ":",
-    "_ARROW": "=>",
-    "_EQ": "=",
-    "_NL": "line break",
-}
+_UNEXPECTED: Final = "encountered unexpected input"
+# What a parser that stood here could have gone on with, the first that fits, in Benthos's words.
+_RULES: Final[tuple[tuple[frozenset[str], str], ...]] = tuple(
+    (frozenset(terminals.split()), words)
+    for terminals, words in (
+        ("ARGUMENT", "required: expected function argument"),
+        ("_ANY", "required: expected match case"),
+        ("NUMBER", "expected query"),
+        ("IMPORT LET _RBRACE", "expected assignment or }"),
+        ("IMPORT LET", "expected import, map, or assignment"),
+        ("_NL _RBRACE _COMMA", "required: expected ,, line break, or }"),
+        ("_NL _RBRACE OPERATOR", "expected line break or }"),
+        ("_NL", "expected line break"),
+        ("_RPAR _COMMA", "required: expected comma or closing bracket"),
+        ("_RSQB _COMMA", "expected , or ]"),
+        ("_RBRACE _COMMA", "expected , or }"),
+        ("_RPAR", "required: expected closing bracket"),
+        ("_ARROW", "required: expected =>"),
+        ("_RBRACE", "required: expected }"),
+        ("_LBRACE", "required: expected {"),
+        ("_COLON", "expected :"),
+        ("_EQ", "expected ="),
+    )
+)
 
 
 def _error(error: UnexpectedInput, text: str) -> BloblangError:
     line, column = error.line, error.column
-    if isinstance(error, UnexpectedEOF) or line is None or line < 1:
-        line, column = _end(text)
+    accepted: set[str] = set()
     if isinstance(error, UnexpectedToken):
         accepted = set(error.accepts or error.expected)
-        if error.token.type == "$END":
-            line, column = _end(text)
-        elif error.token.type == "_NL":
+        if error.token.type == "_NL":
             line, column = _place(text, error.token.start_pos or 0)
     elif isinstance(error, UnexpectedCharacters):
         accepted = set(error.allowed or ())
+    at = _offset(text, line, column) if line and line > 0 else len(text)
+    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+        at = len(text)
+    at = min(at, len(text.rstrip("\n"))) if text.strip() else len(text.rstrip("\n"))
+    if text.startswith('"', at) and "STRING" in accepted:
+        quotes = "triple-quote" if text.startswith('"""', at) else "quote"
+        message, at = f"required: expected end {quotes}", len(text.rstrip("\n"))
     else:
-        accepted = set()
-    at = _offset(text, line, column)
-    return BloblangError(line, column, _expected(accepted, text, at))
+        message = _expected(accepted, text, at)
+    return BloblangError(*_place(text, at), message)
 
 
 def _expected(accepted: set[str], text: str, at: int) -> str:
-    if text.startswith('"', at) and "STRING" in accepted:
-        return "required: expected end quote"
-    if "_EQ" in accepted and re.match(r"\S?=|=\S", text[max(at - 1, 0) :]):
-        return "expected whitespace"
-    if _BEGIN_QUERY in accepted:
-        return "expected query"
-    if "_NL" in accepted and "_RBRACE" not in accepted:
-        return "expected line break"
-    if "NAME" in accepted and "_LPAR" in accepted:
-        return "required: expected method or field path"
-    if "LET" in accepted:
-        return "expected import, map, or assignment"
-    if "NAME" in accepted and "_EQ" not in accepted:
-        return "expected name"
-    names = [name for terminal, name in _NAMES.items() if terminal in accepted]
-    if "_LBRACE" in accepted and "_RBRACE" not in accepted:
-        names = ["{"]
-    if not names:
-        return "encountered unexpected input"
-    return "expected " + (
-        names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-    )
-
-
-def _end(text: str) -> tuple[int, int]:
-    return _place(text, len(text.rstrip("\n")) if text.strip() else len(text))
+    before = text[:at].rstrip(" \t")
+    if "_EQ" in accepted and text[at : at + 1] not in (" ", "\t"):
+        if len(before) == at:
+            return "expected whitespace"
+        if text.startswith("=", at):
+            return "expected whitespace"
+    if "NAME" in accepted and "NUMBER" not in accepted and "LET" not in accepted:
+        if before.endswith("."):
+            return "required: expected method or field path"
+        word = re.split(r"\s", before)[-1]
+        names = {"let": "variable name", "map": "map name", "meta": "metadata key or ="}
+        return f"required: expected {names.get(word, 'name')}"
+    if accepted == {"STRING"}:
+        return "required: expected filepath"
+    for terminals, words in _RULES:
+        if terminals <= accepted:
+            return words
+    return _UNEXPECTED
 
 
 def _place(text: str, offset: int) -> tuple[int, int]:
@@ -127,8 +132,21 @@ def parse_mapping(text: str) -> list[tree.Statement] | tree.Node:
         node: tree.Node = _parse(whole, "expression")
         return node
     except BloblangError as e:
-        further = (e.line, e.column) > (as_statements.line, as_statements.column)
-        raise e if further else as_statements from None
+        if (e.line, e.column) <= (as_statements.line, as_statements.column):
+            raise as_statements from None
+        raise _shorthand(e, text) if e.message == _UNEXPECTED else e from None
+
+
+def _shorthand(error: BloblangError, text: str) -> BloblangError:
+    """Say that a mapping which is one expression goes on where it should have ended."""
+    begin = text[: _offset(text, error.line, error.column)].strip()
+    begin = begin[:12] + "..." if len(begin) > 12 else begin
+    return BloblangError(
+        error.line,
+        error.column,
+        f"expected the mapping to end here as the beginning is shorthand for `root = {begin}`, "
+        "but this shorthand form cannot be followed with more assignments",
+    )
 
 
 def parse_field(text: str) -> list[str | tree.Node]:

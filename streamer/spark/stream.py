@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -171,7 +172,14 @@ class Stream:
             BrokenPipeError: nobody reads the standard output any more.
         """
         assert self._query is not None
-        if not self._query.isActive:
+        try:
+            active = self._query.isActive
+        except (Py4JError, OSError) as e:
+            raise StreamerError(
+                "Spark's JVM ended unexpectedly (killed, or out of memory: spark.conf."
+                "spark.driver.memory sets its heap); start again to go on from the checkpoint"
+            ) from e
+        if not active:
             if isinstance(self._broken, BrokenPipeError):
                 raise self._broken
             self._recover(str(self._query.exception() or "Spark ended the query"))
@@ -194,15 +202,17 @@ class Stream:
         self._stopping.set()
         self._signals.stop()
         query = self._query
-        if query is None or not query.isActive:
-            return True
         until = time.monotonic() + timeout
-        while query.isActive and query.status["isTriggerActive"]:
-            if time.monotonic() >= until:
-                return False
-            time.sleep(0.02)
-        query.stop()
-        return True
+        try:
+            while query is not None and query.isActive and query.status["isTriggerActive"]:
+                if time.monotonic() >= until:
+                    return False
+                time.sleep(0.02)
+            if query is not None and query.isActive:
+                query.stop()
+        except (Py4JError, OSError):
+            return False
+        return not isinstance(self._broken, DeliveryStoppedError)
 
     def _recover(self, error: str) -> None:
         if self._delivery.batch != self._failed_at_batch:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -109,7 +110,7 @@ def test_what_was_piped_in_survives_a_kill(tmp_path):
 
 def test_a_reader_that_goes_away_ends_the_program(tmp_path):
     config = tmp_path / "generate.yaml"
-    config.write_text("input: {generate: {mapping: root = count('n'), interval: 10ms}}\n")
+    config.write_text('input: {generate: {mapping: "root = count(\\"n\\")", interval: 10ms}}\n')
     read_end, write_end = os.pipe()
     with program(config, tmp_path / "c", stdout=write_end) as running:
         os.close(write_end)
@@ -143,3 +144,85 @@ spark: {{master: 'local[2]'}}
         assert running.finish(90) == 0
     ids = [json.loads(line)["id"] for line in Path(out).read_bytes().splitlines()]
     assert sorted(ids) == list(range(len(ids))) and len(ids) > farewell["held"]
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+STEADY = """
+input: {{generate: {{mapping: 'root.id = count("n") - 1', interval: 5ms}}}}
+output: {{file: {{path: {out}}}}}
+spark: {{master: 'local[2]'}}
+"""
+
+
+def check_steady(tmp_path: Path, config: Path, out: Path) -> None:
+    """End the input and see that every number came out once, in order."""
+    with program(config, tmp_path / "c", "-s", "input.generate.count=1") as running:
+        assert running.finish(90) == 0
+    ids = [json.loads(line)["id"] for line in out.read_bytes().splitlines()]
+    assert ids == list(range(len(ids))) and len(ids) > 100
+
+
+def test_a_killed_jvm_ends_the_program_and_the_next_start_goes_on(tmp_path):
+    config, out = tmp_path / "steady.yaml", tmp_path / "out"
+    config.write_text(STEADY.format(out=out))
+    with program(config, tmp_path / "c") as running:
+        running.wait_for(out.exists, 90, "for output")
+        (jvm,) = children(running.process.pid)
+        os.kill(jvm, signal.SIGKILL)
+        assert running.finish(60) == 1
+        assert any("JVM ended unexpectedly" in text for text in running.messages())
+    check_steady(tmp_path, config, out)
+
+
+def test_a_killed_worker_costs_nothing(tmp_path):
+    config, out = tmp_path / "steady.yaml", tmp_path / "out"
+    config.write_text(STEADY.format(out=out))
+    with program(config, tmp_path / "c") as running:
+        running.wait_for(out.exists, 90, "for output")
+        (jvm,) = children(running.process.pid)
+        daemons = [pid for pid in children(jvm) if b"daemon" in cmdline(pid)]
+        workers = [worker for pid in daemons for worker in children(pid)]
+        assert workers
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+        size = out.stat().st_size
+        running.wait_for(lambda: out.stat().st_size > size + 1000, 60, "for more output")
+        assert running.stop() == 0
+    check_steady(tmp_path, config, out)
+
+
+def cmdline(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_stop_does_not_wait_for_a_stuck_output(tmp_path):
+    config = tmp_path / "stuck.yaml"
+    config.write_text(
+        "input: {generate: {mapping: 'root = \"x\".repeat(10000)', interval: 10ms}}\n"
+        "shutdown_timeout: 3s\n"
+    )
+    read_end, write_end = os.pipe()
+    with program(config, tmp_path / "c", stdout=write_end) as running:
+        os.close(write_end)
+        running.wait_running()
+        time.sleep(8)  # long enough for the pipe to fill; nobody reads it
+        began = time.monotonic()
+        assert running.stop() == 0
+        assert time.monotonic() - began < 10
+        assert any("will be replayed" in text for text in running.messages())
+    os.close(read_end)

@@ -35,11 +35,7 @@ def test_group_by_value(value, keyed):
 
 
 def test_group_by_is_keyed_by_its_first_true_check():
-    found = key(
-        "    - group_by:\n"
-        "        - check: this.n > 10\n"
-        "        - check: this.n > 5\n"
-    )
+    found = key("    - group_by:\n        - check: this.n > 10\n        - check: this.n > 5\n")
     assert found is not None and not found.replaces_grouping
     compiled = found.compiled()
     ex = Execution(lambda: 0)
@@ -54,4 +50,6 @@ def test_group_by_over_a_batch_has_no_key():
 
 
 def test_another_first_processor_has_no_key():
-    assert key("    - mapping: root = this\n    - group_by_value: {value: '${! this.a }'}\n") is None
+    grouping = "    - group_by_value: {value: '${! this.a }'}\n"
+    assert key(grouping) is not None
+    assert key("    - mapping: root = this\n" + grouping) is None

@@ -1,0 +1,88 @@
+"""Measures streamer as a process, from outside. By hand: `python -m tests.bench --help`.
+
+    pip install -e '.[java,bench]'
+    python -m tests.bench throughput              # 20 M events, about three minutes
+    python -m tests.bench throughput --events 6000000 --pace 300000
+    python -m tests.bench all --work /var/tmp/bench
+
+Each part prints the machine, its figures, and the target where the project has one. Answers are
+checked; a wrong one, or a dropped event, ends the program with exit code 1.
+
+    throughput  the main job, catching up: events/s, CPU seconds per million, state on disk
+    stateless   a mapping from files to nothing
+    sliding     windows of ten slides, against tumbling ones
+    memory      does memory grow while a window fills, and by how much when it is released?
+    latency     1,000 events/s with default settings: from a window's end to its last line
+    idle        cores that a stream takes to which nothing comes
+    start       from the launch to the first micro-batch
+    peers       the main job written by hand in PySpark and in Bytewax, on the same files
+
+`system_window` follows the system clock, so events have to have times that pass while the stream
+runs. The files are written ahead with `--pace` events to a second of event time, the first second
+a few seconds after the launch. They are read as fast as the machine can, ahead of the clock if it
+is fast; but a pace above what it manages makes events late, which is refused. So: a pace at or a
+little below the rate that is measured. What is open at the end of the files is flushed, and counts.
+
+It writes about 3 GB into `--work` for 20 M events, and removes it. Run it on a quiet machine; the
+load at the beginning is printed. `python -m tests.bench.kernel` measures the window kernel alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.bench import machine, report, speed
+
+PARTS = ("throughput", "stateless", "sliding")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("parts", nargs="+", choices=(*PARTS, "all"), metavar="part", help=", ".join(PARTS))
+    add("--events", type=int, default=20_000_000, help="of the workload (default %(default)s)")
+    add("--pace", type=float, default=400_000, help="events per second of event time (%(default)s)")
+    add("--sliding-pace", type=float, help="the same for sliding windows (a third of --pace)")
+    add("--master", default="local[2]", help="Spark's master (%(default)s)")
+    add("--work", type=Path, help="a directory for files, some GB (a new one in /tmp)")
+    return parser.parse_args()
+
+
+def _run(part: str, a: argparse.Namespace, work: Path) -> None:
+    if part == "throughput":
+        speed.throughput(work, a.events, a.pace, a.master)
+    elif part == "stateless":
+        speed.stateless(work, a.events, a.master)
+    elif part == "sliding":
+        speed.sliding(work, a.events, a.pace, a.sliding_pace or a.pace / 3, a.master)
+
+
+def main() -> int:
+    """Run what was asked for; return the exit code."""
+    a = _arguments()
+    parts = PARTS if "all" in a.parts else a.parts
+    work = Path(tempfile.mkdtemp(prefix="streamer-bench-", dir=a.work))
+    failed = 0
+    print(machine.describe())
+    try:
+        for part in parts:
+            try:
+                _run(part, a, work)
+            except RuntimeError as e:
+                failed = 1
+                report.note(f"FAILED: {e}")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""JSON in and out, numbers kept to the letter, the names of types."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamer.timestamps import Timestamp
+from streamer.value import (
+    DELETED,
+    NOTHING,
+    Number,
+    dump_json,
+    format_float,
+    has_inexact_number,
+    json_float,
+    parse_json,
+    type_name,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":1.50}',
+        "1.0",
+        "[1e3,2E5]",
+        '{"a":123456789012345678901234567890}',
+        '{"a":9223372036854775808}',
+        '{"a":0.1234567890123456789}',
+        '{"a":0.00001}',
+        '{"a":-0.0}',
+        '{"a":100.0,"b":"10:00:00.500Z"}',
+        '{"a":1700000000123456789}',
+    ],
+)
+def test_a_number_keeps_its_spelling(text):
+    assert dump_json(parse_json(text.encode())).decode() == text
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.from_regex(r"\A-?(0|[1-9][0-9]{0,22})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?\Z"))
+def test_any_number_keeps_its_spelling_wherever_it_stands(number):
+    if number == "-0":  # Python has no such integer
+        return
+    for template in ('{"a":%s}', "[1,%s]", ' { "x" : [ %s ] , "y":"z" }', "%s"):
+        text = template % number
+        document = parse_json(text.encode())
+        assert dump_json(document).decode() == json.dumps(
+            json.loads(text.replace(number, '"@"')), separators=(",", ":"), sort_keys=True
+        ).replace('"@"', number)
+
+
+def test_a_kept_number_is_a_plain_one_to_arithmetic():
+    value = parse_json(b"1.50")
+    assert isinstance(value, Number)
+    assert type(value + 0) is float
+    assert value == 1.5
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b'{"id":"806e-4067","t":"2021-08-07T09:49:35.500Z","n":3}', b'{"a":45.25,"b":[1,-2]}'],
+)
+def test_ordinary_documents_are_not_searched_for_nothing(raw):
+    assert not has_inexact_number(raw)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b" ", b"{", b"nope", b'{"a":1}{}', b"[1,]", b"NaN", b'{"a":01}', b"'a'"]
+)
+def test_what_is_no_document_is_refused_with_words(raw):
+    with pytest.raises(ValueError, match="message is empty|not a JSON document: "):
+        parse_json(raw)
+
+
+def test_what_is_no_text_is_replaced_as_in_go():
+    assert parse_json(b'{"a":"x\xffy"}') == {"a": "x\ufffdy"}
+    assert parse_json(b'{"a":"\\ud800 \\ud83d\\ude00"}') == {"a": "\ufffd \U0001f600"}
+
+
+def test_a_number_beyond_any_float_keeps_its_spelling():
+    assert dump_json(parse_json(b'{"a":1e400}')) == b'{"a":1e400}'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": 1, "a": [None, True]}, '{"a":[null,true],"b":1}'),
+        ("<&>é", '"<&>é"'),
+        ("\u2028\u2029\x01\n", '"\\u2028\\u2029\\u0001\\n"'),
+        ({"x": 15.0, "y": [2.0, 0.5]}, '{"x":15,"y":[2,0.5]}'),
+        ([1e21, 1e20, 1e-7, 1e-6, -0.0], "[1e+21,100000000000000000000,1e-7,0.000001,-0]"),
+        ({"text": "15.0,", "f": 1.5}, '{"f":1.5,"text":"15.0,"}'),
+        (b"abc", '"YWJj"'),
+        (Timestamp(1_500_000_000), '"1970-01-01T00:00:01.5Z"'),
+        ([DELETED, NOTHING], "[null,null]"),
+        (10**30, "1" + "0" * 30),
+    ],
+)
+def test_values_are_written_as_go_writes_them(value, text):
+    assert dump_json(value).decode() == text
+
+
+def test_what_json_has_no_form_for_is_refused():
+    with pytest.raises(ValueError, match="no JSON form|not JSON serializable"):
+        dump_json({"a": object()})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_floats_spelling_gives_the_float_back(value):
+    assert float(json_float(value)) == value
+    assert float(format_float(value)) == value
+    assert math.copysign(1, float(json_float(value))) == math.copysign(1, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1e6, "1e+06"), (123456.0, "123456"), (0.0001, "0.0001"), (0.00001, "1e-05"), (1.5, "1.5")],
+)
+def test_a_float_as_text_turns_to_an_exponent_where_gos_does(value, text):
+    assert format_float(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (None, "null"),
+        (True, "bool"),
+        (1, "number"),
+        (1.5, "number"),
+        (Number("1.0"), "number"),
+        ("", "string"),
+        (b"", "bytes"),
+        ([], "array"),
+        ({}, "object"),
+        (Timestamp(0), "timestamp"),
+        (DELETED, "delete"),
+        (NOTHING, "nothing"),
+        (object(), "unknown"),
+    ],
+)
+def test_every_type_has_its_name(value, name):
+    assert type_name(value) == name

@@ -178,7 +178,7 @@ def test_a_killed_jvm_ends_the_program_and_the_next_start_goes_on(tmp_path):
     config, out = tmp_path / "steady.yaml", tmp_path / "out"
     config.write_text(STEADY.format(out=out))
     with program(config, tmp_path / "c") as running:
-        running.wait_for(out.exists, 90, "for output")
+        running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 90, "output")
         (jvm,) = children(running.process.pid)
         os.kill(jvm, signal.SIGKILL)
         assert running.finish(60) == 1
@@ -190,7 +190,7 @@ def test_a_killed_worker_costs_nothing(tmp_path):
     config, out = tmp_path / "steady.yaml", tmp_path / "out"
     config.write_text(STEADY.format(out=out))
     with program(config, tmp_path / "c") as running:
-        running.wait_for(out.exists, 90, "for output")
+        running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 90, "output")
         (jvm,) = children(running.process.pid)
         daemons = [pid for pid in children(jvm) if b"daemon" in cmdline(pid)]
         workers = [worker for pid in daemons for worker in children(pid)]

@@ -35,9 +35,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import machine, report, speed
+from tests.bench import live, machine, memory, report, speed
 
-PARTS = ("throughput", "stateless", "sliding")
+PARTS = ("throughput", "stateless", "sliding", "memory", "latency", "idle", "start")
 
 
 def _arguments() -> argparse.Namespace:
@@ -51,6 +51,11 @@ def _arguments() -> argparse.Namespace:
     add("--events", type=int, default=20_000_000, help="of the workload (default %(default)s)")
     add("--pace", type=float, default=400_000, help="events per second of event time (%(default)s)")
     add("--sliding-pace", type=float, help="the same for sliding windows (a third of --pace)")
+    add("--held", type=int, default=5_000_000, help="memory: events in the window (%(default)s)")
+    add("--rate", type=float, default=150_000, help="memory: events fed a second (%(default)s)")
+    add("--windows", type=int, default=18, help="latency: windows measured (%(default)s)")
+    add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
+    add("--runs", type=int, default=5, help="start: how often (%(default)s)")
     add("--master", default="local[2]", help="Spark's master (%(default)s)")
     add("--work", type=Path, help="a directory for files, some GB (a new one in /tmp)")
     return parser.parse_args()
@@ -63,6 +68,14 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         speed.stateless(work, a.events, a.master)
     elif part == "sliding":
         speed.sliding(work, a.events, a.pace, a.sliding_pace or a.pace / 3, a.master)
+    elif part == "memory":
+        memory.memory(work, a.held, a.rate, a.master)
+    elif part == "latency":
+        live.latency(work, a.windows)
+    elif part == "idle":
+        live.idle(work, a.seconds, a.master)
+    elif part == "start":
+        live.start(work, a.runs, a.master)
 
 
 def main() -> int:

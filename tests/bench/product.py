@@ -36,8 +36,8 @@ class Delivered:
 class Product:
     """The running program."""
 
-    def __init__(self, config: str, directory: Path, **popen: Any) -> None:
-        """Start it, with its checkpoint and config in a directory of its own."""
+    def __init__(self, config: str, directory: Path, every: float = 0.2, **popen: Any) -> None:
+        """Start it in a directory of its own; its process tree is sampled every so many seconds."""
         directory.mkdir(parents=True)
         self.checkpoint = directory / "checkpoint"
         path = directory / "config.yaml"
@@ -60,7 +60,7 @@ class Product:
         self.troubles: list[str] = []
         self.state: list[tuple[float, int]] = []
         """Bytes of the state in the checkpoint, at Unix times."""
-        self.tree = Tree(self.process.pid)
+        self.tree = Tree(self.process.pid, every)
         self._readers = [
             threading.Thread(target=target, daemon=True)
             for target in (self._read_log, self._watch_state)
@@ -126,6 +126,14 @@ class Product:
                 self.process.wait()
         self.tree.stop()
 
+    def course(self) -> str:
+        """The micro-batches one by one, for when something is wrong."""
+        return "".join(
+            f"\n  {d.at - self.launched:6.1f} s: {d.micro_batch}, {d.messages:,} in, "
+            f"{d.dropped:,} dropped, {sum(d.held):,} held, {d.bytes:,} bytes out"
+            for d in self.delivered[-30:]
+        )
+
     def filled(self) -> list[Delivered]:
         """The micro-batches that brought messages."""
         found, before = [], 0
@@ -137,9 +145,9 @@ class Product:
 
 
 @contextmanager
-def product(config: str, directory: Path, **popen: Any) -> Iterator[Product]:
+def product(config: str, directory: Path, every: float = 0.2, **popen: Any) -> Iterator[Product]:
     """Run the program, and see to it that it ends."""
-    running = Product(config, directory, **popen)
+    running = Product(config, directory, every, **popen)
     try:
         yield running
     finally:

@@ -106,13 +106,13 @@ def check(run: Product, out: Path, paths: list[Path], size: int, slide: int) -> 
     if last.dropped:
         raise RuntimeError(
             f"{last.dropped:,} of {last.messages:,} events were dropped: the machine does not keep "
-            "up with the events' times; use a smaller --pace"
+            f"up with the events' times; use a smaller --pace{run.course()}"
         )
     want = answers.expected(answers.read(paths), size, slide)
     with out.open("rb") as lines:
         wrong = answers.differences(want, answers.given(lines))
     if wrong:
-        raise RuntimeError(f"the answers are wrong: {wrong}")
+        raise RuntimeError(f"the answers are wrong: {wrong}{run.course()}")
     report.note(f"all {len(want):,} answers are right, none of {last.messages:,} events dropped")
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +11,10 @@ from tests.bench import answers, traffic
 
 
 @pytest.mark.parametrize(("size", "slide"), [(10, 10), (10, 1)])
-def test_the_oracle_says_what_a_loop_over_dicts_says(tmp_path, size, slide):
+def test_the_oracle_says_what_a_loop_over_dicts_says(tmp_path: Path, size: int, slide: int) -> None:
     paths = traffic.write(tmp_path, 5_000, 3, origin=1_700_000_003, pace=150)
-    plates, passengers = defaultdict(set), defaultdict(int)
+    plates: dict[tuple[int, str], set[str]] = defaultdict(set)
+    passengers: dict[tuple[int, str], int] = defaultdict(int)
     for path in paths:
         for line in path.read_bytes().splitlines():
             event = json.loads(line)
@@ -33,7 +35,7 @@ def test_the_oracle_says_what_a_loop_over_dicts_says(tmp_path, size, slide):
     assert len(want) > 2_000
 
 
-def test_one_event_less_is_noticed(tmp_path):
+def test_one_event_less_is_noticed(tmp_path: Path) -> None:
     paths = traffic.write(tmp_path, 2_000, 2, origin=1_700_000_000, pace=100)
     want = answers.expected(answers.read(paths), 10, 10)
     whole = paths[1].read_bytes().splitlines(keepends=True)

@@ -154,7 +154,9 @@ def _run(
     status.update(*meter.figures(stream.snapshot()), "stopping")
     finished = _leave(stream, config, log)
     last = stream.snapshot()
-    _farewell(last, stopped, finished, checkpoint, log)
+    _farewell(last, stopped, checkpoint, log)
+    if not stopped and finished and not last.held:
+        stream.finish()
     if not finished:
         # A write that is stuck would keep Python from ending; what is not written is replayed.
         status.close()
@@ -171,9 +173,7 @@ def _leave(stream: Any, config: Config, log: Callable[..., None]) -> bool:
     return finished
 
 
-def _farewell(
-    last: Snapshot, stopped: bool, finished: bool, checkpoint: Any, log: Callable[..., None]
-) -> None:
+def _farewell(last: Snapshot, stopped: bool, checkpoint: Any, log: Callable[..., None]) -> None:
     fields: dict[str, Any] = {"messages": last.messages}
     if last.dropped:
         fields["dropped"] = sum(last.dropped.values())
@@ -184,8 +184,6 @@ def _farewell(
         log("INFO", "Stopped; open windows stay in the checkpoint for the next start", fields)
     else:
         log("INFO", "Stopped" if stopped else "The input has ended and all is written", fields)
-    if not stopped and finished and not last.held:
-        checkpoint.finish()
 
 
 class _Meter:

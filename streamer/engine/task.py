@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from streamer.message import Execution
+from streamer.value import dump_json
 
 MOST_LINES = 100
 """Log lines that one task may send to the driver; the others are counted."""
@@ -52,7 +53,9 @@ class Task:
             text = f"{self._left_out} more log lines of this micro-batch are left out"
             self._lines.append(("WARN", text, {}))
             self._left_out = 0
-        return orjson.dumps(self._lines, default=str) if self._lines else None
+        # Fields may hold any value of a mapping, such as an integer beyond 64 bits.
+        lines = [[level, text, dict(fields)] for level, text, fields in self._lines]
+        return dump_json(lines) if lines else None
 
     def count_body(self) -> bytes | None:
         """Return the counts as JSON, or None when there are none."""

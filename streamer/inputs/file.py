@@ -72,7 +72,9 @@ def expand(paths: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for pattern in paths:
         if glob.has_magic(pattern) and not os.path.exists(pattern):
-            matches = [m for m in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(m)]
+            # As Go's, a star matches names that begin with a dot too.
+            found_now = glob.glob(pattern, recursive=True, include_hidden=True)
+            matches = [match for match in sorted(found_now) if os.path.isfile(match)]
         elif not os.path.exists(pattern):
             raise StreamerError(
                 f"input file: there is no file {pattern!r}; "
@@ -163,10 +165,17 @@ class FileInput:
 
     def committed(self, end: Offset) -> None:
         """Delete the files before the position, when the config asks for it."""
+        number = end["file"]
+        done = number < len(self.files) and end["pos"] >= self._length(number)
+        self._delete(self.files[: number + done])
+
+    def finished(self) -> None:
+        """Delete the files that are left, when the config asks for it."""
+        self._delete(self.files)
+
+    def _delete(self, files: Iterable[str]) -> None:
         if self.delete_on_finish:
-            number = end["file"]
-            finished = number < len(self.files) and end["pos"] >= self._length(number)
-            for path in self.files[: number + finished]:
+            for path in files:
                 if os.path.exists(path):
                     os.unlink(path)
 

@@ -132,7 +132,7 @@ class GenerateInput:
             due = (now - self._began) // self.interval + 1
             target = self._base + due * self.batch_size
         else:
-            target = start["n"] + UNPACED // self.batch_size * self.batch_size
+            target = start["n"] + max(UNPACED // self.batch_size, 1) * self.batch_size
         most = max(limit.messages // self.batch_size, 1) * self.batch_size
         more = target - start["n"] > most
         target = min(target, start["n"] + most)
@@ -187,13 +187,17 @@ class GenerateInput:
     def committed(self, end: Offset) -> None:
         """Nothing is held for messages that can be made again."""
 
+    def finished(self) -> None:
+        """Nothing is held for messages that can be made again."""
+
 
 def build(parsed: Parsed, context: BuildContext) -> GenerateInput:
     """Make the input."""
     text = parsed[FIELD_INTERVAL]
     return GenerateInput(
         mapping=parsed[FIELD_MAPPING],
-        interval=parse_duration(text) if text else 0,
+        # As in Benthos, no time and a negative one mean no pause.
+        interval=max(parse_duration(text), 0) if text else 0,
         count=parsed[FIELD_COUNT],
         batch_size=parsed[FIELD_BATCH_SIZE],
     )

@@ -84,6 +84,9 @@ class StdinInput:
         """Delete the segments before the position."""
         forget(self.directory, end["segment"])
 
+    def finished(self) -> None:
+        """The next start begins with an empty spool."""
+
 
 def build(parsed: Parsed, context: BuildContext) -> StdinInput:
     """Make the input; its spool's directory is set by `resume`, when the stream starts."""

@@ -114,6 +114,8 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         buffer = context.build(config.buffer)
         limit_bytes = min(limit_bytes, buffer.limit)
         interval = max(interval, getattr(buffer.policy, "period", None) or 0)
+    if config.spark["trigger_interval"] is not None:
+        interval = config.spark["trigger_interval"]
     master = config.spark["master"]
     return Plan(
         name=Path(config.path).stem or "stdin",
@@ -129,7 +131,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         strict=bool(config.error_handling["strict"]),
         master=master,
         shards=(config.spark["shards"] or cores(master)) if window else 0,
-        interval=max(config.spark["trigger_interval"] or interval, MILLISECOND),
+        interval=max(interval, MILLISECOND),
         limit_bytes=limit_bytes,
         level=level,
     )

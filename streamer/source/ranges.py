@@ -26,26 +26,37 @@ class ByteRange(NamedTuple):
 def line_end(path: str | Path, position: int, size: int, delimiter: bytes) -> int:
     """Return the end of the line that holds the byte before `position`, at most `size`.
 
-    A position that is the end of a line is returned as it is.
+    A position that is the end of a line is returned as it is. Where delimiters overlap (three line
+    breaks, when two are the delimiter), which ones count depends on all that stands before them;
+    an end is looked for behind them.
     """
     if position >= size:
         return size
     width = len(delimiter)
-    look_from = max(0, position - width)
+    at = max(0, position - 2 * width + 1)
+    before = at - width
     with open(path, "rb") as file:
-        file.seek(look_from)
+        file.seek(at)
         tail = b""
-        at = look_from
         while at < size:
             block = file.read(min(_LOOK, size - at))
             if not block:
                 return size
-            found = (tail + block).find(delimiter)
-            if found >= 0:
-                return at - len(tail) + found + width
+            data, base = tail + block, at - len(tail)
+            found = data.find(delimiter)
+            while found >= 0:
+                start = base + found
+                if start + width >= position and start - before >= width:
+                    return start + width
+                before = start
+                found = data.find(delimiter, found + 1)
             at += len(block)
-            tail = block[-(width - 1) :] if width > 1 else b""
+            tail = data[-(width - 1) :] if width > 1 else b""
     return size
+
+
+def _overlaps_itself(delimiter: bytes) -> bool:
+    return any(delimiter.startswith(delimiter[at:]) for at in range(1, len(delimiter)))
 
 
 def mean_line(path: str | Path, start: int, delimiter: bytes) -> float:
@@ -76,8 +87,9 @@ def blocks(piece: ByteRange, delimiter: bytes) -> Iterator[bytes]:
     """Read a range as blocks that end at the end of a line or of the range.
 
     A line longer than a block is given whole. A file that has become shorter than the range ends
-    the reading early.
+    the reading early. With a delimiter that may overlap itself a range is given whole.
     """
+    whole_only = _overlaps_itself(delimiter)
     remaining = piece.end - piece.start
     with open(piece.path, "rb", buffering=0) as file:
         file.seek(piece.start)
@@ -88,7 +100,7 @@ def blocks(piece: ByteRange, delimiter: bytes) -> Iterator[bytes]:
                 break
             remaining -= len(block)
             at = block.rfind(delimiter) if remaining else len(block) - len(delimiter)
-            if at < 0:
+            if at < 0 or (whole_only and remaining):
                 held.append(block)
                 continue
             end = at + len(delimiter)

@@ -78,3 +78,6 @@ class Replayable(Protocol):
 
     def committed(self, end: Offset) -> None:
         """Hear that everything before `end` is safe in the checkpoint."""
+
+    def finished(self) -> None:
+        """Hear that a bounded source was read to its end, and that all of it is safe."""

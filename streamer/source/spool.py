@@ -10,6 +10,8 @@ import json
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -79,35 +81,42 @@ class SpoolWriter:
         self._begin()
 
     def _begin(self) -> None:
+        """Begin a segment; on failure the one before goes on."""
+        number = self._number + 1
+        file = segment_path(self._directory, number).open("wb", buffering=0)
+        try:
+            self._publish(Durable(number, 0, False))
+        except OSError:
+            file.close()
+            raise
         if self._file is not None:
             self._file.close()
-        self._number += 1
-        self._file = segment_path(self._directory, self._number).open("wb", buffering=0)
-        self._size = 0
-        self._publish(closed=False)
+        self._number, self._file, self._size = number, file, 0
 
     def append(self, data: bytes) -> None:
         """Write bytes and publish the whole lines among them, after they are on disk.
 
         Raises:
-            OSError: the disk is full or broken; nothing of `data` was published.
+            OSError: the disk is full or broken; nothing of `data` was published or is held, so
+                that it can be given again.
         """
         data = self._tail + data
         end = data.rfind(self._delimiter)
         end = end + len(self._delimiter) if end >= 0 else 0
         if end:
             self._write(data[:end])
-            self._publish(closed=False)
         self._tail = data[end:]
         if self._size >= self._segment_size:
-            self._begin()
+            # The data is safe; a disk that is full now only makes this segment longer.
+            with suppress(OSError):
+                self._begin()
 
     def close(self) -> None:
         """Publish the rest, a last line without its end too, and that nothing more comes."""
         if self._tail:
             self._write(self._tail)
             self._tail = b""
-        self._publish(closed=True)
+        self._publish(Durable(self._number, self._size, True))
         if self._file is not None:
             self._file.close()
 
@@ -118,12 +127,13 @@ class SpoolWriter:
         while view:
             view = view[self._file.write(view) :]
         os.fdatasync(self._file.fileno())
+        self._publish(Durable(self._number, self._size + len(data), False))
         self._size += len(data)
 
-    def _publish(self, closed: bool) -> None:
+    def _publish(self, durable: Durable) -> None:
         draft = self._directory / "durable.json.tmp"
         with open(draft, "wb") as file:
-            file.write(json.dumps(Durable(self._number, self._size, closed)).encode())
+            file.write(json.dumps(durable).encode())
             file.flush()
             os.fdatasync(file.fileno())
         os.replace(draft, self._directory / "durable.json")
@@ -147,14 +157,18 @@ def pump(
         capacity: bytes on disk above which reading pauses, so that the sender feels it.
         wait: seconds between looks while it pauses.
     """
-    while data := read(1 << 20):
-        while held_bytes(directory) > capacity:
-            time.sleep(wait)
+
+
+    def persist(write: Callable[[], None]) -> None:
         while True:
             try:
-                spool.append(data)
-                break
+                return write()
             except OSError as e:
                 on_trouble(f"cannot write to the spool {directory}: {e}; trying again")
                 time.sleep(max(wait, 1.0))
-    spool.close()
+
+    while data := read(1 << 20):
+        while held_bytes(directory) > capacity:
+            time.sleep(wait)
+        persist(partial(spool.append, data))
+    persist(spool.close)

@@ -5,7 +5,7 @@
             /lock            held by the program and its JVM
             /spark           offsets, commits and state, as Spark lays them out
             /spool           what stdin brought and the checkpoint does not have yet
-            /files.json      lengths of output files before the micro-batch in hand
+            /files*.json     lengths of output files before the micro-batch in hand
             /signals         hints between driver and planner
 ```
 """
@@ -97,7 +97,9 @@ class Checkpoint:
             CheckpointError: it cannot be read.
         """
         try:
-            found: dict[str, Any] = json.loads(self._file.read_bytes())
+            found = json.loads(self._file.read_bytes())
+            if not isinstance(found, dict):
+                raise ValueError("it is no JSON object")
         except FileNotFoundError:
             if self.resumes:
                 raise CheckpointError(
@@ -124,8 +126,11 @@ class Checkpoint:
         if finished:
             for name in ("spark", "spool", "signals"):
                 shutil.rmtree(self.directory / name, ignore_errors=True)
-            for name in ("files.json", "streamer.json"):
-                (self.directory / name).unlink(missing_ok=True)
+            # Micro-batches are numbered anew: a journal that stayed would take the first ones for
+            # replays and cut files back.
+            for journal in self.directory.glob("files*.json"):
+                journal.unlink()
+            self._file.unlink()
         return finished
 
     def bind(self, fingerprint: Mapping[str, Any], files: list[str]) -> None:

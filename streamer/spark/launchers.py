@@ -20,7 +20,7 @@ def write_launcher(name: str, inside: str, text: str) -> Path:
         name or the script there is another one (of another environment).
     """
     home = Path(tempfile.gettempdir()) / f"streamer-{name}-{os.getuid()}"
-    if not _is_ours(home / inside, text):
+    if not _is_ours(home, home / inside, text):
         home = Path(tempfile.mkdtemp(prefix=f"streamer-{name}-"))
         _write(home / inside, text)
     return home
@@ -34,12 +34,14 @@ def _write(script: Path, text: str) -> None:
     draft.replace(script)
 
 
-def _is_ours(script: Path, text: str) -> bool:
+def _is_ours(home: Path, script: Path, text: str) -> bool:
     """Make the shared script if it is not there; tell whether it is ours, whole and the same."""
     try:
         if not script.exists():
             _write(script, text)
-        mine = all(path.stat().st_uid == os.getuid() for path in (script, script.parent))
+        # Whoever owns a directory on the way could put another script there.
+        way = (home, script.parent, script)
+        mine = all(path.lstat().st_uid == os.getuid() for path in way)
         return mine and script.read_text() == text
     except OSError:
         return False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -186,7 +187,7 @@ def start_session(
 _PYTHON = """#!/bin/sh
 # Spark puts its own Python code before all else, as archives, which are compiled anew at every
 # start: six starts of half a second. The same code is installed, and compiled, already.
-PYTHONPATH='{path}' exec '{python}' "$@"
+PYTHONPATH={path} exec {python} "$@"
 """
 
 
@@ -194,7 +195,8 @@ def _python(root: str) -> str:
     """Return the interpreter for workers on this machine."""
     mark = hashlib.sha256(f"{root}:{sys.executable}".encode()).hexdigest()[:8]
     kept = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    text = _PYTHON.format(path=os.pathsep.join(dict.fromkeys(kept)), python=sys.executable)
+    path = shlex.quote(os.pathsep.join(dict.fromkeys(kept)))
+    text = _PYTHON.format(path=path, python=shlex.quote(sys.executable))
     return str(write_launcher(f"python-{mark}", "python3", text) / "python3")
 
 

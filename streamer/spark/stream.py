@@ -190,6 +190,11 @@ class Stream:
         keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
         return keeps or not any(s.get("open", 0) for s in statuses)
 
+    def finish(self) -> None:
+        """After the end of a bounded input, when all is written: the next start begins anew."""
+        self._source.finished()
+        self._checkpoint.finish()
+
     def stop(self, timeout: float) -> bool:
         """Let the micro-batch in hand finish, then stop; open windows stay in the checkpoint.
 

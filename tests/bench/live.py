@@ -101,7 +101,7 @@ def idle(work: Path, seconds: float, master: str) -> None:
                 if not sum(run.delivered[-1].held):
                     raise RuntimeError(f"no window is open{run.course()}")
             else:
-                _first(run)
+                run.wait_for_start(60)
             time.sleep(SETTLE)
             began = time.time()
             batches = len(run.delivered)
@@ -113,14 +113,6 @@ def idle(work: Path, seconds: float, master: str) -> None:
         report.figure(f"cores, {name}", cpu / (ended - began), "", most=0.1)
         report.note(f"{batches} micro-batches meanwhile")
         shutil.rmtree(directory)
-
-
-def _first(run: Product) -> None:
-    until = time.time() + 60
-    while not run.delivered:
-        if time.time() > until or run.process.poll() is not None:
-            raise RuntimeError(f"streamer did not start: {run.troubles}")
-        time.sleep(0.02)
 
 
 def start(work: Path, runs: int, master: str) -> None:

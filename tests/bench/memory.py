@@ -29,6 +29,7 @@ def memory(work: Path, events: int, rate: float, master: str) -> None:
     paths = traffic.write(files, events, 1, _origin(), events / 600)
     config = jobs.filling(out, f"{SIZE}s", master=master)
     with product(config, work / "memory" / "run", stdin=subprocess.PIPE, every=0.1) as run:
+        run.wait_for_start(60)
         feeder = threading.Thread(target=_feed, args=(run, paths[0], rate), daemon=True)
         feeder.start()
         run.wait_for_messages(events, 120 + 2 * events / rate)
@@ -74,18 +75,25 @@ def _feed(run: Product, path: Path, rate: float) -> None:
 
 
 def _filling(run: Product, until: float) -> None:
-    begun = run.filled()[0].at
-    samples = run.tree.between(begun + SETTLED * (until - begun), until)
-    report.note(f"all answers are right; the window filled in {until - begun:.0f} s")
-    _table(run, run.tree.between(begun, until))
-    first, last = run.filled()[0], run.filled()[-1]
-    rate = (last.messages - first.messages) / (last.at - first.at)
+    filled = run.filled()
+    begun, total = filled[0].at, filled[-1].messages
+    report.note(f"all answers are right; the window filled in {filled[-1].at - begun:.0f} s")
+    samples = run.tree.between(begun, until)
+    _table(run, samples)
+    # The first sample after each micro-batch, and what was held then.
+    late = [d for d in filled if d.messages >= SETTLED * total]
+    if len(late) < 3:
+        raise RuntimeError("too few micro-batches to tell: use more events, or a lower --rate")
+    after = [next(s for s in samples if s.at >= d.at) for d in late]
+    held = [sum(d.held) for d in late]
     for kind in ("python", "java", "driver"):
-        slope = _slope(samples, [s.rss[kind] for s in samples]) / rate
+        slope = _slope(held, [s.rss[kind] for s in after])
         report.figure(f"growth of {kind}, for an event held", slope, "bytes")
-    whole = _slope(samples, [s.memory for s in samples]) / rate
+    whole = _slope(held, [s.memory for s in after])
     report.figure("growth of the whole tree, for an event held", whole, "bytes")
-    report.note(f"the slope over the last {1 - SETTLED:.0%} of the filling; flat means about 0")
+    report.note(
+        f"fitted to {len(late)} micro-batches, from {SETTLED:.0%} of the events on; flat is about 0"
+    )
 
 
 def _table(run: Product, samples: Sequence[Sample]) -> None:
@@ -103,9 +111,9 @@ def _kinds(sample: Sample) -> tuple[int, int, int]:
     return sample.rss["python"], sample.rss["java"], sample.rss["driver"]
 
 
-def _slope(samples: Sequence[Sample], values: Sequence[float]) -> float:
-    """Bytes a second, by least squares."""
-    return float(np.polyfit([s.at - samples[0].at for s in samples], values, 1)[0])
+def _slope(held: Sequence[int], sizes: Sequence[int]) -> float:
+    """Bytes for an event, by least squares."""
+    return float(np.polyfit(np.array(held) - held[0], sizes, 1)[0])
 
 
 def _release(run: Product, filled: float, largest: int) -> None:

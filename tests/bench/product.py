@@ -106,6 +106,14 @@ class Product:
         for reader in self._readers:
             reader.join(5)
 
+    def wait_for_start(self, timeout: float) -> None:
+        """Wait for the first micro-batch, which tells the shards the time and may bring nothing."""
+        until = time.time() + timeout
+        while not self.delivered:
+            if time.time() > until or self.process.poll() is not None:
+                raise RuntimeError(f"streamer did not start: {self.troubles}")
+            time.sleep(0.02)
+
     def wait_for_messages(self, messages: int, timeout: float) -> None:
         """Wait until so many were taken in."""
         until = time.time() + timeout

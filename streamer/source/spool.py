@@ -158,7 +158,6 @@ def pump(
         wait: seconds between looks while it pauses.
     """
 
-
     def persist(write: Callable[[], None]) -> None:
         while True:
             try:

@@ -63,11 +63,11 @@ def find_java(env: Mapping[str, str]) -> Java:
         seen.append(f"JAVA_HOME={home} has " + (f"Java {version}" if version else "no bin/java"))
     on_path = shutil.which("java", path=env.get("PATH"))
     if on_path:
-        home_of_path = Path(on_path).resolve().parent.parent
+        home_of_path = _home_of(on_path)
         version = _version(home_of_path)
         if version >= OLDEST:
             return Java(home_of_path, version, "PATH")
-        seen.append(f"{on_path} is Java {version}")
+        seen.append(f"{on_path} is " + (f"Java {version}" if version else "no Java that works"))
     else:
         seen.append("no java on PATH")
     packaged = _packaged()
@@ -90,14 +90,28 @@ def _version(home: Path) -> int:
     except OSError:
         found = None
     if found is None:
-        try:
-            run = subprocess.run(
-                [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return 0
-        found = re.search(r'version "(?:1\.)?(\d+)', run.stderr)
+        said = _ask(home / "bin" / "java", "-version")
+        found = re.search(r'version "(?:1\.)?(\d+)', said)
     return int(found.group(1)) if found else 0
+
+
+def _home_of(java: str) -> Path:
+    """Return the home of a `java` on PATH: a link into it, or the script of a version manager."""
+    home = Path(java).resolve().parent.parent
+    if (home / "bin" / "java").exists():
+        return home
+    said = _ask(java, "-XshowSettings:properties", "-version")
+    found = re.search(r"^\s*java\.home = (.+)$", said, re.M)
+    return Path(found.group(1).strip()) if found else home
+
+
+def _ask(java: str | Path, *arguments: str) -> str:
+    """Return what a `java` says of itself; nothing when it does not run."""
+    try:
+        run = subprocess.run([java, *arguments], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return run.stderr
 
 
 def _packaged() -> Java | None:

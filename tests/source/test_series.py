@@ -83,3 +83,43 @@ def test_a_file_that_became_shorter_ends_the_reading(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"a\nb\n")
     assert read(ByteRange(str(path), 0, 400)) == b"a\nb\n"
+
+
+def split(body: bytes, delimiter: bytes) -> list[bytes]:
+    """Cut bytes into lines as the scanner does: there is none behind the last delimiter."""
+    *lines, last = body.split(delimiter)
+    return [*lines, last] if last else lines
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([b"\n\n", b"--", b"aba", b"ab"]),
+    st.lists(st.sampled_from([b"a", b"b", b"\n", b"-", b"x" * 9]), max_size=80).map(b"".join),
+    st.integers(1, 30),
+    st.integers(1, 7),
+)
+def test_a_long_delimiter_cuts_as_if_the_file_were_read_at_once(
+    tmp_path_factory, delimiter, body, size, parts
+):
+    path = tmp_path_factory.mktemp("long") / "f"
+    path.write_bytes(body)
+    whole = series([path], delimiter)
+    spot, lines, at_end = Spot(0, 0), [], False
+    while not at_end:
+        reach = whole.reach(spot, Limit(size=size))
+        taken = ByteRange(str(path), spot.position, reach.spot.position)
+        for piece in cut(taken, parts, delimiter, smallest=1):
+            for block in blocks(piece, delimiter):
+                lines += split(block, delimiter)
+        spot, at_end = reach.spot, reach.at_end
+    assert lines == split(body, delimiter)
+
+
+def test_blocks_end_at_delimiters_that_count(tmp_path, monkeypatch):
+    monkeypatch.setattr("streamer.source.ranges.BLOCK", 5)
+    path = tmp_path / "f"
+    body = b"a\n\n\nb\n\nc"
+    path.write_bytes(body)
+    given_blocks = blocks(ByteRange(str(path), 0, len(body)), b"\n\n")
+    lines = [line for block in given_blocks for line in split(block, b"\n\n")]
+    assert lines == [b"a", b"\nb", b"c"]

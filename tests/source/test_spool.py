@@ -82,6 +82,33 @@ def test_a_pump_tries_again_when_the_disk_refuses(tmp_path, monkeypatch):
     assert len(said) == 1 and "No space left" in said[0]
 
 
+@pytest.mark.parametrize("failing", range(1, 12))
+def test_whichever_step_the_disk_refuses_every_byte_is_there_once(tmp_path, monkeypatch, failing):
+    spool = SpoolWriter(tmp_path, segment_size=3)
+    calls = iter(range(1, 1000))
+    synced, opened = os.fdatasync, Path.open
+
+    def sync(fd: int) -> None:
+        if next(calls) == failing:
+            raise OSError(28, "No space left on device")
+        synced(fd)
+
+    def open_(self: Path, *arguments, **more):
+        if self.suffix == ".seg" and next(calls) == failing:
+            raise OSError(28, "No space left on device")
+        return opened(self, *arguments, **more)
+
+    chunks = [b"a\nb", b"\nc\nd\n", b"e\n", b"f\ng"]
+    with monkeypatch.context() as broken:
+        broken.setattr("streamer.source.spool.os.fdatasync", sync)
+        broken.setattr("streamer.source.spool.Path.open", open_)
+        broken.setattr("streamer.source.spool.time.sleep", lambda s: None)
+        pump(lambda size: chunks.pop(0) if chunks else b"", spool, tmp_path, lambda text: None)
+    assert next(calls) > failing, "the failure came"
+    assert content(tmp_path) == b"a\nb\nc\nd\ne\nf\ng"
+    assert read_durable(tmp_path).closed
+
+
 def test_a_full_spool_stops_reading(tmp_path, monkeypatch):
     spool = SpoolWriter(tmp_path, segment_size=4)
     waits: list[float] = []

@@ -1,0 +1,112 @@
+"""What `explain` says, as whole texts: it is what a user reads before a stream is started."""
+
+from pathlib import Path
+
+from streamer.config import load_config, parse_config
+from streamer.plan import make_plan
+from streamer.plan.explain import explain
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+DIRECT = """\
+stream cars
+  master      local[1] (1 core)
+  checkpoint  /state
+  buffer      none; data waits 500ms at most for a micro-batch
+
+stage 1 (workers): read, process, encode
+    input [cars] file
+    input.processors.0 noop
+    pipeline.processors.0 [sum] mapping
+    output.processors.0 log
+    output stdout: encode
+driver
+    output stdout: prints; a micro-batch may repeat after a crash
+"""
+
+DIRECT_CONFIG = """
+input:
+  label: cars
+  file: {paths: [cars.jsonl]}
+  processors: [{noop: {}}]
+pipeline:
+  processors: [{label: sum, mapping: root = this}]
+output:
+  stdout: {}
+  processors: [{log: {message: x}}]
+spark: {master: "local[1]"}
+"""
+
+WINDOWED = """\
+stream cars
+  master      local[2] (2 cores)
+  checkpoint  /state
+  window      system_window: size 10h, slide 10m, offset -5m, (end - size, end]
+              closes by the system clock at its end + 30s
+              under back pressure, overdue by more than 10m: emitted late
+              when the input ends: emits open windows at once
+  shards      3 shards, by '${! this.light }' of pipeline.processors.0
+  data        waits 2s at most for a micro-batch; windows close on time anyway
+
+stage 1 (workers): read stdin, pack by shard and pane
+    input stdin
+    buffer timestamp_mapping, once per message
+    pipeline.processors.0 its expression, once per message, for the shard
+shuffle: a few rows of packed messages per micro-batch
+stage 2 (workers, 3 shards): keep packs, release windows
+    pipeline.processors.0 group_by_value
+    pipeline.processors.1 mapping
+    output file: encode
+    output_resources.0 [late] drop: encode
+driver
+    output file: appends, exactly once
+    late_output drop: nothing comes back
+"""
+
+WINDOWED_CONFIG = """
+buffer:
+  system_window:
+    size: 10h
+    slide: 10m
+    offset: -5m
+    allowed_lateness: 30s
+    on_expired: keep
+    end_of_input: flush
+    late_output: late
+pipeline:
+  processors:
+    - group_by_value: {value: '${! this.light }'}
+    - mapping: root = this
+output: {file: {path: out}}
+output_resources: [{label: late, drop: {}}]
+spark: {master: "local[2]", shards: 3}
+"""
+
+
+def explained(text: str) -> str:
+    return explain(make_plan(parse_config(text, "cars.yaml")), "/state") + "\n"
+
+
+def test_a_stream_without_windows_has_one_stage():
+    assert explained(DIRECT_CONFIG) == DIRECT
+
+
+def test_a_windowed_stream_says_its_window_its_shards_and_both_outputs():
+    assert explained(WINDOWED_CONFIG) == WINDOWED
+
+
+def test_an_unkeyed_window_says_that_it_uses_one_shard_and_how_to_use_more():
+    said = explained("buffer: {system_window: {size: 10s}}\nspark: {shards: 4}\n")
+    assert "4 shards, of which one is used" in said
+    assert "group_by_value or group_by" in said
+    assert "size 10s, tumbling, (end - size, end]" in said
+    assert "overdue by more than 10s: dropped" in said
+    assert "when the input ends: waits for open windows" in said
+
+
+def test_every_example_is_explained():
+    for path in sorted(CONFIGS.glob("*.yaml")):
+        config = load_config(path)
+        said = explain(make_plan(config), "/state")
+        names = [config.input, *config.processors, config.output]
+        assert all(f" {component.name}" in said for component in names), path

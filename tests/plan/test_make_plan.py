@@ -1,0 +1,125 @@
+"""The plan of a config: windows, key, shards, intervals, limits, what a checkpoint is bound to."""
+
+import pickle
+
+import pytest
+
+from streamer.config import parse_config
+from streamer.durations import MILLISECOND, SECOND
+from streamer.errors import StreamerError
+from streamer.plan import Plan, make_plan
+from streamer.plan.plan import DIRECT_INTERVAL, WINDOW_INTERVAL, cores
+
+WINDOW = "buffer: {system_window: {size: 10s}}\n"
+MEMORY = "buffer: {memory: {limit: 1000, batch_policy: {enabled: true, %s}}}\n"
+
+
+def plan(text: str, name: str = "") -> Plan:
+    return make_plan(parse_config(text, name))
+
+
+def test_without_a_window_buffer_there_are_no_shards_and_no_key():
+    made = plan("pipeline: {processors: [{group_by_value: {value: '${! this.a }'}}]}\n")
+    assert (made.window, made.key, made.shards, made.timestamp) == (None, None, 0, "")
+    assert made.interval == DIRECT_INTERVAL
+    assert made.fingerprint["window"] == "none"
+
+
+def test_a_window_buffer_gives_windows_their_mapping_and_shards():
+    made = plan(
+        "buffer: {system_window: {size: 1h, slide: 10m, timestamp_mapping: root = this.t}}\n"
+        "spark: {master: 'local[3]'}\n"
+    )
+    assert made.window is not None
+    assert (made.window.size, made.window.slide) == (3600 * SECOND, 600 * SECOND)
+    assert (made.timestamp, made.shards, made.interval) == ("root = this.t", 3, WINDOW_INTERVAL)
+
+
+def test_shards_of_the_config_win_over_the_cores():
+    assert plan(WINDOW + "spark: {master: 'local[3]', shards: 5}\n").shards == 5
+
+
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [("local", 1), ("local[4]", 4), ("local[4,3]", 4), ("local[12, 1]", 12)],
+)
+def test_a_local_master_says_how_many_cores_it_has(master, expected):
+    assert cores(master) == expected
+
+
+def test_another_master_counts_as_this_machine(monkeypatch):
+    monkeypatch.setattr("streamer.plan.plan.os.sched_getaffinity", lambda pid: {0, 1, 2, 5, 7})
+    assert [cores(master) for master in ("local[*]", "local[*,2]", "spark://host:7077")] == [5] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("spark: {trigger_interval: 7s}\n", 7 * SECOND),
+        ("spark: {trigger_interval: 0s}\n", MILLISECOND),
+        (WINDOW + "spark: {trigger_interval: 200ms}\n", 200 * MILLISECOND),
+        (MEMORY % "period: 3s", 3 * SECOND),
+        (MEMORY % "period: 10ms", DIRECT_INTERVAL),
+        (MEMORY % "count: 9", DIRECT_INTERVAL),
+        (MEMORY % "period: 3s" + "spark: {trigger_interval: 1s}\n", SECOND),
+    ],
+)
+def test_data_waits_as_long_as_the_config_says(text, expected):
+    assert plan(text).interval == expected
+
+
+def test_the_memory_buffers_limit_bounds_a_micro_batch():
+    assert plan(MEMORY % "count: 9").limit_bytes == 1000
+    assert plan("buffer: {memory: {limit: 99999999999}}\n").limit_bytes == plan("{}").limit_bytes
+
+
+LATE = """
+buffer: {system_window: {size: 10s, late_output: rest}}
+output_resources:
+  - label: %s
+    drop: {}
+"""
+
+
+def test_late_output_is_the_second_output():
+    made = plan(LATE % "rest")
+    assert [output.name for output in made.outputs] == ["stdout", "drop"]
+    assert made.late_output is not None and made.late_output.label == "rest"
+
+
+def test_a_late_output_that_is_not_there_is_named_with_those_that_are():
+    with pytest.raises(StreamerError, match="'rest'.*output_resources has other"):
+        plan(LATE % "other")
+
+
+def test_a_stream_is_named_after_its_config():
+    assert plan("{}", "some/where/cars.v2.yaml").name == "cars.v2"
+    assert plan("{}").name == "stdin"
+
+
+def test_a_checkpoint_is_bound_to_input_windows_key_and_shards_and_to_nothing_else():
+    text = WINDOW + "spark: {shards: 2}\npipeline: {processors: [%s]}\n"
+    by_light = "{group_by_value: {value: '${! this.light }'}}"
+    made = plan(text % by_light)
+    assert made.fingerprint == {
+        "input": "stdin",
+        "window": made.window.fingerprint,
+        "key": "${! this.light }",
+        "shards": 2,
+    }
+    again = plan(text % (by_light + ", {mapping: root = this}") + "output: {drop: {}}\n")
+    assert again.fingerprint == made.fingerprint
+    assert plan(text % "").fingerprint["key"] is None
+    assert plan(text.replace("10s", "20s") % by_light).fingerprint != made.fingerprint
+
+
+def test_strict_error_handling_is_in_the_plan():
+    assert not plan("{}").strict
+    assert plan("error_handling: {strict: true}\n").strict
+
+
+def test_a_plan_can_be_sent_to_a_worker():
+    made = plan(
+        LATE % "rest" + "pipeline: {processors: [{group_by: [{check: this.a == 1}]}, {noop: {}}]}\n"
+    )
+    assert pickle.loads(pickle.dumps(made)) == made

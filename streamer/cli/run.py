@@ -124,7 +124,8 @@ def _run(
 
     status.update(0, 0.0, 0, None, 0, "starting Spark")
     began = time.monotonic()
-    checkpoint.check(plan.fingerprint)
+    overlay = status if sys.stdout.isatty() else None
+    stream = Stream(plan, checkpoint, log, overlay=overlay)
     session = start_session(
         f"streamer {plan.name}",
         plan.master,
@@ -134,9 +135,7 @@ def _run(
         keep_open=(checkpoint.lock,),
     )
     stopper.install()
-    overlay = status if sys.stdout.isatty() else None
-    stream = Stream(plan, checkpoint, session, log, overlay=overlay)
-    stream.start()
+    stream.start(session)
     log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
     meter = _Meter()
     while not stopper.asked.is_set():

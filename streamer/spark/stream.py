@@ -41,7 +41,7 @@ LONGEST_PAUSE = 30.0
 
 
 class Stream:
-    """One stream in a Spark session.
+    """One stream. What can be checked without Spark is checked when it is made.
 
     `start` returns at once; `poll` is called now and then, and says when the stream is over.
     """
@@ -50,7 +50,6 @@ class Stream:
         self,
         plan: Plan,
         checkpoint: Checkpoint,
-        session: SparkSession,
         log: LogLine,
         read_stdin: Callable[[int], bytes] | None = None,
         overlay: Overlay | None = None,
@@ -60,7 +59,6 @@ class Stream:
         Args:
             plan: what to run; its number of shards is replaced by the checkpoint's.
             checkpoint: held by this program.
-            session: Spark.
             log: takes log lines.
             read_stdin: reads up to so many bytes of the standard input, b"" at its end.
             overlay: what shares a terminal with the standard output.
@@ -71,7 +69,7 @@ class Stream:
         bound = checkpoint.check(plan.fingerprint)
         self.plan = plan if plan.window is None else replace(plan, shards=bound["shards"])
         self._checkpoint = checkpoint
-        self._session = session
+        self._session: SparkSession | None = None
         self._log = log
         self._overlay = overlay
         self._stopping = threading.Event()
@@ -120,8 +118,9 @@ class Stream:
                 writers.append(StreamWriter(sys.stdout.buffer, self._overlay))
         return writers
 
-    def start(self) -> None:
-        """Start the query, on the checkpoint's state if it has any."""
+    def start(self, session: SparkSession) -> None:
+        """Start the query in a Spark session, on the checkpoint's state if it has any."""
+        self._session = session
         self._signals.clear()
         source_plan = SourcePlan(
             source=self._source,
@@ -132,9 +131,9 @@ class Stream:
             interval=self.plan.interval,
             pieces=cores(self.plan.master),
         )
-        self._session.dataSource.register(stream_source(source_plan))
-        self._session.conf.set("spark.sql.shuffle.partitions", str(max(self.plan.shards, 1)))
-        stream = self._session.readStream.format("streamer").load()
+        session.dataSource.register(stream_source(source_plan))
+        session.conf.set("spark.sql.shuffle.partitions", str(max(self.plan.shards, 1)))
+        stream = session.readStream.format("streamer").load()
         self._query = (
             frames_of(self.plan, self._source, stream)
             .writeStream.queryName(self.plan.name)
@@ -231,4 +230,5 @@ class Stream:
         pause = min(2.0 ** (self._failures - 1), LONGEST_PAUSE)
         self._log("ERROR", f"The micro-batch failed: {reason}; trying again in {pause:g} s", {})
         time.sleep(pause)
-        self.start()
+        assert self._session is not None
+        self.start(self._session)

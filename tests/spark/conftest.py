@@ -68,10 +68,8 @@ def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         pipe = io.BytesIO(stdin)
         monkeypatch.setattr("streamer.spark.stream.sys.stdout", stdout)
         plan = make_plan(parse_config(text, "test.yaml"))
-        stream = Stream(
-            plan, held, session, lambda *line: ran.log.append(line), read_stdin=pipe.read
-        )
-        stream.start()
+        stream = Stream(plan, held, lambda *line: ran.log.append(line), read_stdin=pipe.read)
+        stream.start(session)
         end = time.monotonic() + seconds
         try:
             while not stream.poll() and not until(stream.snapshot()):

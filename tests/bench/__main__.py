@@ -35,9 +35,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import live, machine, memory, report, speed
+from tests.bench import live, machine, memory, peers, report, speed
 
-PARTS = ("throughput", "stateless", "sliding", "memory", "latency", "idle", "start")
+PARTS = ("throughput", "stateless", "sliding", "memory", "latency", "idle", "start", "peers")
 
 
 def _arguments() -> argparse.Namespace:
@@ -76,6 +76,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         live.idle(work, a.seconds, a.master)
     elif part == "start":
         live.start(work, a.runs, a.master)
+    elif part == "peers":
+        peers.peers(work, a.events, a.pace, a.master)
 
 
 def main() -> int:

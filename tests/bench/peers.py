@@ -1,0 +1,128 @@
+"""The main job in the product, in hand-written PySpark and in Bytewax, on the same files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.bench import answers, machine, report, speed, traffic
+from tests.bench.process_tree import Tree
+from tests.bench.product import ROOT
+from tests.bench.speed import LEFT_OUT, Speed
+
+HOUR_LATER = 3_600.0
+
+
+def peers(work: Path, events: int, pace: float, master: str) -> None:
+    """Run all three, one after another; check all answers; print rates and ratios."""
+    report.heading(f"peers: the main job on the same files, {master}, one after another")
+    work = work / "peers"
+    report.note("streamer")
+    ours, paths = speed.windows(work, events, pace, master, keep=True)
+    _figures("streamer", ours)
+    want = answers.expected(answers.read(paths), 10, 10)
+    report.note("PySpark: from_json, watermark, window, collect_set, RocksDB, a file a micro-batch")
+    theirs = _pyspark(work, paths, want, master)
+    _figures("PySpark", theirs)
+    report.figure("streamer / PySpark", ours.rate / theirs.rate, "", least=2.5)
+    report.note("Bytewax: one process, its fastest way here: between two, each event is pickled")
+    theirs = _bytewax(work, paths, want)
+    _figures("Bytewax", theirs)
+    report.figure("streamer / Bytewax", ours.rate / theirs.rate, "", least=2.5)
+    shutil.rmtree(work)
+
+
+def _figures(name: str, measured: Speed) -> None:
+    report.figure(f"{name}, events a second", measured.rate, "events/s")
+    report.figure(f"{name}, CPU for a million events", measured.cpu_per_million, "s")
+
+
+def _watch(command: list[str], log: Path) -> tuple[Tree, list[dict[str, Any]]]:
+    """Run a command to its end; return its process tree and the JSON lines that it printed."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "JAVA_HOME": str(machine.java_home()),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    with log.open("wb") as out:
+        running = subprocess.Popen(
+            [sys.executable, *command], stdout=out, stderr=out, cwd=ROOT, env=environment
+        )
+        tree = Tree(running.pid)
+        code = running.wait()
+        tree.stop()
+    text = log.read_text(errors="replace")
+    if code:
+        raise RuntimeError(f"{command[:2]} failed:\n{text[-2000:]}")
+    # Spark's messages may stand in front of one on the same line.
+    rows = [
+        line[line.index("{") :] for line in text.splitlines() if line.endswith("}") and "{" in line
+    ]
+    return tree, [json.loads(row) for row in rows]
+
+
+def _pyspark(work: Path, paths: list[Path], want: answers.Answers, master: str) -> Speed:
+    _number_by_time(paths)
+    # Windows close when an event moves the watermark beyond them: here it is.
+    end = datetime.fromisoformat(max(at for at, _ in want)).timestamp()
+    traffic.write(work / "sentinel", 1, 1, end + HOUR_LATER, 1)[0].rename(
+        paths[0].parent / "sentinel.jsonl"
+    )
+    out = work / "pyspark"
+    tree, rows = _watch(
+        [
+            str(Path(__file__).with_name("peer_spark.py")),
+            *(str(paths[0].parent / "*.jsonl"), str(out), str(work / "pyspark-work"), master),
+        ],
+        work / "pyspark.log",
+    )
+    (paths[0].parent / "sentinel.jsonl").unlink()
+    _check(want, (line for path in sorted(out.glob("*.json")) for line in path.open("rb")))
+    ends = [
+        datetime.fromisoformat(row["timestamp"]).timestamp()
+        + row["durationMs"]["triggerExecution"] / 1e3
+        for row in rows
+    ]
+    counted = sum(row["numInputRows"] for row in rows[LEFT_OUT:])
+    first, last = ends[LEFT_OUT - 1], ends[-1]
+    cpu = tree.cpu_at(last) - tree.cpu_at(first)
+    shutil.rmtree(work / "pyspark-work")
+    return Speed(counted, last - first, cpu, len(rows) - LEFT_OUT)
+
+
+def _number_by_time(paths: list[Path]) -> None:
+    """Set the files' times a second apart: Spark takes the oldest first."""
+    now = time.time()
+    for number, path in enumerate(paths):
+        os.utime(path, (now, now - len(paths) + number))
+
+
+def _bytewax(work: Path, paths: list[Path], want: answers.Answers) -> Speed:
+    out = work / "bytewax.jsonl"
+    out.touch()
+    flow = f"tests.bench.peer_bytewax:flow({str(paths[0].parent / '*.jsonl')!r}, {str(out)!r}, 1)"
+    tree, rows = _watch(["-m", "bytewax.run", flow], work / "bytewax.log")
+    with out.open("rb") as lines:
+        _check(want, lines)
+    total = rows[-1]["messages"]
+    # There are no micro-batches: the first fifth is left out, as two of ten files are above.
+    first = next(row for row in rows if row["messages"] >= total / 5)
+    last = out.stat().st_mtime
+    cpu = tree.cpu_at(last) - tree.cpu_at(first["at"])
+    return Speed(total - first["messages"], last - first["at"], cpu, 0)
+
+
+def _check(want: answers.Answers, lines: Iterable[bytes]) -> None:
+    wrong = answers.differences(want, answers.given(lines))
+    if wrong:
+        raise RuntimeError(f"the answers are wrong: {wrong}")
+    report.note(f"all {len(want):,} answers are right")

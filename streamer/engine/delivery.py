@@ -76,7 +76,8 @@ class Delivery:
             self._write(writer, batch, mine)
         took = time.monotonic() - began
         for frame in ordered:
-            if frame.kind == FrameKind.COUNT:
+            # A micro-batch whose commit failed after its delivery comes again, and counts once.
+            if frame.kind == FrameKind.COUNT and batch != self.batch:
                 for name, by, labels in orjson.loads(frame.body):
                     self.counts[name, tuple(labels.items())] += by
             elif frame.kind == FrameKind.STATUS:

@@ -169,3 +169,11 @@ def test_each_micro_batch_leaves_a_line_with_its_figures_when_asked():
         "bytes": 3,
         "held": [3],
     }
+
+
+def test_a_micro_batch_that_comes_again_counts_once():
+    delivery = Delivery([StreamWriter(io.BytesIO())], no_log, lambda: False)
+    body = json.dumps([["input_received", 5, {}]]).encode()
+    for batch in (0, 1, 1):
+        delivery.deliver(batch, [Frame(FrameKind.COUNT, 0, 0, 0, 0, "", body)])
+    assert delivery.counts["input_received", ()] == 10

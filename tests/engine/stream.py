@@ -1,0 +1,133 @@
+"""A whole stream without Spark: stages over stores in memory, on a clock that the test moves."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import pickle
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamer.catalog import build_context
+from streamer.config import parse_config
+from streamer.engine.delivery import Delivery
+from streamer.engine.direct import DirectStage
+from streamer.engine.frame import Frame
+from streamer.engine.intake import clock_rows, pack_piece
+from streamer.engine.release import release
+from streamer.engine.snapshot import Snapshot
+from streamer.engine.ticks import reading
+from streamer.engine.writers import StreamWriter
+from streamer.plan import make_plan
+from streamer.source.replayable import Limit, Offset
+from streamer.window import DictStore
+
+PIECES = 3
+ALL = Limit()
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """What is in Spark's log of a micro-batch."""
+
+    start: Offset
+    end: Offset
+    t: int
+    start_id: str
+    ended: bool
+
+
+@dataclass
+class State:
+    """What outlives the program: the position, and the shards' state."""
+
+    offset: Offset | None = None
+    stores: list[DictStore] = field(default_factory=list)
+    number: int = 0
+
+
+class Run:
+    """One start of the program; `state` is what an earlier one left."""
+
+    def __init__(self, text: str, state: State | None = None, start_id: str = "first") -> None:
+        self.plan = make_plan(parse_config(text, "test.yaml"))
+        source: Any = build_context(self.plan.resources).build(self.plan.input)
+        self.source = source.resume([]) if self.plan.input.name == "file" else source
+        self.state = state or State(stores=[DictStore() for _ in range(self.plan.shards)])
+        if self.state.offset is None:
+            self.state.offset = self.source.initial()
+        self.start_id = start_id
+        self.chance = random.Random(7)
+        self.outs = [io.BytesIO() for _ in self.plan.outputs]
+        self.log: list[tuple[str, str, dict[str, Any]]] = []
+        self.delivery = Delivery(
+            [StreamWriter(out) for out in self.outs],
+            lambda *line: self.log.append(line),
+            lambda: False,
+        )
+
+    def step(self, t: int, limit: Limit = ALL, tries: int = 1) -> MicroBatch:
+        """Plan a micro-batch at a time, run it, and run it again as often as it is tried."""
+        assert self.state.offset is not None
+        latest = self.source.latest(self.state.offset, t, limit)
+        batch = MicroBatch(self.state.offset, latest.offset, t, self.start_id, latest.ended)
+        before = copy.deepcopy(self.state.stores)
+        frames = self.frames(batch)
+        for _ in range(tries - 1):
+            after, self.state.stores = self.state.stores, copy.deepcopy(before)
+            assert sorted(self.frames(batch)) == sorted(frames), "a replay gives the same"
+            assert [s.values for s in self.state.stores] == [s.values for s in after]
+        self.delivery.deliver(self.state.number, frames)
+        self.state.offset = latest.offset
+        self.state.number += 1
+        self.source.committed(latest.offset)
+        return batch
+
+    def frames(self, batch: MicroBatch) -> list[Frame]:
+        """Run a micro-batch; the rows of a shuffle come in any order."""
+        pieces = list(enumerate(self.source.split(batch.start, batch.end, PIECES)))
+        # What workers get has been pickled.
+        plan, source, pieces = pickle.loads(pickle.dumps((self.plan, self.source, pieces)))
+        if plan.window is None:
+            stage = DirectStage(plan)
+            found = [f for number, piece in pieces for f in stage.frames(source, number, piece)]
+            return [*found, stage.status(batch.ended)]
+        rows = [
+            row
+            for number, piece in pieces
+            for row in pack_piece(plan, source, number, piece, batch.t)
+        ]
+        rows += clock_rows(plan, reading({"start": batch.start_id, "ended": batch.ended}, batch.t))
+        self.chance.shuffle(rows)
+        return [
+            frame
+            for shard, store in enumerate(self.state.stores)
+            for frame in release(plan, shard, [row for row in rows if row.shard == shard], store)
+        ]
+
+    def printed(self, output: int = 0) -> list[Any]:
+        """Return the documents written since the last call."""
+        out = self.outs[output]
+        lines = out.getvalue().splitlines()
+        out.seek(0)
+        out.truncate()
+        return [json.loads(line) for line in lines]
+
+    def said(self, text: str) -> list[tuple[str, str, dict[str, Any]]]:
+        return [line for line in self.log if text in line[1]]
+
+    @property
+    def snapshot(self) -> Snapshot:
+        delivery = self.delivery
+        return Snapshot.of(delivery.statuses.values(), delivery.counts, delivery.batch)
+
+
+def write_lines(path: Path, documents: list[Any]) -> None:
+    """Append documents to a file, one a line; bytes as they are."""
+    with path.open("ab") as file:
+        for document in documents:
+            line = document if isinstance(document, bytes) else json.dumps(document).encode()
+            file.write(line + b"\n")

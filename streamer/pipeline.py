@@ -25,11 +25,7 @@ class EachProcessor(Protocol):
 
 
 def run(
-    processors: Sequence[Processor],
-    batches: Iterable[Batch],
-    ex: Execution,
-    *,
-    strict: bool = False,
+    processors: Sequence[Processor], batches: Iterable[Batch], ex: Execution
 ) -> Iterator[Batch]:
     """Run batches through processors.
 
@@ -37,8 +33,7 @@ def run(
     the next one begins (Benthos's order). Batches come out one by one, and what has come out is
     no longer held, so memory is that of one incoming batch and its results.
 
-    A message that has failed goes on through the processors like any other. With `strict`
-    (Benthos's `error_handling.strict`), a batch whose first message has failed skips the rest.
+    A message that has failed goes on through the processors like any other.
 
     Raises:
         MemoryError: as it comes; any other error of a processor marks the batch's messages.
@@ -47,18 +42,14 @@ def run(
         current = [batch] if batch else []
         del batch
         for processor in processors:
-            current = step(processor, current, ex, strict=strict)
+            current = step(processor, current, ex)
         current.reverse()
         while current:
             yield current.pop()
 
 
 def run_each(
-    processors: Sequence[Processor],
-    messages: list[Message],
-    ex: Execution,
-    *,
-    strict: bool = False,
+    processors: Sequence[Processor], messages: list[Message], ex: Execution
 ) -> list[Batch]:
     """Run messages, each a batch by itself, through processors: `run`, but faster.
 
@@ -66,11 +57,11 @@ def run_each(
     before them did. Nobody can tell but by the order of log lines and of `count()`.
     """
     rest = list(processors)
-    while rest and not strict and isinstance(rest[0], EachProcessor):
+    while rest and isinstance(rest[0], EachProcessor):
         messages = _each(rest[0], messages, ex)
         rest.pop(0)
     singles = [[message] for message in messages]
-    return list(run(rest, singles, ex, strict=strict)) if rest else singles
+    return list(run(rest, singles, ex)) if rest else singles
 
 
 def step(
@@ -78,7 +69,8 @@ def step(
 ) -> list[Batch]:
     """Run batches through one processor; the list that is passed in is emptied.
 
-    Empty batches vanish. A batch on which the processor breaks down comes out marked as failed.
+    Empty batches vanish. With `strict` (Benthos's `try`), a batch whose first message has failed
+    is left as it is. A batch on which the processor breaks down comes out marked as failed.
     """
     result: list[Batch] = []
     batches.reverse()

@@ -123,10 +123,10 @@ def test_failed_messages_go_on_through_the_processors(ex: Execution) -> None:
     assert processor.seen == ["1:a"]
 
 
-def test_strict_lets_failed_messages_skip_the_rest(ex: Execution) -> None:
+def test_a_strict_step_is_skipped_by_failed_messages(ex: Execution) -> None:
     processor = Fake("1", nothing)
     batches = [[Message(b"a", error="bad")], batch("b")]
-    assert texts(list(run([processor], batches, ex, strict=True))) == ["a"]
+    assert texts(step(processor, batches, ex, strict=True)) == ["a"]
     assert processor.seen == ["1:b"]
 
 
@@ -183,8 +183,3 @@ def test_run_each_marks_only_the_message_that_breaks_a_processor(ex: Execution) 
 
     found = run_each([FakeEach("1", breaks_on_b)], batch("abc"), ex)
     assert [m.error for each in found for m in each] == [None, "KeyError: 'oh'", None]
-
-
-def test_run_each_is_strict_when_asked(ex: Execution) -> None:
-    messages = [Message(b"a", error="bad"), Message(b"b")]
-    assert texts(run_each([FakeEach("1", nothing)], messages, ex, strict=True)) == ["a"]

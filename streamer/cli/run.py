@@ -82,6 +82,9 @@ def run_command(config: Config, options: Options) -> int:
     )
     banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
+    if config.metrics.name != "none":
+        text = f"metrics.{config.metrics.name} has no effect yet: this version serves no metrics"
+        log("WARN", text, {})
     status = StatusLine(sys.stderr, time.time_ns)
     logger.attach(status)
     try:

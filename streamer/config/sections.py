@@ -225,7 +225,18 @@ SECTIONS: Final = (
         "What happens to messages that fail.",
         advanced=True,
         children=(
-            Field("strict", "bool", "Whether a failed message is not delivered.", default=False),
+            Field(
+                "strict",
+                "bool",
+                "Whether a failed message is not delivered. Not available yet.",
+                default=False,
+                check=lambda value: (
+                    "strict is true, which is not available yet; mark failed messages with "
+                    "`catch`, or leave them out with a mapping: root = if errored() { deleted() }"
+                    if value
+                    else None
+                ),
+            ),
         ),
     ),
     TESTS,

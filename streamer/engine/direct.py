@@ -48,7 +48,6 @@ class DirectStage:
     def _payloads(
         self, source: Replayable, number: int, piece: Any, ex: Execution, seen: list[int]
     ) -> Iterator[Payload]:
-        strict = self._plan.strict
         if self._plan.buffer.name == "none":
             for chunk in source.read(piece, ex):
                 yield from self._output.payloads(self._batches(chunk, ex, seen), number, ex)
@@ -57,19 +56,18 @@ class DirectStage:
             batch for chunk in source.read(piece, ex) for batch in self._taken(chunk, ex, seen)
         )
         policy = self._buffer.batches(batches, ex)
-        results = run(self._processors, policy, ex, strict=strict)
+        results = run(self._processors, policy, ex)
         yield from self._output.payloads(results, number, ex)
 
     def _batches(self, chunk: Chunk, ex: Execution, seen: list[int]) -> Iterator[Batch]:
         processors = [*self._input_processors, *self._processors]
-        strict = self._plan.strict
         if isinstance(chunk, Raws):
             seen[0] += len(chunk.raws)
             singles = [Message(raw, chunk.meta) for raw in chunk.raws]
-            yield from run_each(processors, singles, ex, strict=strict)
+            yield from run_each(processors, singles, ex)
         else:
             seen[0] += sum(map(len, chunk))
-            yield from run(processors, chunk, ex, strict=strict)
+            yield from run(processors, chunk, ex)
 
     def _taken(self, chunk: Chunk, ex: Execution, seen: list[int]) -> Iterator[Batch]:
         """Return the batches that reach the buffer."""
@@ -78,4 +76,4 @@ class DirectStage:
         else:
             batches = chunk
         seen[0] += sum(map(len, batches))
-        yield from run(self._input_processors, batches, ex, strict=self._plan.strict)
+        yield from run(self._input_processors, batches, ex)

@@ -22,7 +22,6 @@ class OutputStage:
         """Build the output of that number."""
         context = build_context(plan.resources, component)
         self._number = number
-        self._strict = plan.strict
         self._processors: list[Processor] = context.all(component.processors)
         self._output: Any = context.build(component)
 
@@ -30,7 +29,7 @@ class OutputStage:
         """Encode batches; `order` is where they stand among those of the micro-batch."""
         output = self._output
         if self._processors:
-            batches = run(self._processors, batches, ex, strict=self._strict)
+            batches = run(self._processors, batches, ex)
         if output.ignores_batches:
             batches = _together(batches)
         for batch in batches:

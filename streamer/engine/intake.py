@@ -62,9 +62,9 @@ def pack_piece(plan: Plan, source: Replayable, number: int, piece: Any, t: int) 
         else:
             if isinstance(chunk, Raws):
                 singles = [Message(raw, chunk.meta) for raw in chunk.raws]
-                batches: Any = run_each(processors, singles, ex, strict=plan.strict)
+                batches: Any = run_each(processors, singles, ex)
             else:
-                batches = run(processors, chunk, ex, strict=plan.strict)
+                batches = run(processors, chunk, ex)
             messages = [message for batch in batches for message in batch]
             packer.add_messages(messages, arrival, t, at_t)
             arrival += len(messages)

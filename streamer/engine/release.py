@@ -57,7 +57,7 @@ def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterat
             # key failed, which have the empty key, are still to be looked at by it.
             grouped = plan.key is not None and plan.key.replaces_grouping and emission.key
             rest = processors[1:] if grouped else processors
-            batches = run(rest, batches, ex, strict=plan.strict)
+            batches = run(rest, batches, ex)
             yield from outputs[0].payloads(batches, order, ex)
 
     yield from frames(payloads(), shard)

@@ -38,7 +38,6 @@ class Plan:
         output: where results go; its `processors` run last.
         late_output: where dropped messages go, or None.
         resources: components that others refer to, by kind and label.
-        strict: Benthos's `error_handling.strict`.
         master: the Spark master's URL.
         shards: how many shards the state has; 0 without windows.
         interval: how long data may wait for a micro-batch, ns; windows close on time all the same.
@@ -56,7 +55,6 @@ class Plan:
     output: ParsedComponent
     late_output: ParsedComponent | None
     resources: Resources
-    strict: bool
     master: str
     shards: int
     interval: int
@@ -128,7 +126,6 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         output=config.output,
         late_output=late_output,
         resources=config.resources,
-        strict=bool(config.error_handling["strict"]),
         master=master,
         shards=(config.spark["shards"] or cores(master)) if window else 0,
         interval=max(interval, MILLISECOND),

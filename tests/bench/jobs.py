@@ -39,6 +39,7 @@ buffer:
     slide: "{slide}"
     allowed_lateness: {lateness}
     end_of_input: flush
+    on_expired: keep
 """
 
 LIVE = """

@@ -88,15 +88,6 @@ def test_a_message_that_fails_goes_on_and_is_said(source):
     assert counted == {"input_received": 3, "processor_error": 1}
 
 
-def test_with_strict_error_handling_a_message_that_fails_skips_the_other_processors(source):
-    write_lines(source, [{"n": 1}, {"n": "x"}, {"n": 3}])
-    processors = "[{mapping: root.n = this.n + 1}, {mapping: root.done = this}]"
-    text = "error_handling: {strict: true}\npipeline: {processors: %s}"
-    run = Run(CONFIG % (text % processors))
-    run.step(0)
-    assert [one["done"] for one in run.printed() if "done" in one] == [{"n": 2}, {"n": 4}]
-
-
 def test_lines_that_are_left_out_count_as_messages_that_were_dropped(source):
     write_lines(source, [{"n": 1}, {"long": "x" * 70_000}])
     run = Run(CONFIG % "")

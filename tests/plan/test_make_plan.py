@@ -1,7 +1,5 @@
 """The plan of a config: windows, key, shards, intervals, limits, what a checkpoint is bound to."""
 
-import pickle
-
 import pytest
 
 from streamer.config import parse_config
@@ -111,15 +109,3 @@ def test_a_checkpoint_is_bound_to_input_windows_key_and_shards_and_to_nothing_el
     assert again.fingerprint == made.fingerprint
     assert plan(text % "").fingerprint["key"] is None
     assert plan(text.replace("10s", "20s") % by_light).fingerprint != made.fingerprint
-
-
-def test_strict_error_handling_is_in_the_plan():
-    assert not plan("{}").strict
-    assert plan("error_handling: {strict: true}\n").strict
-
-
-def test_a_plan_can_be_sent_to_a_worker():
-    made = plan(
-        LATE % "rest" + "pipeline: {processors: [{group_by: [{check: this.a == 1}]}, {noop: {}}]}\n"
-    )
-    assert pickle.loads(pickle.dumps(made)) == made

@@ -231,7 +231,7 @@ SECTIONS: Final = (
                 "Whether a failed message is not delivered. Not available yet.",
                 default=False,
                 check=lambda value: (
-                    "strict is true, which is not available yet; mark failed messages with "
+                    "is true, which is not available yet; mark failed messages with "
                     "`catch`, or leave them out with a mapping: root = if errored() { deleted() }"
                     if value
                     else None

@@ -19,7 +19,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
 runs. The files are written ahead with `--pace` events to a second of event time, the first second
-a few seconds after the launch. They are read as fast as the machine can, ahead of the clock if it
+twelve seconds after the launch. They are read as fast as the machine can, ahead of the clock if it
 is fast; but a pace above what it manages makes events late, which is refused. So: a pace at or a
 little below the rate that is measured. What is open at the end of the files is flushed, and counts.
 Windows that come late because a micro-batch takes long are kept (`on_expired: keep`).

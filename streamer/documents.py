@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from streamer.errors import MessageError
-from streamer.message import _UNSET, Batch, Message
+from streamer.message import UNPARSED, Batch
 from streamer.value import has_inexact_number, parse_json
 
 _AT_ONCE: Final = 500
@@ -48,18 +48,22 @@ def parse_ahead(batch: Batch) -> None:
 
 def _parsed(batch: Batch, keep: bool) -> list[Any]:
     # The two slots are read as they are: this is the inside of a loop over all messages.
-    unset = [message._doc for message in batch].count(_UNSET)
-    if unset < len(batch):
-        return [message.doc if keep else _alone(message) for message in batch]
-    raws = [message._raw or b"" for message in batch]
+    docs = [message._doc for message in batch]
+    # By identity: `count` and `in` would compare every document with the mark.
+    marks = list(map(id, docs))
+    unset = marks.count(id(UNPARSED))
+    if unset == 0:
+        return docs
+    whole = unset == len(batch)
+    pending = batch if whole else [message for message in batch if message._doc is UNPARSED]
+    raws = [message._raw or b"" for message in pending]
     # A comma is what may stand before a number, so no payload's first number is overlooked.
     parse = parse_json if has_inexact_number(b",".join(raws)) else orjson.loads
-    docs = [parse(raw) for raw in raws]
+    parsed = [parse(raw) for raw in raws]
     if keep:
-        for message, doc in zip(batch, docs, strict=True):
+        for message, doc in zip(pending, parsed, strict=True):
             message._doc = doc
-    return docs
-
-
-def _alone(message: Message) -> Any:
-    return message.doc if message.has_doc() else parse_json(message.raw)
+    if whole:
+        return parsed
+    rest = iter(parsed)
+    return [next(rest) if doc is UNPARSED else doc for doc in docs]

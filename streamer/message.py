@@ -8,7 +8,9 @@ from typing import Any, Final
 from streamer.errors import MessageError
 from streamer.value import dump_json, parse_json
 
-_UNSET: Final = object()
+UNPARSED: Final = object()
+"""Stands where a message's document will be once it is asked for."""
+
 NO_META: Final[Mapping[str, Any]] = {}
 
 
@@ -31,7 +33,7 @@ class Message:
         raw: bytes | None,
         meta: Mapping[str, Any] = NO_META,
         error: str | None = None,
-        doc: Any = _UNSET,
+        doc: Any = UNPARSED,
     ) -> None:
         self._raw = raw
         self._doc = doc
@@ -57,7 +59,7 @@ class Message:
         Raises:
             MessageError: the payload is not JSON.
         """
-        if self._doc is _UNSET:
+        if self._doc is UNPARSED:
             try:
                 self._doc = parse_json(self._raw or b"")
             except ValueError as e:
@@ -66,7 +68,7 @@ class Message:
 
     def has_doc(self) -> bool:
         """Whether the parsed value is at hand already."""
-        return self._doc is not _UNSET
+        return self._doc is not UNPARSED
 
     def copy(self) -> Message:
         """Return a message that shares payload and metadata with this one."""

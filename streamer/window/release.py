@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -13,6 +13,7 @@ from streamer.window.ints import Ints
 from streamer.window.merge import merge
 from streamer.window.metadata import decode_meta
 from streamer.window.pack import Columns, Pack, Stored, peek
+from streamer.window.shelf import SharedPack, documents_of, remember
 
 
 class Metas:
@@ -22,11 +23,20 @@ class Metas:
         self._entries = dict(entries)
         self._known: dict[bytes, tuple[Mapping[str, Any], str | None]] = {}
 
-    def messages(self, payloads: Iterable[bytes], metas: list[bytes], ids: Ints | None) -> Batch:
-        """Make messages of payloads and their metadata."""
+    def messages(
+        self,
+        payloads: Iterable[bytes],
+        metas: list[bytes],
+        ids: Ints | None,
+        documents: list[Any] | None = None,
+    ) -> Batch:
+        """Make messages of payloads and their metadata, with their documents if they are known."""
         known = [self._of(meta) for meta in metas]
         if ids is None and known[0][1] is None:
-            return list(map(Message, payloads, repeat(known[0][0])))
+            meta = repeat(known[0][0])
+            if documents is not None:
+                return list(map(Message, payloads, meta, repeat(None), documents))
+            return list(map(Message, payloads, meta))
         of = repeat(known[0]) if ids is None else (known[i] for i in ids.tolist())
         return [Message(raw, meta, error) for raw, (meta, error) in zip(payloads, of, strict=False)]
 
@@ -51,13 +61,31 @@ def release(stored: list[Stored], metas: Metas) -> Iterator[tuple[bytes | None, 
     """
     key_ids = {peek(body).key_id for body, _ in stored}
     if len(key_ids) == 1 and None not in key_ids:
-        yield from _by_group(stored, metas)
+        _newest_first(stored)
+        packs: list[Pack] = []
+        while stored:
+            packs.append(Pack(*stored.pop()))
+        yield from _by_group(packs, metas)
         return
     messages: Batch = []
     for columns in in_order(stored):
         messages += metas.messages(columns.payloads, columns.metas, columns.meta_ids)
         del columns
     yield None, messages
+
+
+def release_shared(packs: list[SharedPack], metas: Metas) -> Iterator[tuple[bytes, Batch]] | None:
+    """Give the messages of a window as `release` does, from packs that other windows hold too.
+
+    What a pipeline parses while it has a group is kept in the packs.
+
+    Returns:
+        None when not all packs are grouped by the same key: then nothing is shared.
+    """
+    key_ids = {pack.header.key_id for pack in packs}
+    if len(key_ids) != 1 or None in key_ids:
+        return None
+    return _by_group(sorted(packs, key=lambda pack: pack.header.first), metas)
 
 
 def in_order(stored: list[Stored]) -> Iterator[Columns]:
@@ -84,24 +112,22 @@ def _newest_first(stored: list[Stored]) -> None:
     stored.sort(key=lambda entry: peek(entry[0]).first + entry[1], reverse=True)
 
 
-def _by_group(stored: list[Stored], metas: Metas) -> Iterator[tuple[bytes, Batch]]:
-    """Unpack everything, then cut out group after group."""
-    packs: list[Pack] = []
-    _newest_first(stored)
-    while stored:
-        packs.append(Pack(*stored.pop()))
+def _by_group(packs: Sequence[Pack], metas: Metas) -> Iterator[tuple[bytes, Batch]]:
+    """Cut out group after group of packs that are in order of their first arrival."""
     places = _Places(packs)
     uniform = len({meta for pack in packs for meta in pack.metas}) == 1
     for key, segments in places.groups():
         if uniform:
             payloads = [raw for pack, index in segments for raw in pack.group(index)]
-            messages = metas.messages(payloads, packs[0].metas, None)
+            messages = metas.messages(payloads, packs[0].metas, None, documents_of(segments))
         else:
             messages = []
             for pack, index in segments:
                 ids = None if pack.meta_ids is None else pack.meta_ids[pack.span(index)]
                 messages += metas.messages(pack.group(index), pack.metas, ids)
         yield key, _sorted(segments, messages) if places.interleaved else messages
+        if places.shared:
+            remember(segments, messages)
 
 
 def _sorted(segments: list[tuple[Pack, int]], messages: Batch) -> Batch:
@@ -117,10 +143,12 @@ class _Places:
 
     Attributes:
         interleaved: the packs' arrivals overlap, so that messages have to be sorted.
+        shared: other windows hold the packs too.
     """
 
-    def __init__(self, packs: list[Pack]) -> None:
+    def __init__(self, packs: Sequence[Pack]) -> None:
         self._packs = packs
+        self.shared = any(isinstance(pack, SharedPack) for pack in packs)
         number: dict[bytes, int] = {}
         group_ids, firsts = [], []
         until = None
@@ -142,7 +170,7 @@ class _Places:
         self._start = np.cumsum([0, *sizes[:-1]])
         first = np.concatenate(firsts)[self._order]
         self._sequence = np.argsort(np.minimum.reduceat(first, self._bounds[:-1]), kind="stable")
-        if not self.interleaved:
+        if not self.interleaved and not self.shared:
             for pack in packs:
                 pack.arrivals = np.empty(0, np.int64)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from typing import Final, Literal
 
+from streamer.message import Batch
 from streamer.timestamps import format_rfc3339
 from streamer.window.clock import Reading
 from streamer.window.drops import REASON
@@ -19,8 +20,9 @@ from streamer.window.intake import Intake
 from streamer.window.keep import Keep
 from streamer.window.listing import Listing, open_windows
 from streamer.window.pack import Stored
-from streamer.window.release import Metas, in_order, release
+from streamer.window.release import Metas, in_order, release, release_shared
 from streamer.window.row import Row
+from streamer.window.shelf import MOST, Shelf
 from streamer.window.status import Closed, Status
 from streamer.window.store import Store
 from streamer.window.system import SystemWindow
@@ -117,10 +119,10 @@ class StepRun:
 
     def _close(self, until: int, reason: Literal["final", "flush"]) -> Iterator[Emission]:
         counters = self._head.counters
+        shelf = Shelf(self._keep)
         for end, panes in self._due(until):
             count = sum(pane.count for pane in panes)
-            stored = [entry for pane in panes for entry in self._keep.take(pane)]
-            for key, messages in release(stored, Metas({END: format_rfc3339(end)})):
+            for key, messages in self._released(end, panes, count, shelf):
                 yield Emission(end, messages, reason, key)
             counters.emitted_windows += 1
             counters.emitted_messages += count
@@ -129,6 +131,19 @@ class StepRun:
                 if self._window.is_late(pane.pane, end):
                     counters.released += pane.count
                     self._keep.remove(pane)
+                    shelf.forget(pane)
+
+    def _released(
+        self, end: int, panes: list[Pane], count: int, shelf: Shelf
+    ) -> Iterator[tuple[bytes | None, Batch]]:
+        """Give a window's groups; where the next one closes now too, they share what they hold."""
+        metas = Metas({END: format_rfc3339(end)})
+        overlaps = self._grid.size > self._grid.epoch
+        if overlaps and count <= MOST:
+            groups = release_shared([pack for pane in panes for pack in shelf.packs(pane)], metas)
+            if groups is not None:
+                return groups
+        return release([entry for pane in panes for entry in self._keep.take(pane)], metas)
 
     def _expire(self, until: int, now: int) -> Iterator[Emission]:
         """Drop windows, since nothing could be emitted for too long."""

@@ -1,0 +1,102 @@
+"""What windows that close together share: packs that are unpacked once, documents parsed once.
+
+When a stream catches up, several sliding windows close in one step, and each holds most of the
+panes of the one before. Without this, every message is cut out and parsed for each of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamer.message import UNPARSED, Batch
+from streamer.window.index import Pane
+from streamer.window.keep import Keep
+from streamer.window.pack import Body, Pack
+
+MOST: Final = 600_000
+"""Messages of a window up to which documents are kept: some hundred MB of them in a worker."""
+
+
+class SharedPack(Pack):
+    """A pack that remembers what was cut out of it, and the documents that this turned out to be.
+
+    Attributes:
+        documents: by group, the messages' documents, once a window's pipeline has parsed them.
+    """
+
+    __slots__ = ("documents", "_payloads")
+
+    def __init__(self, body: Body, shift: int = 0) -> None:
+        """Unpack; see `Pack`."""
+        super().__init__(body, shift)
+        self.documents: dict[int, list[Any]] = {}
+        self._payloads: dict[int, list[bytes]] = {}
+
+    def group(self, index: int) -> list[bytes]:
+        """Return the payloads of one group; the list is shared."""
+        found = self._payloads.get(index)
+        if found is None:
+            found = self._payloads[index] = super().group(index)
+        return found
+
+
+Segments = list[tuple[Pack, int]]
+
+
+def documents_of(segments: Segments) -> list[Any] | None:
+    """Return the documents of a group's messages, `UNPARSED` where one is not known yet.
+
+    Returns:
+        None when none of them is known.
+    """
+    documents: list[Any] = []
+    some = False
+    for pack, index in segments:
+        known = pack.documents.get(index) if isinstance(pack, SharedPack) else None
+        if known is None:
+            documents += [UNPARSED] * (pack.starts[index + 1] - pack.starts[index])
+        else:
+            documents += known
+            some = True
+    return documents if some else None
+
+
+def remember(segments: Segments, messages: Batch) -> None:
+    """Keep the documents that a window's pipeline has parsed, for the windows that follow.
+
+    Args:
+        segments: where the messages are from.
+        messages: in the order of the segments.
+    """
+    if not messages or not messages[0].has_doc():
+        return
+    at = 0
+    for pack, index in segments:
+        until = at + pack.starts[index + 1] - pack.starts[index]
+        part = messages[at:until]
+        at = until
+        if not isinstance(pack, SharedPack) or index in pack.documents:
+            continue
+        if all(message.has_doc() for message in part):
+            pack.documents[index] = [message.doc for message in part]
+
+
+class Shelf:
+    """The unpacked panes of one step, as long as a window needs them."""
+
+    def __init__(self, keep: Keep) -> None:
+        """Take the store's side of it."""
+        self._keep = keep
+        self._packs: dict[int, list[SharedPack]] = {}
+
+    def packs(self, pane: Pane) -> list[SharedPack]:
+        """Return the packs of a pane; they stay in the store."""
+        found = self._packs.get(pane.pane)
+        if found is None:
+            found = [SharedPack(body, shift) for body, shift in self._keep.take(pane)]
+            self._packs[pane.pane] = found
+        return found
+
+    def forget(self, pane: Pane) -> None:
+        """Let go of a pane that no later window holds."""
+        self._packs.pop(pane.pane, None)

@@ -1,0 +1,70 @@
+"""Windows that close together share what was unpacked and parsed, and nobody can tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from streamer.bloblang import compile_interpolation, compile_mapping
+from streamer.durations import SECOND
+from streamer.message import Batch, Execution
+from streamer.window import DictStore, Packer, Reading, Shard, SystemWindow
+
+WINDOW = SystemWindow(size=10 * SECOND, slide=SECOND)
+START = 1_800_000_000
+
+
+def emitted(consume: Callable[[Batch], object], cuts: int) -> list[tuple]:
+    """Run a sliding stream whose windows all close in the last step."""
+    store, ex = DictStore(), Execution(lambda: 0)
+    events = [
+        json.dumps({"at": START + n % 23, "key": f"k{n % 3}", "n": n, "big": 1.50}).encode()
+        for n in range(300)
+    ]
+    out = []
+    for cut in range(cuts):
+        t = START * SECOND
+        packer = Packer(
+            WINDOW, 1, compile_mapping("root = this.at"), compile_interpolation("${! this.key }")
+        )
+        packer.add_raws(events[cut::cuts], {"from": "test"}, 0, t, ex)
+        rows = [*packer.rows(), Reading(t, "a").row(0)]
+        list(Shard(WINDOW, store).step(rows))
+    for emission in Shard(WINDOW, store).step([Reading((START + 60) * SECOND, "b").row(0)]):
+        consume(emission.messages)
+        out.append((emission.end, emission.key, [(m.raw, dict(m.meta)) for m in emission.messages]))
+    return out
+
+
+def parse(batch: Batch) -> None:
+    for message in batch:
+        assert json.dumps(message.doc["n"]) == json.dumps(json.loads(message.raw)["n"])
+        assert message.doc["big"] == 1.5
+
+
+def parse_some(batch: Batch) -> None:
+    parse(batch[:1])
+
+
+@pytest.mark.parametrize("cuts", [1, 4], ids=["one pack a pane", "panes whose packs interleave"])
+def test_what_is_emitted_does_not_depend_on_what_was_parsed(cuts):
+    untouched = emitted(lambda batch: None, cuts)
+    assert len({end for end, _, _ in untouched}) == 32
+    assert emitted(parse, cuts) == untouched
+    assert emitted(parse_some, cuts) == untouched
+
+
+def test_a_document_is_parsed_once_for_all_its_windows():
+    seen: dict[bytes, set[int]] = {}
+
+    def parse_and_note(batch: Batch) -> None:
+        for message in batch:
+            seen.setdefault(message.raw, set()).add(id(message.doc))
+        kept.append(batch)
+
+    kept: list[Batch] = []  # ids are those of living documents only
+    emitted(parse_and_note, 1)
+    assert len(seen) == 300
+    assert all(len(documents) == 1 for documents in seen.values())

@@ -25,7 +25,7 @@ def emitted(consume: Callable[[Batch], object], cuts: int) -> list[tuple]:
     ]
     out = []
     for cut in range(cuts):
-        t = START * SECOND
+        t = (START - 1) * SECOND
         packer = Packer(
             WINDOW, 1, compile_mapping("root = this.at"), compile_interpolation("${! this.key }")
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamer.message import Batch, Message
+from streamer.message import UNPARSED, Batch, Message
 from streamer.window.ints import Ints
 from streamer.window.merge import merge
 from streamer.window.metadata import decode_meta
@@ -38,7 +38,11 @@ class Metas:
                 return list(map(Message, payloads, meta, repeat(None), documents))
             return list(map(Message, payloads, meta))
         of = repeat(known[0]) if ids is None else (known[i] for i in ids.tolist())
-        return [Message(raw, meta, error) for raw, (meta, error) in zip(payloads, of, strict=False)]
+        docs = repeat(UNPARSED) if documents is None else documents
+        return [
+            Message(raw, meta, error, doc)
+            for raw, (meta, error), doc in zip(payloads, of, docs, strict=False)
+        ]
 
     def _of(self, encoded: bytes) -> tuple[Mapping[str, Any], str | None]:
         found = self._known.get(encoded)
@@ -124,7 +128,8 @@ def _by_group(packs: Sequence[Pack], metas: Metas) -> Iterator[tuple[bytes, Batc
             messages = []
             for pack, index in segments:
                 ids = None if pack.meta_ids is None else pack.meta_ids[pack.span(index)]
-                messages += metas.messages(pack.group(index), pack.metas, ids)
+                documents = documents_of([(pack, index)])
+                messages += metas.messages(pack.group(index), pack.metas, ids, documents)
         yield key, _sorted(segments, messages) if places.interleaved else messages
         if places.shared:
             remember(segments, messages)

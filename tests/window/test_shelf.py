@@ -29,7 +29,10 @@ def emitted(consume: Callable[[Batch], object], cuts: int) -> list[tuple]:
         packer = Packer(
             WINDOW, 1, compile_mapping("root = this.at"), compile_interpolation("${! this.key }")
         )
-        packer.add_raws(events[cut::cuts], {"from": "test"}, 0, t, ex)
+        # Messages of two files: their metadata differs.
+        half = events[cut::cuts]
+        packer.add_raws(half[:20], {"from": "a"}, 0, t, ex)
+        packer.add_raws(half[20:], {"from": "b"}, 20, t, ex)
         rows = [*packer.rows(), Reading(t, "a").row(0)]
         list(Shard(WINDOW, store).step(rows))
     for emission in Shard(WINDOW, store).step([Reading((START + 60) * SECOND, "b").row(0)]):

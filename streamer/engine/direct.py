@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
 from streamer.catalog import build_context
 from streamer.engine.encode import OutputStage
+from streamer.engine.feed import feed
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.task import Task
-from streamer.message import Batch, Execution, Message
-from streamer.pipeline import run, run_each
+from streamer.message import Execution
+from streamer.pipeline import run
 from streamer.plan import Plan
 from streamer.source.replayable import Chunk, Raws, Replayable
 
@@ -32,48 +33,33 @@ class DirectStage:
     def frames(self, source: Replayable, number: int, piece: Any) -> Iterator[Frame]:
         """Read and process one piece; `number` is its place in the micro-batch."""
         task = Task(self._plan.level)
-        seen = [0]
-        payloads = self._payloads(source, number, piece, task.execution, seen)
-        yield from frames(payloads, number)
-        task.execution.count("input_received", seen[0])
-        if (body := task.log_body()) is not None:
-            yield Frame(FrameKind.LOG, number, number, 0, 0, "", body)
-        if (body := task.count_body()) is not None:
-            yield Frame(FrameKind.COUNT, number, number, 0, 0, "", body)
+        yield from frames(self._payloads(source, number, piece, task.execution), number)
+        for kind, body in task.said():
+            yield Frame(kind, number, number, 0, 0, "", body)
 
     def status(self, ended: bool) -> Frame:
         """Return what the driver must know after a micro-batch."""
         return Frame(FrameKind.STATUS, 0, 0, 0, 0, "", orjson.dumps({"ended": ended}))
 
     def _payloads(
-        self, source: Replayable, number: int, piece: Any, ex: Execution, seen: list[int]
+        self, source: Replayable, number: int, piece: Any, ex: Execution
     ) -> Iterator[Payload]:
         if self._plan.buffer.name == "none":
-            for chunk in source.read(piece, ex):
-                yield from self._output.payloads(self._batches(chunk, ex, seen), number, ex)
+            processors = [*self._input_processors, *self._processors]
+            for chunk in _counted(source.read(piece, ex), ex):
+                yield from self._output.payloads(feed(processors, chunk, ex), number, ex)
             return
-        batches = (
-            batch for chunk in source.read(piece, ex) for batch in self._taken(chunk, ex, seen)
+        taken = (
+            batch
+            for chunk in _counted(source.read(piece, ex), ex)
+            for batch in feed(self._input_processors, chunk, ex)
         )
-        policy = self._buffer.batches(batches, ex)
-        results = run(self._processors, policy, ex)
+        results = run(self._processors, self._buffer.batches(taken, ex), ex)
         yield from self._output.payloads(results, number, ex)
 
-    def _batches(self, chunk: Chunk, ex: Execution, seen: list[int]) -> Iterator[Batch]:
-        processors = [*self._input_processors, *self._processors]
-        if isinstance(chunk, Raws):
-            seen[0] += len(chunk.raws)
-            singles = [Message(raw, chunk.meta) for raw in chunk.raws]
-            yield from run_each(processors, singles, ex)
-        else:
-            seen[0] += sum(map(len, chunk))
-            yield from run(processors, chunk, ex)
 
-    def _taken(self, chunk: Chunk, ex: Execution, seen: list[int]) -> Iterator[Batch]:
-        """Return the batches that reach the buffer."""
-        if isinstance(chunk, Raws):
-            batches = [[Message(raw, chunk.meta)] for raw in chunk.raws]
-        else:
-            batches = chunk
-        seen[0] += sum(map(len, batches))
-        yield from run(self._input_processors, batches, ex)
+def _counted(chunks: Iterable[Chunk], ex: Execution) -> Iterator[Chunk]:
+    for chunk in chunks:
+        taken = len(chunk.raws) if isinstance(chunk, Raws) else sum(map(len, chunk))
+        ex.count("input_received", taken)
+        yield chunk

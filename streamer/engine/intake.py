@@ -11,15 +11,16 @@ from typing import Any
 
 from streamer.bloblang import compile_mapping
 from streamer.catalog import build_context
+from streamer.engine.feed import feed
+from streamer.engine.frame import FrameKind
 from streamer.engine.task import Task
-from streamer.message import Execution, Message
-from streamer.pipeline import run, run_each
+from streamer.message import Execution
 from streamer.plan import Plan
 from streamer.source.replayable import Raws, Replayable
 from streamer.window import Packer, Reading, Row
 
-LOG_ROW, COUNT_ROW = 100, 101
-"""Row kinds of the engine, beyond those of the kernel."""
+SAID_ROWS = {FrameKind.LOG: 100, FrameKind.COUNT: 101}
+"""Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
 
 PIECE_BITS = 40
 """An arrival number is the number of the piece, then 40 bits for the message in it."""
@@ -60,17 +61,10 @@ def pack_piece(plan: Plan, source: Replayable, number: int, piece: Any, t: int) 
             packer.add_raws(chunk.raws, chunk.meta, arrival, t, at_t)
             arrival += len(chunk.raws)
         else:
-            if isinstance(chunk, Raws):
-                singles = [Message(raw, chunk.meta) for raw in chunk.raws]
-                batches: Any = run_each(processors, singles, ex)
-            else:
-                batches = run(processors, chunk, ex)
-            messages = [message for batch in batches for message in batch]
+            messages = [message for batch in feed(processors, chunk, ex) for message in batch]
             packer.add_messages(messages, arrival, t, at_t)
             arrival += len(messages)
         yield from packer.ready()
     yield from packer.rows()
-    if (body := task.log_body()) is not None:
-        yield Row(0, LOG_ROW, 0, number, body)
-    if (body := task.count_body()) is not None:
-        yield Row(0, COUNT_ROW, 0, number, body)
+    for kind, body in task.said():
+        yield Row(0, SAID_ROWS[kind], 0, number, body)

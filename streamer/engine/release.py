@@ -9,14 +9,14 @@ import orjson
 from streamer.catalog import build_context
 from streamer.engine.encode import OutputStage
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
-from streamer.engine.intake import COUNT_ROW, LOG_ROW
+from streamer.engine.intake import SAID_ROWS
 from streamer.engine.task import Task
 from streamer.message import Batch
 from streamer.pipeline import run
 from streamer.plan import Plan
 from streamer.window import Kind, Reading, Row, Shard, Store
 
-_PASSED_ON = {LOG_ROW: FrameKind.LOG, COUNT_ROW: FrameKind.COUNT}
+_PASSED_ON = {row: frame for frame, row in SAID_ROWS.items()}
 
 
 def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterator[Frame]:
@@ -66,6 +66,5 @@ def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterat
         ex.log(line.level, line.text, line.fields)
     body = orjson.dumps({**status.as_dict(), "ended": ended})
     yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
-    for kind, said in ((FrameKind.LOG, task.log_body()), (FrameKind.COUNT, task.count_body())):
-        if said is not None:
-            yield Frame(kind, status.now, shard, 1 << 30, 0, "", said)
+    for kind, said in task.said():
+        yield Frame(kind, status.now, shard, 1 << 30, 0, "", said)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
 
+from streamer.engine.frame import FrameKind
 from streamer.message import Execution
 from streamer.value import dump_json
 
@@ -61,3 +62,12 @@ class Task:
         """Return the counts as JSON, or None when there are none."""
         counts = [[name, by, dict(labels)] for (name, labels), by in self._counts.items()]
         return orjson.dumps(counts) if counts else None
+
+    def said(self) -> Iterator[tuple[FrameKind, bytes]]:
+        """Return the bodies that there are, each with the kind of frame that it is for."""
+        for kind, body in (
+            (FrameKind.LOG, self.log_body()),
+            (FrameKind.COUNT, self.count_body()),
+        ):
+            if body is not None:
+                yield kind, body

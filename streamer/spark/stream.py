@@ -153,8 +153,7 @@ class Stream:
             raise
 
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
-        due = [s["next_due"] for s in statuses.values() if s.get("next_due") is not None]
-        self._signals.set_due(min(due) if due else None)
+        self._signals.set_due(self.snapshot().next_close)
 
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""

@@ -89,6 +89,11 @@ class Shelf:
         self._keep = keep
         self._packs: dict[int, list[SharedPack]] = {}
 
+    @property
+    def empty(self) -> bool:
+        """Whether no earlier window of the step has left anything."""
+        return not self._packs
+
     def packs(self, pane: Pane) -> list[SharedPack]:
         """Return the packs of a pane; they stay in the store."""
         found = self._packs.get(pane.pane)

@@ -122,7 +122,7 @@ class StepRun:
         shelf = Shelf(self._keep)
         for end, panes in self._due(until):
             count = sum(pane.count for pane in panes)
-            for key, messages in self._released(end, panes, count, shelf):
+            for key, messages in self._released(end, panes, until, shelf):
                 yield Emission(end, messages, reason, key)
             counters.emitted_windows += 1
             counters.emitted_messages += count
@@ -134,12 +134,14 @@ class StepRun:
                     shelf.forget(pane)
 
     def _released(
-        self, end: int, panes: list[Pane], count: int, shelf: Shelf
+        self, end: int, panes: list[Pane], until: int, shelf: Shelf
     ) -> Iterator[tuple[bytes | None, Batch]]:
         """Give a window's groups; where the next one closes now too, they share what they hold."""
         metas = Metas({END: format_rfc3339(end)})
         overlaps = self._grid.size > self._grid.epoch
-        if overlaps and count <= MOST:
+        # A window that closes alone is better released group by group, with nothing remembered.
+        together = end + self._grid.epoch <= until or not shelf.empty
+        if overlaps and together and sum(pane.count for pane in panes) <= MOST:
             groups = release_shared([pack for pane in panes for pack in shelf.packs(pane)], metas)
             if groups is not None:
                 return groups

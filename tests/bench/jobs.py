@@ -7,8 +7,11 @@ from pathlib import Path
 GROUPS = """
 pipeline:
   processors:
+    # Group messages of the window into batches of common traffic light IDs
     - group_by_value:
         value: '${! json("traffic_light") }'
+    # Reduce each batch to a single message by deleting indexes > 0, and
+    # aggregate the car and passenger counts.
     - mapping: |
         root = if batch_index() == 0 {
           {

@@ -8,28 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from streamer.errors import StreamerError
+from tests.bench.jobs import GROUPS
 from tests.bench.traffic import chunks
 
 pytestmark = pytest.mark.spark
-
-SEED_PIPELINE = """
-pipeline:
-  processors:
-    # Group messages of the window into batches of common traffic light IDs
-    - group_by_value:
-        value: '${! json("traffic_light") }'
-    # Reduce each batch to a single message by deleting indexes > 0, and
-    # aggregate the car and passenger counts.
-    - mapping: |
-        root = if batch_index() == 0 {
-          {
-            "traffic_light": this.traffic_light,
-            "created_at": meta("window_end_timestamp"),
-            "total_cars": json("registration_plate").from_all().unique().length(),
-            "passengers": json("passengers").from_all().sum(),
-          }
-        } else { deleted() }
-"""
 
 
 def soon(seconds: float) -> float:
@@ -78,7 +60,7 @@ buffer:
     size: {size}s
     {f"slide: {slide}s" if slide else ""}
     end_of_input: flush
-{SEED_PIPELINE}
+{GROUPS}
 spark: {{master: "local[2]", shards: 2}}
 """)
     expected = oracle(source.read_bytes().splitlines(), size, slide or size)

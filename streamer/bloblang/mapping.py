@@ -9,6 +9,7 @@ from typing import Any
 
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.analysis import only_index
+from streamer.bloblang.compiler.listing import listing
 from streamer.bloblang.compiler.program import Compiled, compile_program
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
@@ -39,8 +40,9 @@ class Mapping:
 
     @property
     def source(self) -> str:
-        """The generated Python source."""
-        return self._full.source
+        """The generated Python, the mapping's lines between it as comments; for people."""
+        full = self._full
+        return listing(full.source, full.sites, full.run.__globals__, self.text)
 
     @cached_property
     def _onto(self) -> Compiled:

@@ -28,11 +28,13 @@ class Compiled:
     Attributes:
         run: its main function.
         source: its source.
+        sites: what its lines stand for, by 1-based line number.
         table: what its lines stand for.
     """
 
     def __init__(self, code: Code, name: str, table: dict[str, Mapping[int, Site]]) -> None:
         self.source = code.source()
+        self.sites: Mapping[int, Site] = code.sites
         self.table = table
         table[name] = code.sites
         try:

@@ -27,6 +27,7 @@ def _by_name(*declared: Any) -> dict[str, Declaration]:
 FUNCTIONS: Final[dict[str, Declaration]] = _by_name(
     environment.env,
     environment.file,
+    environment.file_rel,
     environment.hostname,
     environment.now,
     environment.timestamp_unix,

@@ -64,6 +64,8 @@ class Declaration:
         binds: called with the arguments once, gives the callable that is applied to each value.
         own_errors: its errors are not prefixed with what the value came from.
         deprecated: kept for older mappings.
+        impure: may be switched off, as it reaches outside of the message, or keeps state there.
+        reaches: the mapping's `Outside` comes before its arguments.
         run: the function itself.
     """
 
@@ -78,6 +80,8 @@ class Declaration:
     binds: bool
     own_errors: bool
     deprecated: bool
+    impure: bool
+    reaches: bool
     run: Callable[..., Any]
 
 
@@ -93,6 +97,8 @@ def declare(
     binds: bool = False,
     own_errors: bool = False,
     deprecated: bool = False,
+    impure: bool = False,
+    reaches: bool = False,
 ) -> Callable[[_F], _F]:
     """Attach a declaration to a function; its docstring's first line is the summary by default."""
 
@@ -105,10 +111,12 @@ def declare(
             variadic,
             examples,
             needs,
-            uses,
+            (*uses, "impure") if impure else uses,
             binds,
             own_errors,
             deprecated,
+            impure,
+            reaches,
             run,
         )
         attached = (*getattr(run, "declarations", ()), declaration)

@@ -9,6 +9,7 @@ from typing import Any
 
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.program import Compiled, compile_query
+from streamer.bloblang.outside import Luggage, Outside, latest
 from streamer.bloblang.parser import parse_field
 from streamer.bloblang.resolver import Resolver
 from streamer.bloblang.runtime.text import to_bytes, to_text
@@ -21,13 +22,15 @@ class Interpolation:
 
     Attributes:
         text: the string as written.
+        outside: what it has read from outside of messages.
         uses: what its result depends on besides the message's own document.
         static: the result when there is nothing to evaluate, else None.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, outside: Outside) -> None:
         self.text = text
-        resolver = Resolver()
+        self.outside = outside
+        resolver = Resolver(outside)
         self._parts = [
             part if isinstance(part, str) else resolver.node(part, ())
             for part in (parse_field(text) if "${" in text else [text])
@@ -40,9 +43,12 @@ class Interpolation:
             part if isinstance(part, str) else compile_query(part, f"{self._identity}.{i}")
             for i, part in enumerate(self._parts)
         ]
+        outside.seal()
 
-    def __reduce__(self) -> tuple[Callable[[str], Interpolation], tuple[str]]:
-        return (compile_interpolation, (self.text,))
+    def __reduce__(self) -> tuple[Callable[..., Interpolation], tuple[Any, ...]]:
+        outside = self.outside
+        luggage = Luggage(None, outside.read)
+        return (_again, (self.text, outside.impure, outside.directory, luggage))
 
     @cached_property
     def doc_fn(self) -> Callable[[Any], str] | None:
@@ -110,14 +116,30 @@ class Interpolation:
             raise MessageError(diagnostics.explain(e, part.table).text) from None
 
 
-@lru_cache(maxsize=1024)
-def compile_interpolation(text: str) -> Interpolation:
+def compile_interpolation(
+    text: str, *, impure: bool | None = None, directory: str = ""
+) -> Interpolation:
     """Compile an interpolated string; the same text gives the same object.
+
+    Args:
+        text: the string.
+        impure: whether impure functions may be used; None for what the process allows.
+        directory: where `file_rel` begins; empty for the working directory.
 
     Raises:
         BloblangError: an expression in it cannot be read.
     """
-    return Interpolation(text)
+    return latest(_compiled, text, Outside(impure, directory))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str, impure: bool, directory: str, edition: int) -> Interpolation:
+    return Interpolation(text, Outside(impure, directory))
+
+
+def _again(text: str, impure: bool, directory: str, luggage: Luggage) -> Interpolation:
+    """Compile what has travelled, once what it brought along is unpacked."""
+    return compile_interpolation(text, impure=impure, directory=directory)
 
 
 __all__ = ["Interpolation", "compile_interpolation", "tree"]

@@ -11,6 +11,7 @@ from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.analysis import only_index
 from streamer.bloblang.compiler.listing import listing
 from streamer.bloblang.compiler.program import Compiled, compile_program
+from streamer.bloblang.outside import Luggage, Outside, latest
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
 from streamer.errors import MessageError
@@ -23,20 +24,25 @@ class Mapping:
 
     Attributes:
         text: the mapping as written.
+        outside: what it has read from outside of messages.
         uses: what its result depends on besides the message's own document.
         only_index: the one index of a batch whose message it may keep, when it provably deletes
             all others; else None.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, outside: Outside) -> None:
         self.text = text
-        self._program, self.uses = read_program(text)
+        self.outside = outside
+        self._program, self.uses = read_program(text, outside)
         self.only_index = only_index(self._program)
         self._identity = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
         self._full = compile_program(self._program, self._identity)
+        outside.seal()
 
-    def __reduce__(self) -> tuple[Callable[[str], Mapping], tuple[str]]:
-        return (compile_mapping, (self.text,))
+    def __reduce__(self) -> tuple[Callable[..., Mapping], tuple[Any, ...]]:
+        outside = self.outside
+        luggage = Luggage(None, outside.read)
+        return (_again, (self.text, outside.impure, outside.directory, luggage))
 
     @property
     def source(self) -> str:
@@ -122,14 +128,28 @@ def _finished(message: Message, root: Any, meta: Any) -> Message | None:
     return Message(None, meta, message.error, root)
 
 
-@lru_cache(maxsize=1024)
-def compile_mapping(text: str) -> Mapping:
-    """Compile a mapping; the same text gives the same object.
+def compile_mapping(text: str, *, impure: bool | None = None, directory: str = "") -> Mapping:
+    """Compile a mapping; the same text gives the same object while what it imports stays the same.
+
+    Args:
+        text: the mapping.
+        impure: whether imports and impure functions may be used; None for what the process allows.
+        directory: where imports and `file_rel` begin; empty for the working directory.
 
     Raises:
         BloblangError: the text is no mapping.
     """
-    return Mapping(text)
+    return latest(_compiled, text, Outside(impure, directory))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str, impure: bool, directory: str, edition: int) -> Mapping:
+    return Mapping(text, Outside(impure, directory))
+
+
+def _again(text: str, impure: bool, directory: str, luggage: Luggage) -> Mapping:
+    """Compile what has travelled, once what it brought along is unpacked."""
+    return compile_mapping(text, impure=impure, directory=directory)
 
 
 __all__ = ["Mapping", "Uses", "compile_mapping", "tree"]

@@ -116,6 +116,18 @@ def _offset(text: str, line: int, column: int) -> int:
     return sum(len(part) + 1 for part in lines[: line - 1]) + column - 1
 
 
+def parse_statements(text: str) -> list[tree.Statement]:
+    """Read a mapping that must consist of statements, as a file that is imported.
+
+    Raises:
+        BloblangError: it cannot be read.
+    """
+    statements: list[tree.Statement] = _parse(
+        text if text.endswith("\n") else text + "\n", "mapping"
+    )
+    return statements
+
+
 def parse_mapping(text: str) -> list[tree.Statement] | tree.Node:
     """Read a mapping: statements, or one expression that stands for `root = …`.
 

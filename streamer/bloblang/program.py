@@ -4,33 +4,74 @@ from __future__ import annotations
 
 from streamer.bloblang import tree
 from streamer.bloblang.errors import BloblangError
-from streamer.bloblang.parser import parse_mapping
+from streamer.bloblang.imports import File, failed_import, replaced_by
+from streamer.bloblang.outside import Outside
+from streamer.bloblang.parser import parse_mapping, parse_statements
 from streamer.bloblang.resolver import Resolver, Uses
 
 
-def read_program(text: str) -> tuple[tree.Program, Uses]:
-    """Parse and resolve a mapping.
+def read_program(text: str, outside: Outside) -> tuple[tree.Program, Uses]:
+    """Parse and resolve a mapping, with all that it imports.
 
     Raises:
         BloblangError: it cannot be read, or names something that does not exist.
     """
-    parsed = parse_mapping(text)
+    file = File(text, outside)
+    used: set[str] = set()
+    path = replaced_by(text)
+    if path is None:
+        program = _resolved(file, parse_mapping(text), used, used)
+    else:
+        program = _imported(file, path, tree.Place(1, 1), used, used)
+    return program, Uses(**dict.fromkeys(used, True))
+
+
+def _imported(
+    file: File, path: str, place: tree.Place, used: set[str], used_by_statements: set[str]
+) -> tree.Program:
+    """Return the program in a file that another one names."""
+    other = file.open(path, place.line, place.column)
+    try:
+        return _resolved(other, parse_statements(other.text), used, used_by_statements)
+    except BloblangError as e:
+        raise failed_import(path, e, place.line, place.column) from None
+
+
+def _resolved(
+    file: File,
+    parsed: list[tree.Statement] | tree.Node,
+    used: set[str],
+    used_by_statements: set[str],
+) -> tree.Program:
     if not isinstance(parsed, list):
-        place = tree.Place(1, 1)
-        parsed = [tree.Assign(place, (), parsed)]
-    resolver = Resolver()
+        parsed = [tree.Assign(tree.Place(1, 1), (), parsed)]
+    in_maps = Resolver(file.outside, used)
+    in_statements = Resolver(file.outside, used_by_statements)
     program = tree.Program([])
     for statement in parsed:
         if isinstance(statement, tree.NamedMap):
             if statement.name in program.maps:
                 raise _refuse(statement, f"map name collision: {statement.name}")
-            body = [_resolve(resolver, part, False) for part in statement.body]
+            body = [_resolve(in_maps, part, False) for part in statement.body]
             program.maps[statement.name] = tree.NamedMap(statement.place, statement.name, body)
         elif isinstance(statement, tree.Import):
-            raise _refuse(statement, "failed to read import: imports are not available yet")
+            _import(file, statement, program, used)
         else:
-            program.statements.append(_resolve(resolver, statement, True))
-    return program, resolver.uses()
+            program.statements.append(_resolve(in_statements, statement, True))
+    return program
+
+
+def _import(file: File, statement: tree.Import, program: tree.Program, used: set[str]) -> None:
+    """Add the named maps of an imported file; its own statements are only checked."""
+    maps = _imported(file, statement.path, statement.place, used, set()).maps
+    if not maps:
+        raise _refuse(statement, f"no maps to import from '{statement.path}'")
+    collisions = sorted(maps.keys() & program.maps.keys())
+    if collisions:
+        names = f"[{' '.join(collisions)}]"
+        message = f"map name collisions from import '{statement.path}': {names}"
+        raise _refuse(statement, message)
+    program.maps.update(maps)
 
 
 def _refuse(statement: tree.Statement, message: str) -> BloblangError:

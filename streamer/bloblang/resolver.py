@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamer.bloblang import tree
-from streamer.bloblang.arguments import Binding, bind
+from streamer.bloblang.arguments import Binding, Static, bind
 from streamer.bloblang.catalogue import FUNCTIONS, METHODS
 from streamer.bloblang.declare import Declaration
-from streamer.bloblang.errors import ArgumentError, BloblangError
+from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError
+from streamer.bloblang.outside import Outside
 from streamer.bloblang.runtime.paths import split_path
 from streamer.value import DELETED, NOTHING
 
@@ -45,8 +46,14 @@ class Uses:
 
 @dataclass(slots=True)
 class Resolver:
-    """Resolves one mapping; `used` collects what it leans on."""
+    """Resolves one mapping.
 
+    Attributes:
+        outside: what it may take from outside of messages.
+        used: collects what it leans on.
+    """
+
+    outside: Outside
     used: set[str] = field(default_factory=set)
 
     def uses(self) -> Uses:
@@ -186,14 +193,21 @@ class Resolver:
     def _bind(
         self, node: tree.Node, declaration: Declaration, arguments: list[tree.Argument]
     ) -> Binding:
+        if declaration.impure and not self.outside.impure:
+            raise _refuse(node, f"function '{declaration.name}' is switched off here", _IMPURE)
         self.used.update(declaration.uses)
         try:
             binding = bind(declaration, arguments)
+            if declaration.reaches:
+                binding.arguments.insert(0, Static(self.outside))
             if declaration.binds and binding.all_static() and not declaration.needs:
                 declaration.run(*_values(binding))
-        except ArgumentError as e:
+        except (ArgumentError, QueryError) as e:
             raise _refuse(node, str(e)) from None
         return binding
+
+
+_IMPURE = "it is impure: it reaches outside of the message, which --no-impure forbids"
 
 
 def _values(binding: Binding) -> list[Any]:

@@ -84,7 +84,7 @@ def test_that_only_one_index_is_kept_is_claimed_only_when_proved(mapping, index)
         ("root = 1", Uses()),
         ("root = batch_index()", Uses(batch=True)),
         ('root = json("a").from_all()', Uses(batch=True, document=True)),
-        ('root = count("x")', Uses(batch=True)),
+        ('root = count("x")', Uses(batch=True, impure=True)),
         ("root = @a", Uses(meta=True)),
         ("meta a = 1", Uses(meta=True)),
         ("root = content()", Uses(content=True)),

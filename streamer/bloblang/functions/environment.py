@@ -6,8 +6,8 @@ import os
 import socket
 from collections.abc import Callable
 
-from streamer.bloblang.declare import Param, declare
-from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.outside import Outside, read_file
 from streamer.message import Execution
 from streamer.timestamps import format_rfc3339
 
@@ -54,21 +54,31 @@ def timestamp_unix_nano(ex: Execution) -> int:
     _CATEGORY,
     Param("name", "string"),
     Param("no_cache", "bool", default=False),
-    uses=("impure",),
+    examples=(Example('root = env("STREAMER_EXAMPLE_UNSET").or("none")', "{}", "none"),),
     binds=True,
+    impure=True,
+    reaches=True,
 )
-def env(name: str, no_cache: bool) -> Callable[[], str | None]:
+def env(outside: Outside, name: str, no_cache: bool) -> Callable[[], str | None]:
     """An environment variable, null when it is not set."""
     if no_cache:
         return lambda: os.environ.get(name)
-    value = os.environ.get(name)
+    value = outside.variable(name)
     return lambda: value
 
 
-@declare("hostname", _CATEGORY, uses=("impure",))
+@declare(
+    "hostname",
+    _CATEGORY,
+    examples=(Example("root = hostname().length() > 0", "{}", "true"),),
+    impure=True,
+)
 def hostname() -> str:
     """The name of the machine."""
     return socket.gethostname()
+
+
+_FILE_EXAMPLE = "open no/such: no such file or directory"
 
 
 @declare(
@@ -76,23 +86,34 @@ def hostname() -> str:
     _CATEGORY,
     Param("path", "string"),
     Param("no_cache", "bool", default=False),
-    uses=("impure",),
+    examples=(
+        Example('root = file(path: "no/such", no_cache: true).catch("none")', "{}", "none"),
+        Example("root = file(this.a).catch(e -> e)", '{"a":"no/such"}', _FILE_EXAMPLE),
+    ),
     binds=True,
+    impure=True,
+    reaches=True,
 )
-def file(path: str, no_cache: bool) -> Callable[[], bytes]:
+def file(outside: Outside, path: str, no_cache: bool) -> Callable[[], bytes]:
     """The bytes of a file; its path is taken from where the program runs."""
-
-    def read() -> bytes:
-        try:
-            with open(path, "rb") as source:
-                return source.read()
-        except OSError as e:
-            raise QueryError(f"open {path}: {e.strerror}") from None
-
     if no_cache:
-        return read
-    try:
-        content = read()
-    except QueryError as e:
-        raise ArgumentError(str(e)) from None
+        return lambda: read_file(path)
+    content = outside.fetch(path)
     return lambda: content
+
+
+@declare(
+    "file_rel",
+    _CATEGORY,
+    Param("path", "string"),
+    Param("no_cache", "bool", default=False),
+    examples=(
+        Example('root = file_rel(path: "no/such", no_cache: true).catch("none")', "{}", "none"),
+    ),
+    binds=True,
+    impure=True,
+    reaches=True,
+)
+def file_rel(outside: Outside, path: str, no_cache: bool) -> Callable[[], bytes]:
+    """The bytes of a file; its path is taken from the directory of the mapping's own file."""
+    return file(outside, outside.path(path), no_cache)

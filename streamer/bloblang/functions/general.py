@@ -169,6 +169,7 @@ def random_int(
     needs=("ex",),
     uses=("batch",),
     deprecated=True,
+    impure=True,
 )
 def count(ex: Execution, name: str) -> int:
     """A counter by name: 1, then one more each time."""

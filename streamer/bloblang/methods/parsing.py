@@ -10,6 +10,7 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError, TypeMismatch
+from streamer.bloblang.outside import Outside
 from streamer.bloblang.runtime.convert import text_of
 from streamer.value import dump_json
 from streamer.value import parse_json as read_json
@@ -212,9 +213,10 @@ def parse_url(value: Any) -> dict[str, Any]:
     Param("mapping", "string"),
     examples=(Example('root = this.bloblang("root.b = this.a")', '{"a":1}', '{"b":1}'),),
     needs=("ex",),
+    reaches=True,
     uses=("batch", "meta", "content", "now", "random", "error", "impure"),
 )
-def bloblang(ex: Any, value: Any, mapping: str) -> Any:
+def bloblang(ex: Any, value: Any, outside: Outside, mapping: str) -> Any:
     """The value mapped by a mapping that comes as text."""
     from streamer.bloblang.errors import BloblangError
     from streamer.errors import MessageError
@@ -224,7 +226,10 @@ def bloblang(ex: Any, value: Any, mapping: str) -> Any:
     # Looked up when called: mappings are made of methods.
     mappings = importlib.import_module("streamer.bloblang.mapping")
     try:
-        result = mappings.compile_mapping(mapping).query([Message.of(value)], 0, ex)
+        compiled = mappings.compile_mapping(
+            mapping, impure=outside.impure, directory=outside.directory
+        )
+        result = compiled.query([Message.of(value)], 0, ex)
     except BloblangError as e:
         raise QueryError(f"failed to parse mapping: {e}") from None
     except MessageError as e:

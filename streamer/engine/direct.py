@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import orjson
 
 from streamer.catalog import build_context
-from streamer.engine.encode import OutputStage
+from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.feed import feed
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.task import Task
 from streamer.message import Execution
 from streamer.pipeline import run
 from streamer.plan import Plan
-from streamer.source.replayable import Chunk, Raws, Replayable
+from streamer.source.replayable import Chunk, Raws, Readable
 
 
 class DirectStage:
     """The stage, built once for a task."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Build the processors and the output."""
+    def __init__(
+        self,
+        plan: Plan,
+        output: Stage | None = None,
+        now: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Build the processors and the output.
+
+        Args:
+            plan: the stream's plan.
+            output: takes the place of the plan's.
+            now: the clock of the processors, Unix ns.
+        """
         context = build_context(plan.resources)
         self._plan = plan
         self._input_processors = context.all(plan.input.processors)
         self._buffer = context.build(plan.buffer)
         self._processors = context.all(plan.processors)
-        self._output = OutputStage(plan, 0, plan.output)
+        self._output = output or OutputStage(plan, 0, plan.output)
+        self._now = now
 
-    def frames(self, source: Replayable, number: int, piece: Any) -> Iterator[Frame]:
+    def frames(self, source: Readable, number: int, piece: Any) -> Iterator[Frame]:
         """Read and process one piece; `number` is its place in the micro-batch."""
-        task = Task(self._plan.level)
+        task = Task(self._plan.level, self._now)
         yield from frames(self._payloads(source, number, piece, task.execution), number)
         for kind, body in task.said():
             yield Frame(kind, number, number, 0, 0, "", body)
@@ -42,7 +55,7 @@ class DirectStage:
         return Frame(FrameKind.STATUS, 0, 0, 0, 0, "", orjson.dumps({"ended": ended}))
 
     def _payloads(
-        self, source: Replayable, number: int, piece: Any, ex: Execution
+        self, source: Readable, number: int, piece: Any, ex: Execution
     ) -> Iterator[Payload]:
         if self._plan.buffer.name == "none":
             processors = [*self._input_processors, *self._processors]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from streamer.catalog import build_context
 from streamer.engine.frame import Payload
@@ -13,6 +13,13 @@ from streamer.plan import Plan
 from streamer.spec import ParsedComponent
 
 _TOGETHER = 1_000
+
+
+class Stage(Protocol):
+    """What stands at the end of a stream: it takes batches, and makes payloads of them."""
+
+    def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
+        """Take batches; `order` is where they stand among those of the micro-batch."""
 
 
 class OutputStage:

@@ -16,7 +16,7 @@ from streamer.engine.frame import FrameKind
 from streamer.engine.task import Task
 from streamer.message import Execution
 from streamer.plan import Plan
-from streamer.source.replayable import Raws, Replayable
+from streamer.source.replayable import Raws, Readable
 from streamer.window import Packer, Reading, Row
 
 SAID_ROWS = {FrameKind.LOG: 100, FrameKind.COUNT: 101}
@@ -32,7 +32,7 @@ def clock_rows(plan: Plan, reading: Reading) -> Iterator[Row]:
         yield reading.row(shard)
 
 
-def pack_piece(plan: Plan, source: Replayable, number: int, piece: Any, t: int) -> Iterator[Row]:
+def pack_piece(plan: Plan, source: Readable, number: int, piece: Any, t: int) -> Iterator[Row]:
     """Read one piece of a source and pack its messages.
 
     Args:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import orjson
 
 from streamer.catalog import build_context
-from streamer.engine.encode import OutputStage
+from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.intake import SAID_ROWS
 from streamer.engine.task import Task
@@ -19,7 +20,14 @@ from streamer.window import Kind, Reading, Row, Shard, Store
 _PASSED_ON = {row: frame for frame, row in SAID_ROWS.items()}
 
 
-def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterator[Frame]:
+def release(
+    plan: Plan,
+    shard: int,
+    rows: Iterable[Row],
+    store: Store,
+    outputs: Sequence[Stage] = (),
+    now: Callable[[], int] = time.time_ns,
+) -> Iterator[Frame]:
     """Take the rows of one micro-batch into a shard; return what comes out of it.
 
     Args:
@@ -27,6 +35,8 @@ def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterat
         shard: number of the shard.
         rows: what stage 1 made for it, in any order.
         store: the shard's state.
+        outputs: take the place of the plan's, by the number of the output.
+        now: the clock of the processors, Unix ns.
     """
     assert plan.window is not None
     kernel_rows: list[Row] = []
@@ -39,11 +49,11 @@ def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterat
         if row.kind == Kind.CLOCK:
             ended = ended or Reading.of([row.body]).ended
         kernel_rows.append(row)
-    task = Task(plan.level)
+    task = Task(plan.level, now)
     ex = task.execution
     step = Shard(plan.window, store, plan.late_output is not None).step(kernel_rows)
     processors = build_context(plan.resources).all(plan.processors)
-    outputs = [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
+    stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
 
     def payloads() -> Iterator[Payload]:
         for emission in step:
@@ -51,14 +61,14 @@ def release(plan: Plan, shard: int, rows: Iterable[Row], store: Store) -> Iterat
             order = 0 if emission.end is None else emission.end
             batches: Iterable[Batch] = (emission.messages,)
             if emission.reason == "dropped":
-                yield from outputs[1].payloads(batches, order, ex)
+                yield from stages[1].payloads(batches, order, ex)
                 continue
             # The shard has grouped the window as the first processor would; only messages whose
             # key failed, which have the empty key, are still to be looked at by it.
             grouped = plan.key is not None and plan.key.replaces_grouping and emission.key
             rest = processors[1:] if grouped else processors
             batches = run(rest, batches, ex)
-            yield from outputs[0].payloads(batches, order, ex)
+            yield from stages[0].payloads(batches, order, ex)
 
     yield from frames(payloads(), shard)
     status = step.status

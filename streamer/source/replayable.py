@@ -57,7 +57,14 @@ Chunk = Raws | list[Batch]
 """Messages as a source gives them: plain payloads (each a batch of one), or whole batches."""
 
 
-class Replayable(Protocol):
+class Readable(Protocol):
+    """What stage 1 needs of a source."""
+
+    def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
+        """Read one piece, in arrival order."""
+
+
+class Replayable(Readable, Protocol):
     """A source whose messages between two offsets are the same whenever they are read.
 
     It is pickled to the process that plans micro-batches and to the workers. The planning process
@@ -72,9 +79,6 @@ class Replayable(Protocol):
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
         """Cut what lies between two offsets into about `parts` pieces, in arrival order."""
-
-    def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
-        """Read one piece, in arrival order."""
 
     def committed(self, end: Offset) -> None:
         """Hear that everything before `end` is safe in the checkpoint."""

@@ -1,0 +1,146 @@
+"""A stream without Spark, one micro-batch at a time, on a clock that the caller moves.
+
+The stages are those that Spark runs (`intake`, `release`, `direct`); the state is a dict, and what
+reaches the outputs is kept as messages, after the outputs' processors. A stream with windows has
+one shard here, so that what closes together comes out in order of arrival on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+from streamer.catalog import build_context
+from streamer.engine.delivery import Delivery, LogLine
+from streamer.engine.direct import DirectStage
+from streamer.engine.frame import Frame, Payload
+from streamer.engine.intake import clock_rows, pack_piece
+from streamer.engine.release import release
+from streamer.engine.snapshot import Snapshot
+from streamer.message import Batch, Execution, Message
+from streamer.pipeline import Processor, run
+from streamer.plan import Plan
+from streamer.source.replayable import Chunk
+from streamer.spec import ParsedComponent
+from streamer.window import DictStore, Reading
+
+
+class Sent(NamedTuple):
+    """A message as it comes out of the input, after the input's processors."""
+
+    message: Message
+    partition: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out of a micro-batch.
+
+    Attributes:
+        batches: what the output got, in order, after its processors.
+        dropped: what `late_output` got, in order, after its processors.
+    """
+
+    batches: list[Batch]
+    dropped: Batch
+
+
+class ScriptedStream:
+    """One stream, from its buffer on; the input and its processors are left out."""
+
+    def __init__(self, plan: Plan, log: LogLine = lambda level, text, fields: None) -> None:
+        """Make a stream that has never run.
+
+        Args:
+            plan: the stream's plan.
+            log: takes log lines, as far as the plan's level lets them through.
+        """
+        bare = replace(plan.input, processors=())
+        self._plan = replace(plan, input=bare, shards=min(plan.shards, 1))
+        self._stores = [DictStore() for _ in range(self._plan.shards)]
+        self._delivery = Delivery([], log, lambda: False)
+        self._starts = 0
+        self._ended = False
+        self._now = 0
+
+    @property
+    def now(self) -> int:
+        """The time of the newest micro-batch, which never runs backwards, Unix ns."""
+        return self._now
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What the stream is doing, as of its newest micro-batch."""
+        delivery = self._delivery
+        return Snapshot.of(delivery.statuses.values(), delivery.counts, delivery.batch)
+
+    def restart(self) -> None:
+        """Stop and start the program: the state stays, and a new input may follow."""
+        self._starts += 1
+        self._ended = False
+
+    def micro_batch(self, t: int, sent: Iterable[Sent] = (), ended: bool = False) -> Outcome:
+        """Run a micro-batch.
+
+        Args:
+            t: its recorded time, Unix ns.
+            sent: its messages, in order of arrival.
+            ended: the input ends with it, until there is a restart.
+        """
+        self._now = max(self._now, t)
+        self._ended = self._ended or ended
+        pieces = [
+            [one.message for one in group] for _, group in groupby(sent, lambda one: one.partition)
+        ]
+        kept = [_Kept(self._plan, n, output) for n, output in enumerate(self._plan.outputs)]
+        self._delivery.deliver(self._delivery.batch + 1, list(self._frames(t, pieces, kept)))
+        batches, *others = ([batch for _, batch in stage.in_order()] for stage in kept)
+        return Outcome(batches, [message for late in others for batch in late for message in batch])
+
+    def _frames(self, t: int, pieces: list[Batch], kept: Sequence[_Kept]) -> Iterator[Frame]:
+        plan = self._plan
+        if plan.window is None:
+            stage = DirectStage(plan, kept[0], lambda: self._now)
+            for number, piece in enumerate(pieces):
+                yield from stage.frames(_SOURCE, number, piece)
+            yield stage.status(self._ended)
+            return
+        rows = list(clock_rows(plan, Reading(t, str(self._starts), ended=self._ended)))
+        for number, piece in enumerate(pieces):
+            rows += pack_piece(plan, _SOURCE, number, piece, t)
+        for shard, store in enumerate(self._stores):
+            mine = [row for row in rows if row.shard == shard]
+            yield from release(plan, shard, mine, store, kept, lambda: self._now)
+
+
+class _Kept:
+    """An output with its processors whose batches are kept instead of written."""
+
+    def __init__(self, plan: Plan, number: int, component: ParsedComponent) -> None:
+        self._processors: list[Processor] = build_context(plan.resources, component).all(
+            component.processors
+        )
+        self._taken: list[tuple[int, Batch]] = []
+
+    def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
+        """Keep what comes out of the processors; nothing is left to be written."""
+        for batch in run(self._processors, batches, ex):
+            self._taken.append((order, batch))
+        yield from ()
+
+    def in_order(self) -> list[tuple[int, Batch]]:
+        """Return the batches as the driver would have them written, each with its place."""
+        return sorted(self._taken, key=lambda taken: taken[0])
+
+
+class _Messages:
+    """A source whose pieces are messages, each a batch of its own as from a line-based input."""
+
+    def read(self, piece: Batch, ex: Execution) -> Iterator[Chunk]:
+        """Give the messages."""
+        yield [[message] for message in piece]
+
+
+_SOURCE = _Messages()

@@ -23,7 +23,7 @@ _COMMANDS: Final = {
     "run": ("streamer.cli.start", "Run a config (the same as: streamer -c FILE)."),
     "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
     "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),
-    "blobl": ("streamer.cli.blobl", "Apply a Bloblang mapping to each line of stdin."),
+    "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
 }
 
 _HELP: Final = """\

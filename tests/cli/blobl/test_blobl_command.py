@@ -77,7 +77,7 @@ def test_a_mapping_that_cannot_be_parsed_is_shown(blobl: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "give either a mapping or --file"),
+        ([], "give a mapping, or --file"),
         (["root = 1", "-f", "x"], "give either a mapping or --file"),
         (["-f", "/no/such/file"], "failed to read mapping file /no/such/file"),
         (["root = 1", "-i", "/no/such/file"], "failed to open input file /no/such/file"),

@@ -1,0 +1,127 @@
+"""What a mapping makes of documents, as it is printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from streamer.bloblang import Mapping
+from streamer.bloblang.methods.parsing import indented
+from streamer.documents import parse_ahead
+from streamer.errors import MessageError
+from streamer.message import Execution, Message
+from streamer.value import DELETED, NOTHING, dump_json
+
+# Benthos's command leaves the place of the assignment out when there is no document to look at.
+_NO_DOCUMENT: Final = re.compile(
+    r"failed assignment \(line \d+\): (?=unable to reference message as structured)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How documents are taken and printed.
+
+    Attributes:
+        raw: they are strings, not JSON.
+        pretty: results are printed indented, over several lines.
+    """
+
+    raw: bool = False
+    pretty: bool = False
+
+
+class Printed(NamedTuple):
+    """What is printed for some documents.
+
+    Attributes:
+        out: the results, a line end after each.
+        failures: for each document that failed, how much of `out` comes before it, and why.
+    """
+
+    out: bytes
+    failures: list[tuple[int, str]]
+
+
+def apply_to_all(
+    mapping: Mapping, documents: Sequence[bytes], style: Style, ex: Execution
+) -> Printed:
+    """Return what is printed for documents, in their order.
+
+    Args:
+        mapping: the mapping.
+        documents: the bytes of each.
+        style: how they are taken and printed.
+        ex: the clock and the counters, which documents share.
+    """
+    raw = style.raw
+    messages = [Message(line, doc=line) if raw else Message(line) for line in documents]
+    if not raw and mapping.uses.document:
+        parse_ahead(messages)
+    parts: list[bytes] = []
+    failures: list[tuple[int, str]] = []
+    query = mapping.query
+    for message in messages:
+        try:
+            value = query([message], 0, ex)
+            if type(value) is dict and not style.pretty:
+                parts.append(dump_json(value))
+            else:
+                parts.append(printed(value, message, style))
+        except (MessageError, ValueError) as e:
+            # Counted in results for now, so that nothing is added up unless something fails.
+            failures.append((len(parts), failure_text(e)))
+    if failures:
+        failures = _by_bytes(parts, failures)
+    parts.append(b"")
+    return Printed(b"\n".join(parts), failures)
+
+
+def _by_bytes(parts: list[bytes], failures: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    ends = [0]
+    for part in parts:
+        ends.append(ends[-1] + len(part) + 1)
+    return [(ends[count], text) for count, text in failures]
+
+
+def apply_to(mapping: Mapping, document: bytes, style: Style, ex: Execution) -> bytes:
+    """Return what is printed for one document, without a line end.
+
+    Raises:
+        MessageError, ValueError: the mapping failed, or its result has no form as JSON.
+    """
+    message = Message(document, doc=document) if style.raw else Message(document)
+    return printed(mapping.query([message], 0, ex), message, style)
+
+
+def printed(value: Any, message: Message, style: Style) -> bytes:
+    """Return what is printed for a mapping's result.
+
+    Args:
+        value: the result; nothing is printed for `DELETED`, and the message for `NOTHING`.
+        message: what the mapping was applied to.
+        style: how results are printed.
+
+    Raises:
+        ValueError: the value has no form as JSON.
+    """
+    if value is DELETED:
+        return b""
+    if value is NOTHING:
+        try:
+            value = message.doc
+        except MessageError:
+            return message.raw
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode(errors="replace")
+    text = dump_json(value)
+    return indented(text.decode(), "  ").encode() if style.pretty else text
+
+
+def failure_text(error: Exception) -> str:
+    """Return the line that is printed when a mapping fails."""
+    return f"failed to execute map: {_NO_DOCUMENT.sub('', str(error), count=1)}"

@@ -1,0 +1,159 @@
+"""`streamer blobl`: a mapping over documents, by the function that Spark's workers run too."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, cast
+
+import click
+
+from streamer.bloblang import Mapping
+from streamer.cli.blobl.apply import Style, apply_to_all
+from streamer.cli.blobl.given import compiled, mapping_text, with_variables
+from streamer.cli.blobl.output import Printer
+from streamer.cli.blobl.pieces import SPLITS, Readable, Split, pieces
+from streamer.errors import StreamerError
+from streamer.message import Execution
+
+_HELP: Final = """\
+Apply a Bloblang mapping to JSON documents, and print each result as a line.
+
+A document is a line. When the first line only begins a JSON document, documents are read over
+several lines. One that fails is reported on stderr, and the next one is taken. For a document that
+the mapping deletes, an empty line is printed.
+
+On a terminal and without a mapping, an editor shows the result while you type.
+
+\b
+  cat docs.jsonl | streamer blobl 'root.id = this.user.id.uppercase()'
+  streamer blobl -i docs.jsonl -f mapping.blobl --pretty
+  streamer blobl -I -i doc.json -f mapping.blobl     edit both, see the result
+  streamer blobl server                              the same in a browser
+"""
+_EPILOG: Final = (
+    "Exits with 1 when the mapping or the input cannot be read; documents that fail don't count."
+)
+
+
+class _Blobl(click.Command):
+    """A command whose first argument may be `server`, which is a command of its own."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context of this command, or of `server`."""
+        if args[:1] == ["server"]:
+            command = importlib.import_module("streamer.cli.blobl.server_command").server_cli
+            return cast(
+                click.Context, command.make_context("blobl server", args[1:], parent, **extra)
+            )
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command("blobl", cls=_Blobl, help=_HELP, epilog=_EPILOG)
+@click.argument("mapping", required=False)
+@click.option("-f", "--file", metavar="FILE", help="Take the mapping from a file.")
+@click.option("-i", "--input", "source", metavar="FILE", help="Read a file instead of stdin.")
+@click.option("-r", "--raw", is_flag=True, help="Documents are strings, not JSON.")
+@click.option("-p", "--pretty", is_flag=True, help="Print JSON indented, over several lines.")
+@click.option(
+    "-t",
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Map with N processes; results stay in the order of the documents.",
+)
+@click.option(
+    "--split",
+    type=click.Choice(SPLITS),
+    default="auto",
+    help="Where a document ends: at the end of its line (lines), where its JSON ends (documents), "
+    "or where the input ends (whole). The default looks at the first line.",
+)
+@click.option(
+    "--max-token-length",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="BYTES",
+    help="Stop at a document or line that is not shorter; 0, the default, takes any length.",
+)
+@click.option(
+    "--impure/--no-impure",
+    default=True,
+    help="Whether the mapping may read files and environment variables; it may by default.",
+)
+@click.option("--explain", is_flag=True, help="Print the Python that the mapping becomes.")
+@click.option("-I", "--interactive", is_flag=True, help="Edit the mapping, and see what it does.")
+def blobl_cli(
+    mapping: str | None,
+    file: str | None,
+    source: str | None,
+    raw: bool,
+    pretty: bool,
+    threads: int,
+    split: Split,
+    max_token_length: int,
+    impure: bool,
+    explain: bool,
+    interactive: bool,
+) -> int:
+    """Apply a Bloblang mapping to documents, and print each result as a line."""
+    text = mapping_text(mapping, file)
+    on_terminal = sys.stdout.isatty() and sys.stdin.isatty()
+    if interactive or (text is None and on_terminal and not explain):
+        return _interact(text, file, source, Style(raw, True), impure)
+    if text is None:
+        raise click.UsageError("give a mapping, or --file, or -I to write one")
+    ready = compiled(with_variables(text, file), file, impure)
+    if explain:
+        click.echo(ready.source, nl=not ready.source.endswith("\n"))
+        return 0
+    with _open(source) as stream:
+        found = pieces(stream, split, max_token_length)
+        _print_all(ready, found, Style(raw, pretty), threads)
+    return 0
+
+
+def _print_all(mapping: Mapping, found: Iterable[list[bytes]], style: Style, threads: int) -> None:
+    printer = Printer()
+    if _alone(mapping, threads):
+        ex = Execution(time.time_ns)
+        for documents in found:
+            printer.print(apply_to_all(mapping, documents, style, ex))
+    else:
+        parallel = importlib.import_module("streamer.cli.blobl.parallel")
+        parallel.run_in_processes(mapping, found, style, threads, printer)
+
+
+def _open(source: str | None) -> AbstractContextManager[Readable]:
+    if source is None:
+        return nullcontext(cast(Readable, sys.stdin.buffer))
+    try:
+        return open(source, "rb")
+    except OSError as e:
+        reason = (e.strerror or str(e)).lower()
+        raise StreamerError(f"failed to open input file {source}: {reason}") from None
+
+
+def _alone(mapping: Mapping, threads: int) -> bool:
+    """Whether one process does it: what documents share is not shared between processes."""
+    if threads > 1 and mapping.uses.batch:
+        click.echo("the mapping counts across documents, so one process applies it", err=True)
+        return True
+    return threads == 1
+
+
+def _interact(
+    mapping: str | None, file: str | None, source: str | None, style: Style, impure: bool
+) -> int:
+    interactive = importlib.import_module("streamer.cli.blobl.interactive")
+    return int(interactive.run(mapping, file, source, style, impure))

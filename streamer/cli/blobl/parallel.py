@@ -1,0 +1,117 @@
+"""Documents mapped by several processes, their results in the order of the documents.
+
+Threads of one Python take turns, so `--threads` are processes. They are forked where that is
+possible, once the mapping is compiled and before the first thread starts.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Final
+
+from streamer.bloblang import Mapping
+from streamer.cli.blobl.apply import Printed, Style, apply_to_all
+from streamer.cli.blobl.output import Printer
+from streamer.errors import StreamerError
+from streamer.message import Execution
+
+# How many documents go to a process at most at a time, and how many such tasks wait for each.
+_AT_ONCE: Final = 1024
+_AHEAD: Final = 3
+
+_job: tuple[Mapping, Style, Execution] | None = None
+
+
+def run_in_processes(
+    mapping: Mapping, found: Iterable[list[bytes]], style: Style, processes: int, printer: Printer
+) -> None:
+    """Print what a mapping makes of documents, in their order.
+
+    Args:
+        mapping: the mapping.
+        found: the documents, as they arrive.
+        style: how they are taken and printed.
+        processes: how many.
+        printer: prints.
+
+    Raises:
+        StreamerError: a process died, or `found` raised it.
+        BrokenPipeError: nobody reads the results any more.
+    """
+    method = "fork" if sys.platform == "linux" else "spawn"
+    pool = ProcessPoolExecutor(
+        processes, multiprocessing.get_context(method), _start, (mapping, style)
+    )
+    waiting: queue.Queue[Future[Printed] | None] = queue.Queue(processes * _AHEAD)
+    # With the first task all processes start, and they must before there are threads.
+    waiting.put(pool.submit(_apply, []))
+    results = _Results(waiting, printer)
+    try:
+        results.start()
+        for documents in _portions(found):
+            # Waits while the processes are behind, so that memory is bounded.
+            waiting.put(pool.submit(_apply, documents))
+            if results.failure is not None:
+                break
+    finally:
+        waiting.put(None)
+        results.join()
+        pool.shutdown(wait=False, cancel_futures=True)
+    if isinstance(results.failure, BrokenProcessPool):
+        raise StreamerError(
+            "a process that applied the mapping died, probably for lack of memory; "
+            "use fewer --threads"
+        )
+    if results.failure is not None:
+        raise results.failure
+
+
+class _Results(threading.Thread):
+    """Prints results in the order of their tasks, while the main thread waits for input.
+
+    Attributes:
+        failure: what went wrong; nothing is printed after it.
+    """
+
+    def __init__(self, waiting: queue.Queue[Future[Printed] | None], printer: Printer) -> None:
+        super().__init__(daemon=True)
+        self._waiting = waiting
+        self._printer = printer
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        """Print until there are no more tasks."""
+        while (future := self._waiting.get()) is not None:
+            # After a failure tasks are only taken, so that nobody waits for room.
+            if self.failure is None:
+                try:
+                    self._printer.print(future.result())
+                except Exception as e:
+                    self.failure = e
+
+
+def _start(mapping: Mapping, style: Style) -> None:
+    global _job
+    # Ctrl-C reaches all processes of a terminal; the one that reads ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _job = (mapping, style, Execution(time.time_ns))
+
+
+def _apply(documents: list[bytes]) -> Printed:
+    assert _job is not None
+    mapping, style, ex = _job
+    return apply_to_all(mapping, documents, style, ex)
+
+
+def _portions(found: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    for documents in found:
+        for start in range(0, len(documents), _AT_ONCE):
+            yield documents[start : start + _AT_ONCE]

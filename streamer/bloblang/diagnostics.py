@@ -15,6 +15,7 @@ from streamer.bloblang.errors import (
     NotBoolean,
     OperandMismatch,
     Prefixed,
+    TooDeep,
     TypeMismatch,
     UnplacedError,
 )
@@ -31,6 +32,7 @@ class Finding:
         sealed: whether the text already says what the value came from.
         context: the path and the reason when the message is no document.
         failed: the text of the failed assignment inside a named map, if one was passed.
+        too_deep: what is told instead of all that stands between a map and too many of them.
         line: line of the outermost statement passed so far.
     """
 
@@ -39,6 +41,7 @@ class Finding:
     sealed: bool = False
     context: tuple[str, str] | None = None
     failed: str | None = None
+    too_deep: str = ""
     line: int = 0
 
 
@@ -74,7 +77,10 @@ def _start(error: BaseException, table: Table) -> Finding:
         return Finding(text, None, sealed=True)
     if isinstance(error, NoContext):
         return Finding(str(error), error, context=("", error.reason))
-    return Finding(str(error) or type(error).__name__, error, isinstance(error, UnplacedError))
+    finding = Finding(str(error) or type(error).__name__, error, isinstance(error, UnplacedError))
+    if isinstance(error, TooDeep):
+        finding.too_deep = finding.text
+    return finding
 
 
 def _frames(error: BaseException, table: Table) -> list[tuple[Site, FrameType]]:
@@ -126,6 +132,7 @@ def _apply(step: sites.Step, finding: Finding, frame: FrameType) -> None:
                     finding.text += f", unable to reference `{path}`"
         case sites.Failed(line=line):
             if finding.failed is None:
+                finding.text = finding.too_deep or finding.text
                 finding.failed = f"failed assignment (line {line}): {finding.text}"
             finding.text = finding.failed
             finding.error = None

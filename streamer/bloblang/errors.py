@@ -39,6 +39,10 @@ class UnplacedError(QueryError):
     """An error that Benthos tells without naming what the value came from."""
 
 
+class TooDeep(UnplacedError):
+    """Named maps apply one another without end; told without what was on the way there."""
+
+
 class ArgumentError(UnplacedError):
     """An argument is not what its parameter takes; a literal one is refused when it is read."""
 

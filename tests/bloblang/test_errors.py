@@ -37,7 +37,7 @@ DOCUMENT = '{"a":5,"b":"x","c":null,"d":[1,2,3],"e":{"f":1.5}}'
         ('root.x = this.apply("nope")', "1): map nope was not found"),
         ('root.x = throw("oh")', "1): oh"),
         ('map f {\n\n  root.q = this.c.not_null()\n}\nroot.a = 1\nroot.z = this.apply("f")', "6): failed assignment (line 3): field `this.c`: value is null"),
-        ('map f {\n  root = this.apply("f")\n}\nroot = this.apply("f")', "4): failed assignment (line 2): entering a map exceeded maximum allowed stacks of 5000, this could be due to unbounded recursion"),
+        ('map f {\n  root = this.apply("f")\n}\nroot = this.apply("f")', "4): failed assignment (line 2): entering map f exceeded maximum allowed stacks of 5000, this could be due to unbounded recursion"),
     ],
 )  # fmt: skip
 def test_a_failure_names_line_origin_and_types(mapping, error):

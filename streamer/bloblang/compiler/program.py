@@ -9,6 +9,7 @@ from typing import Any
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.code import Code, Scope
 from streamer.bloblang.compiler.expressions import emit
+from streamer.bloblang.compiler.recursion import Depth, recursive, with_room
 from streamer.bloblang.compiler.sites import Failed, Site
 from streamer.bloblang.compiler.statements import emit_function
 from streamer.bloblang.errors import BloblangError
@@ -96,14 +97,35 @@ def compile_program(
     code.given, code.onto = given, onto
     document = "doc" if document_only else None
     code.named_maps = {key: f"map{i}" for i, key in enumerate(program.maps)}
+    counted = recursive(program)
     for key, named in program.maps.items():
-        _emit_map(code, code.named_maps[key], named, given, document)
+        function = code.named_maps[key]
+        _emit_map(code, function + "_body" * counted, named, given, document)
+        if counted:
+            _emit_counted(code, function, key, given)
     scope = Scope(document=document)
     code.untouched, code.owned = not onto, set()
     parameter = ", root" if onto else ", root=NOTHING"
     end = "return root" if document_only else "return root, meta"
     emit_function(code, f"run({given}{parameter})", program.statements, scope, end)
-    return Compiled(code, name, table)
+    compiled = Compiled(code, name, table)
+    if counted:
+        compiled.run = with_room(compiled.run)
+    return compiled
+
+
+def _emit_counted(code: Code, function: str, name: str, given: str) -> None:
+    """Emit a map's function that counts how many are open while its body runs."""
+    depth = code.constants.setdefault("depth", Depth())
+    assert isinstance(depth, Depth)
+    code.lines += [
+        f"def {function}(T, {given}):",
+        f" depth.enter({name!r})",
+        " try:",
+        f"  return {function}_body(T, {given})",
+        " finally:",
+        "  depth.leave()",
+    ]
 
 
 def _emit_map(

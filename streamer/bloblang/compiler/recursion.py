@@ -1,0 +1,138 @@
+"""Named maps that apply one another: as deep as Benthos has it, whatever Python's stack holds.
+
+Source: Benthos `internal/bloblang/mapping/executor.go` (5,000 maps may be open at once). A run that
+goes deeper than an ordinary stack surely holds is begun again on a thread with a big one.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamer.bloblang import tree
+from streamer.bloblang.errors import TooDeep
+
+MOST_MAPS: Final = 5000
+_SHALLOW: Final = 60
+_STACK_BYTES: Final = 512 << 20
+_FRAMES: Final = 40 * MOST_MAPS
+_lock = threading.Lock()
+_roomy = threading.local()
+
+
+class _NeedsStack(BaseException):
+    """The run wants more stack than there is; no `catch` of a mapping sees this."""
+
+
+class Depth(threading.local):
+    """How many named maps are open on this thread.
+
+    Attributes:
+        open: their number.
+    """
+
+    open = 0
+
+    def enter(self, name: str) -> None:
+        """Count a map that begins.
+
+        Raises:
+            TooDeep: there are too many.
+        """
+        if self.open >= _SHALLOW:
+            if not hasattr(_roomy, "yes"):
+                raise _NeedsStack
+            if self.open >= MOST_MAPS:
+                raise TooDeep(
+                    f"entering map {name} exceeded maximum allowed stacks of {MOST_MAPS}, "
+                    "this could be due to unbounded recursion"
+                )
+        self.open += 1
+
+    def leave(self) -> None:
+        """Count a map that has ended."""
+        self.open -= 1
+
+
+def recursive(program: tree.Program) -> bool:
+    """Whether a map of the program may, by way of others, apply itself."""
+    seen = {name: _applied(named.body, program) for name, named in program.maps.items()}
+    for name in seen:
+        reached, new = set(seen[name]), set(seen[name])
+        while new:
+            new = {other for known in new for other in seen[known]} - reached
+            reached |= new
+        if name in reached:
+            return True
+    return False
+
+
+def _applied(body: Any, program: tree.Program) -> set[str]:
+    """Return the names of the maps that a part of the tree applies."""
+    found: set[str] = set()
+    left: list[Any] = [body]
+    while left:
+        part = left.pop()
+        if isinstance(part, list | tuple):
+            left.extend(part)
+            continue
+        if isinstance(part, tree.Method) and part.name == "apply":
+            argument = part.arguments[0].value
+            known = isinstance(argument, tree.Literal) and isinstance(argument.value, str)
+            names = {argument.value} if known and isinstance(argument, tree.Literal) else None
+            found |= program.maps.keys() & names if names is not None else set(program.maps)
+        if isinstance(part, tree.Node | tree.Statement | tree.Argument):
+            left.extend(
+                getattr(part, name) for name in part.__dataclass_fields__ if name != "bound"
+            )
+    return found
+
+
+def with_room(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs once more, with a big stack, what went too deep for this one.
+
+    Args:
+        run: the program's main function; if it has four arguments, `Execution` is the fourth.
+    """
+
+    def guarded(*args: Any) -> Any:
+        counters = args[3].counters if len(args) > 3 else {}
+        before = dict(counters)
+        try:
+            return run(*args)
+        except _NeedsStack:
+            pass
+        counters.clear()
+        counters.update(before)
+        return _on_big_stack(run, args)
+
+    return guarded
+
+
+def _on_big_stack(run: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    result: list[Any] = []
+    errors: list[BaseException] = []
+
+    def target() -> None:
+        _roomy.yes = True
+        try:
+            result.append(run(*args))
+        except BaseException as e:
+            errors.append(e)
+
+    # Both settings are the process's; they count for what begins while they hold.
+    with _lock:
+        limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
+        sys.setrecursionlimit(_FRAMES)
+        try:
+            thread = threading.Thread(target=target, name="deep mapping")
+            thread.start()
+            threading.stack_size(size)
+            thread.join()
+        finally:
+            sys.setrecursionlimit(limit)
+    if errors:
+        raise errors[0]
+    return result[0]

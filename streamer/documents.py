@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -9,7 +10,8 @@ import orjson
 
 from streamer.errors import MessageError
 from streamer.message import UNPARSED, Batch
-from streamer.value import has_inexact_number, parse_json
+from streamer.spelling import has_long_number, has_odd_number
+from streamer.value import parse_json, parse_long
 
 _AT_ONCE: Final = 500
 
@@ -57,8 +59,13 @@ def _parsed(batch: Batch, keep: bool) -> list[Any]:
     whole = unset == len(batch)
     pending = batch if whole else [message for message in batch if message._doc is UNPARSED]
     raws = [message._raw or b"" for message in pending]
-    # A comma is what may stand before a number, so no payload's first number is overlooked.
-    parse = parse_json if has_inexact_number(b",".join(raws)) else orjson.loads
+    # A comma is what may stand around a number, so none at a payload's ends is overlooked.
+    together = b",".join(raws)
+    parse: Callable[[bytes], Any] = orjson.loads
+    if has_odd_number(together):
+        parse = parse_json
+    elif has_long_number(together):
+        parse = parse_long
     parsed = [parse(raw) for raw in raws]
     if keep:
         for message, doc in zip(pending, parsed, strict=True):

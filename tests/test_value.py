@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamer.spelling import has_long_number, has_odd_number
 from streamer.timestamps import Timestamp
 from streamer.value import (
     DELETED,
@@ -14,7 +15,6 @@ from streamer.value import (
     Number,
     dump_json,
     format_float,
-    has_inexact_number,
     json_float,
     parse_json,
     type_name,
@@ -62,10 +62,15 @@ def test_a_kept_number_is_a_plain_one_to_arithmetic():
 
 @pytest.mark.parametrize(
     "raw",
-    [b'{"id":"806e-4067","t":"2021-08-07T09:49:35.500Z","n":3}', b'{"a":45.25,"b":[1,-2]}'],
+    [
+        b'{"id":"806e-4067","t":"2021-08-07T09:49:35.500Z","n":3}',
+        b'{"a":45.25,"b":[1,-2]}',
+        b'{"price":12.0625,"sku":"  7e4bc ","n":10}',
+    ],
 )
 def test_ordinary_documents_are_not_searched_for_nothing(raw):
-    assert not has_inexact_number(raw)
+    assert not has_odd_number(raw)
+    assert not has_long_number(raw)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +98,10 @@ def test_a_number_beyond_any_float_keeps_its_spelling():
         ("\u2028\u2029\x01\n", '"\\u2028\\u2029\\u0001\\n"'),
         ({"x": 15.0, "y": [2.0, 0.5]}, '{"x":15,"y":[2,0.5]}'),
         ([1e21, 1e20, 1e-7, 1e-6, -0.0], "[1e+21,100000000000000000000,1e-7,0.000001,-0]"),
+        ({"a": 1e16}, '{"a":10000000000000000}'),
+        ({"a": 1.5e-6, "b": "e-6"}, '{"a":0.0000015,"b":"e-6"}'),
+        ([-5, 9.99e-6], "[-5,0.00000999]"),
+        (1e19, "10000000000000000000"),
         ({"text": "15.0,", "f": 1.5}, '{"f":1.5,"text":"15.0,"}'),
         (b"abc", '"YWJj"'),
         (Timestamp(1_500_000_000), '"1970-01-01T00:00:01.5Z"'),
@@ -102,6 +111,19 @@ def test_a_number_beyond_any_float_keeps_its_spelling():
 )
 def test_values_are_written_as_go_writes_them(value, text):
     assert dump_json(value).decode() == text
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_any_float_is_written_as_go_writes_it(value):
+    assert dump_json({"a": [value], "b": value}).decode() == (
+        f'{{"a":[{json_float(value)}],"b":{json_float(value)}}}'
+    )
+
+
+@pytest.mark.parametrize("text", ['{"a":0.5696619631433499}', '{ "a" : 0.5696619631433499 }'])
+def test_a_float_with_all_its_digits_is_read_by_orjson(text):
+    assert type(parse_json(text.encode())["a"]) is float
 
 
 def test_what_json_has_no_form_for_is_refused():

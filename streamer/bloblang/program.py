@@ -78,25 +78,29 @@ def _refuse(statement: tree.Statement, message: str) -> BloblangError:
     return BloblangError(statement.place.line, statement.place.column, message)
 
 
-def _resolve(resolver: Resolver, statement: tree.Statement, meta: bool) -> tree.Statement:
+def _resolve(
+    resolver: Resolver, statement: tree.Statement, meta: bool, depth: int = 0
+) -> tree.Statement:
     match statement:
         case tree.Assign(place=place, path=path, value=value):
-            return tree.Assign(place, path, resolver.node(value, ()))
+            return tree.Assign(place, path, resolver.node(value, (), depth))
         case tree.Let(place=place, name=name, value=value):
-            return tree.Let(place, name, resolver.node(value, ()))
+            return tree.Let(place, name, resolver.node(value, (), depth))
         case tree.AssignMeta(place=place, key=key, value=value):
             if not meta:
                 message = "setting meta fields is not allowed within this block"
                 raise _refuse(statement, message)
             resolver.used.add("meta")
-            return tree.AssignMeta(place, key, resolver.node(value, ()))
+            return tree.AssignMeta(place, key, resolver.node(value, (), depth))
         case tree.IfStatement(place=place, branches=branches):
+            if depth > tree.MAX_DEPTH:
+                raise _refuse(statement, tree.TOO_DEEP)
             return tree.IfStatement(
                 place,
                 [
                     (
-                        test and resolver.node(test, ()),
-                        [_resolve(resolver, part, meta) for part in body],
+                        test and resolver.node(test, (), depth),
+                        [_resolve(resolver, part, meta, depth + 1) for part in body],
                     )
                     for test, body in branches
                 ],

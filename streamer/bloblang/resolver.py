@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang import tree
 from streamer.bloblang.arguments import Binding, Static, bind
@@ -44,6 +44,12 @@ class Uses:
     document: bool = False
 
 
+# Methods that are built around their target, so that a chain of them nests like brackets.
+AROUND: Final = frozenset(
+    ("bool", "catch", "from", "from_all", "not", "number", "or", "timestamp")
+)
+
+
 @dataclass(slots=True)
 class Resolver:
     """Resolves one mapping.
@@ -71,12 +77,16 @@ class Resolver:
         Raises:
             BloblangError: an unknown name, a wrong argument, or too deep a nesting.
         """
-        if depth > tree.MAX_DEPTH:
-            raise _refuse(node, f"nested more than {tree.MAX_DEPTH} levels deep")
         spine: list[tree.Node] = []
+        around = depth
         while (below := _left(node)) is not None:
+            around += isinstance(node, tree.Method) and node.name in AROUND
+            if around > tree.MAX_DEPTH:
+                raise _refuse(node, tree.TOO_DEEP)
             spine.append(node)
             node = below
+        if depth > tree.MAX_DEPTH:
+            raise _refuse(node, tree.TOO_DEEP)
         node = self._leaf(node, scope, depth + 1)
         for upper in reversed(spine):
             node = self._upper(upper, node, scope, depth + 1)

@@ -7,6 +7,7 @@ from typing import Any
 
 # Deeper than this is refused: nobody writes it, and Python's own compiler would give up.
 MAX_DEPTH = 48
+TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 
 
 @dataclass(slots=True)

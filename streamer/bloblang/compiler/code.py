@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from streamer.bloblang import tree
 from streamer.bloblang.compiler.sites import Site, Step
+from streamer.bloblang.errors import BloblangError
+
+# Python takes 20 loops and `try` in each other within one function, and 100 levels of indentation.
+_BLOCKS: Final = {"try:": 1, "except": 2, "for": 1, "while": 1}
+_CROWDED: Final = 12
+_INDENTED: Final = 96
 
 
 @dataclass(slots=True)
@@ -72,6 +79,7 @@ class Code:
         owned: paths of root that certainly hold an object that nothing else refers to; `()` is
             root itself. They are written in place.
         untouched: whether root certainly has no value yet.
+        blocks: how many loops and `try` stand in each other here, within one Python function.
         identity: a text that tells this mapping from others.
         onto: whether the mapping changes the message itself.
         given: the parameters that every function of the mapping gets and hands on.
@@ -89,6 +97,7 @@ class Code:
         self.owned: set[tuple[str, ...]] = set()
         self.untouched = False
         self.depth = 1
+        self.blocks = 0
         self.root = "root"
         self.meta = "meta"
         self.identity = ""
@@ -132,16 +141,26 @@ class Code:
     def block(self, head: str, *steps: Step) -> Iterator[None]:
         """Open a Python block; what is fetched or assigned inside may not be seen after it."""
         self.emit(head, *steps)
+        if self.depth > _INDENTED:
+            raise BloblangError(self.line, 1, tree.TOO_DEEP)
         before, assigned = self.scope, set(self.assigned)
         owned, untouched = set(self.owned), self.untouched
+        blocks = self.blocks
+        word = head.partition(" ")[0]
+        self.blocks = 0 if word == "def" else blocks + _BLOCKS.get(word, 0)
         self.scope = before.inside()
         self.depth += 1
         yield
         self.depth -= 1
+        self.blocks = blocks
         self.scope = before
         self.assigned &= assigned
         self.owned &= owned
         self.untouched &= untouched
+
+    def crowded(self) -> bool:
+        """Whether the function at hand holds nearly as many blocks in each other as Python takes."""
+        return self.blocks >= _CROWDED
 
     @contextmanager
     def within(self, **changes: Any) -> Iterator[None]:

@@ -17,6 +17,8 @@ _KINDS = {str: "str", bool: "bool", int: "int", float: "float", dict: "dict", li
 
 def emit(code: Code, node: tree.Node) -> Value:
     """Emit an expression and return where its value is."""
+    if code.crowded():
+        return _apart(code, node)
     spine: list[tree.Node] = []
     while (below := _left(node)) is not None:
         spine.append(node)
@@ -25,6 +27,16 @@ def emit(code: Code, node: tree.Node) -> Value:
     for upper in reversed(spine):
         value = _upper(code, upper, value)
     return value
+
+
+def _apart(code: Code, node: tree.Node) -> Value:
+    """Emit an expression as a function of its own, where Python starts to count blocks anew."""
+    function = code.name("g")
+    with code.block(f"def {function}():"):
+        code.scope = code.scope.inside(steps=())
+        value = emit(code, node)
+        code.emit(f"return {value.code}")
+    return code.store(f"{function}()", special=value.special, kind=value.kind)
 
 
 def _left(node: tree.Node) -> tree.Node | None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from streamer.bloblang import tree
 from streamer.bloblang.compiler import branches
 from streamer.bloblang.compiler.code import Code, Scope, Value
 from streamer.bloblang.compiler.expressions import emit
 from streamer.bloblang.runtime import metadata, objects, paths
+
+# What is noted stays small, so that compiling takes time in proportion to the mapping's length.
+_LONG: Final = 16
+_MOST_OWNED: Final = 64
+_MOST_ASSIGNED: Final = 256
 
 
 def emit_all(code: Code, statements: list[tree.Statement]) -> None:
@@ -36,7 +43,7 @@ def _assign(code: Code, path: tuple[str, ...], value: Value, node: tree.Node) ->
         _put_special(code, path, code.settle(value))
     elif path[:-1] in code.owned:
         code.emit(f"{_subscript(code, path)} = {value.code}")
-    elif code.untouched and not any(_like_index(part) for part in path):
+    elif code.untouched and len(path) < _LONG and not any(_like_index(part) for part in path):
         text = value.code
         for part in reversed(path):
             text = f"{{{part!r}: {text}}}"
@@ -60,7 +67,9 @@ def _after(code: Code, path: tuple[str, ...]) -> None:
     """Note what is certain once a path was assigned: the objects on the way are root's own."""
     code.untouched = False
     code.owned = {known for known in code.owned if known[: len(path)] != path}
-    for end, part in enumerate(path):
+    if len(code.owned) > _MOST_OWNED:
+        code.owned = set()
+    for end, part in enumerate(path[:_LONG]):
         if _like_index(part):
             break
         code.owned.add(path[:end])
@@ -124,7 +133,8 @@ def _let(code: Code, name: str, value: Value) -> None:
     variable = code.variables[name]
     if not value.special:
         code.emit(f"{variable} = {value.code}")
-        code.assigned.add(name)
+        if len(code.assigned) < _MOST_ASSIGNED:
+            code.assigned.add(name)
         return
     value = code.settle(value)
     with code.block(f"if {value.code} is not NOTHING:"):

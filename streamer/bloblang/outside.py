@@ -88,7 +88,7 @@ class Outside:
             directory: where relative imports and `file_rel` begin; empty for the working directory.
         """
         self.impure = _allowed and impure is not False
-        self.directory = directory
+        self.directory = os.path.abspath(directory)
         self.read: dict[Key, Any] = {}
         self._sealed = False
 
@@ -104,7 +104,7 @@ class Outside:
 
     def path(self, path: str) -> str:
         """Return the absolute path of one that is relative to the mapping's file."""
-        return os.path.normpath(os.path.join(self.directory or os.getcwd(), path))
+        return os.path.normpath(os.path.join(self.directory, path))
 
     def fetch(self, path: str) -> bytes:
         """Return the bytes of a file; what the mapping's compilation read stays as it was.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamer.bloblang import Luggage, luggage
 from streamer.catalog import build_context
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
@@ -43,6 +44,7 @@ class Plan:
         interval: how long data may wait for a micro-batch, ns; windows close on time all the same.
         limit_bytes: the most bytes of messages in a micro-batch.
         level: the log level, which decides what workers send.
+        luggage: what the config's mappings have read from files and the environment.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Plan:
     interval: int
     limit_bytes: int
     level: str
+    luggage: Luggage
 
     @property
     def outputs(self) -> tuple[ParsedComponent, ...]:
@@ -131,6 +134,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         interval=max(interval, MILLISECOND),
         limit_bytes=limit_bytes,
         level=level,
+        luggage=luggage(),
     )
 
 

@@ -109,3 +109,12 @@ def test_a_checkpoint_is_bound_to_input_windows_key_and_shards_and_to_nothing_el
     assert again.fingerprint == made.fingerprint
     assert plan(text % "").fingerprint["key"] is None
     assert plan(text.replace("10s", "20s") % by_light).fingerprint != made.fingerprint
+
+
+def test_a_plan_carries_what_its_mappings_have_read(tmp_path):
+    file = tmp_path / "m.blobl"
+    file.write_text("map m {\n  root = 1\n}\n")
+    processor = f"[{{mapping: 'import \"{file}\"'}}]"
+    made = plan(f"pipeline: {{processors: {processor}}}\n")
+    assert made.luggage.read["file", str(file)] == file.read_bytes()
+    assert made.luggage.impure

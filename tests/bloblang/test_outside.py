@@ -1,0 +1,126 @@
+"""What mappings take from outside: switched off for shared services, carried along to workers."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import streamer
+from streamer.bloblang import (
+    BloblangError,
+    compile_interpolation,
+    compile_mapping,
+    luggage,
+    no_impure,
+)
+from streamer.message import Message
+from tests.bloblang.running import execution, run
+
+IMPURE = [
+    ('root = env("HOME")', "function 'env' is switched off here"),
+    ("root = env(this.a, true)", "function 'env' is switched off here"),
+    ('root = file("/etc/hosts")', "function 'file' is switched off here"),
+    ('root = [1].map_each(x -> file_rel("x"))', "function 'file_rel' is switched off here"),
+    ("root = hostname()", "function 'hostname' is switched off here"),
+    ('root = count("x")', "function 'count' is switched off here"),
+    ('map f {\n  root = env("HOME")\n}\nroot = 1', "function 'env' is switched off here"),
+    ('import "x.blobl"', "failed to read import: imports are switched off here"),
+    ('from "x.blobl"', "failed to read import: imports are switched off here"),
+]
+
+
+@pytest.mark.parametrize(("mapping", "message"), IMPURE)
+def test_impure_functions_and_imports_can_be_refused(mapping, message):
+    with pytest.raises(BloblangError) as caught:
+        compile_mapping(mapping, impure=False)
+    assert caught.value.message == message
+    assert "--no-impure" in caught.value.suggestion
+    with no_impure(), pytest.raises(BloblangError, match="switched off here"):
+        compile_mapping(mapping)
+
+
+def test_a_whole_process_can_refuse_them_and_nothing_inside_allows_them_again():
+    with no_impure(), no_impure(False):
+        with pytest.raises(BloblangError):
+            compile_mapping('root = env("HOME")', impure=True)
+        with pytest.raises(BloblangError):
+            compile_interpolation('${! env("HOME") }')
+    compile_mapping('root = env("HOME")')
+
+
+def test_a_mapping_made_from_text_at_run_time_is_bound_by_the_same_rule():
+    given = '{"m":"root = env(\\"HOME\\")"}'
+    with no_impure():
+        found = run("root = {}.bloblang(this.m)", given)
+    assert "function 'env' is switched off here" in found
+    assert "switched off" not in run("root = {}.bloblang(this.m)", given)
+
+
+def test_pure_mappings_are_not_concerned():
+    with no_impure():
+        assert run("root = this.a", '{"a":1}') == "1"
+
+
+def test_files_and_variables_keep_the_value_they_had_when_the_mapping_was_compiled(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "a.txt"
+    path.write_text("one")
+    monkeypatch.setenv("STREAMER_TEST", "first")
+    compiled = compile_mapping(f'root = file("{path}").string() + env("STREAMER_TEST")')
+    live = compile_mapping(f'root = file("{path}", true).string() + env("STREAMER_TEST", true)')
+    path.write_text("two")
+    monkeypatch.setenv("STREAMER_TEST", "second")
+    assert result(compiled) == "onefirst"
+    assert result(live) == "twosecond"
+    assert result(compile_mapping(compiled.text)) == "twosecond"
+
+
+def result(mapping):
+    return mapping.apply([Message(b"{}")], 0, execution()).raw.decode()
+
+
+def test_the_path_of_a_file_may_come_from_the_message(tmp_path):
+    (tmp_path / "a.txt").write_text("yes")
+    compiled = compile_mapping("root = file(this.p).string()")
+    assert not compiled.outside.read
+    given = '{"p":"%s"}'
+    assert run(compiled.text, given % (tmp_path / "a.txt")) == "yes"
+    assert run(compiled.text, given % "no/where") == (
+        'Error("failed assignment (line 1): open no/where: no such file or directory")'
+    )
+    assert not compiled.outside.read
+
+
+ELSEWHERE = """
+import pickle, sys
+from streamer.message import Execution, Message
+made = pickle.loads(sys.stdin.buffer.read())
+if isinstance(made, tuple):
+    from streamer.bloblang import compile_mapping
+    made = compile_mapping(made[1])
+message = made.apply([Message(b"{}")], 0, Execution(lambda: 0))
+sys.stdout.write(message.raw.decode())
+"""
+
+
+@pytest.mark.parametrize("travel", [lambda m: m, lambda m: (luggage(), m.text)])
+def test_what_was_read_travels_to_a_process_that_cannot_read_it(travel, tmp_path, monkeypatch):
+    (tmp_path / "m.blobl").write_text(
+        'map m {\n  root = file_rel("d.txt").string() + env("STREAMER_T")\n}\n'
+    )
+    (tmp_path / "d.txt").write_text("data ")
+    monkeypatch.setenv("STREAMER_T", "variable")
+    monkeypatch.chdir(tmp_path)
+    mapping = f'import "{tmp_path}/m.blobl"\nroot = this.apply("m")'
+    packed = pickle.dumps(travel(compile_mapping(mapping)))
+    monkeypatch.delenv("STREAMER_T")
+    (tmp_path / "m.blobl").unlink()
+    (tmp_path / "d.txt").unlink()
+    root = str(Path(streamer.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True, cwd=root
+    )
+    assert (done.stdout, done.stderr) == (b"data variable", b"")

@@ -49,19 +49,32 @@ class Binding:
 
 
 def bind(declaration: Declaration, given: list[tree.Argument]) -> Binding:
-    """Match the arguments of one call with its parameters.
+    """Match the arguments of one call with its parameters, and convert those that are known.
 
     Raises:
         ArgumentError: too many, missing, unknown or mistyped arguments, in Benthos's words.
     """
+    by_name = match_parameters(declaration, given)
+    if declaration.variadic:
+        return Binding(declaration, [_any(i, a.value) for i, a in enumerate(given)])
+    return Binding(declaration, [_one(p, by_name.get(p.name)) for p in declaration.params])
+
+
+def match_parameters(declaration: Declaration, given: list[tree.Argument]) -> dict[str, tree.Node]:
+    """Return the arguments of one call by their parameter's name; none for a variadic one.
+
+    Raises:
+        ArgumentError: too many, missing or unknown arguments.
+    """
     named = [argument for argument in given if argument.name is not None]
+    by_name = _by_name(named)
     if named and len(named) < len(given):
         raise ArgumentError("cannot mix named and nameless arguments")
     if declaration.variadic:
         if named:
             raise ArgumentError("named arguments are not supported")
-        return Binding(declaration, [_any(i, a.value) for i, a in enumerate(given)])
-    by_name = _by_name(named) if named else _by_place(declaration, given)
+        return {}
+    by_name = by_name if named else _by_place(declaration, given)
     missing = [p.name for p in declaration.params if p.name not in by_name and _required(p)]
     unknown = sorted(by_name.keys() - {p.name for p in declaration.params})
     if unknown:
@@ -72,7 +85,7 @@ def bind(declaration: Declaration, given: list[tree.Argument]) -> Binding:
     if missing:
         plural = "s" if len(missing) > 1 else ""
         raise ArgumentError(f"missing parameter{plural}: {', '.join(missing)}")
-    return Binding(declaration, [_one(p, by_name.get(p.name)) for p in declaration.params])
+    return by_name
 
 
 def _required(param: Param) -> bool:

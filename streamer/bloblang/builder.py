@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from lark import Token, Transformer
@@ -17,6 +18,40 @@ def place_of(token: Token) -> Place:
     return Place(token.line or 1, token.column or 1)
 
 
+def leftmost(node: tree.Node) -> tree.Node:
+    """Return what an expression begins with."""
+    while True:
+        if isinstance(node, tree.Get | tree.Method | tree.MapInto):
+            node = node.target
+        elif isinstance(node, tree.Binary):
+            node = node.left
+        elif isinstance(node, tree.Chain):
+            node = node.operands[0]
+        else:
+            return node
+
+
+def _after(token: Token) -> Place:
+    return Place(token.end_line or 1, token.end_column or 1)
+
+
+def _brace(token: Token) -> Place:
+    """Return where a brace stands whose token takes in the space before it."""
+    before = token.partition("{")[0]
+    lines = before.count("\n")
+    column = len(before) - before.rfind("\n") if lines else (token.column or 1) + len(before)
+    return Place((token.line or 1) + lines, column)
+
+
+def _unread(node: tree.Node) -> BloblangError:
+    """Refuse what the tables take and Benthos does not; refusal/ finds the words."""
+    return BloblangError(node.place.line, node.place.column, "encountered unexpected input")
+
+
+def _nodes(parts: list[Any]) -> list[Any]:
+    return [part for part in parts if not isinstance(part, Token)]
+
+
 def _quoted(token: Token) -> str:
     try:
         return literals.unquote(str(token))
@@ -27,6 +62,18 @@ def _quoted(token: Token) -> str:
 
 def _word(token: Token) -> str:
     return _quoted(token) if token.type == "STRING" else str(token)
+
+
+def _negate(node: tree.Node, sign: Token) -> None:
+    """Make the number that an expression begins with negative; only numbers have such a sign."""
+    number = leftmost(node)
+    if (
+        sign != "-"
+        or not isinstance(number, tree.Literal)
+        or type(number.value) not in (int, float)
+    ):
+        raise _unread(node)
+    number.value = -number.value
 
 
 class Builder(Transformer[Token, Any]):
@@ -70,12 +117,12 @@ class Builder(Transformer[Token, Any]):
 
     def function(self, parts: list[Any]) -> tree.Node:
         name = str(parts[0]).partition("(")[0]
-        return tree.Call(place_of(parts[0]), name, parts[1])
+        return tree.Call(place_of(parts[0]), name, parts[1], end=_after(parts[2]))
 
     def method(self, parts: list[Any]) -> tree.Node:
-        target, token, arguments = parts
+        target, token, arguments, closing = parts
         name = str(token).partition("(")[0]
-        return tree.Method(place_of(token), target, name, arguments)
+        return tree.Method(place_of(token), target, name, arguments, end=_after(closing))
 
     def args(self, parts: list[Any]) -> list[tree.Argument]:
         return [p if isinstance(p, tree.Argument) else tree.Argument(None, p) for p in parts]
@@ -84,38 +131,43 @@ class Builder(Transformer[Token, Any]):
         return tree.Argument(str(parts[0]).partition(":")[0], parts[1])
 
     def map_into(self, parts: list[Any]) -> tree.Node:
-        return tree.MapInto(parts[0].place, parts[0], parts[1])
+        return tree.MapInto(parts[0].place, parts[0], parts[2])
 
     def brackets(self, parts: list[Any]) -> tree.Node:
-        node: tree.Node = parts[0]
-        return node
+        return tree.Brackets(place_of(parts[0]), parts[1])
 
     def array(self, parts: list[Any]) -> tree.Node:
         return tree.Array(place_of(parts[0]), parts[1:])
 
     def object(self, parts: list[Any]) -> tree.Node:
-        place = parts[0][0].place if parts else Place(1, 1)
-        return tree.Object(place, parts)
+        return tree.Object(_brace(parts[0]), parts[1:])
+
+    def named_pair(self, parts: list[Any]) -> tuple[tree.Node, tree.Node]:
+        return tree.Literal(place_of(parts[0]), _quoted(parts[0])), parts[1]
 
     def pair(self, parts: list[Any]) -> tuple[tree.Node, tree.Node]:
+        first = leftmost(parts[0])
+        if isinstance(first, tree.Literal) and type(first.value) is str:
+            raise _unread(first)  # a key that begins with a string ends with it
         return parts[0], parts[1]
 
     def lambda_(self, parts: list[Any]) -> tree.Node:
         return tree.Lambda(place_of(parts[0]), str(parts[0]).split()[0], parts[1])
 
     def if_expression(self, parts: list[Any]) -> tree.Node:
-        token, *rest = parts
+        token, *rest = parts[0], *_nodes(parts)
         otherwise = rest.pop()[0] if len(rest) % 2 else None
         return tree.If(place_of(token), list(zip(rest[::2], rest[1::2], strict=True)), otherwise)
 
     def else_(self, parts: list[Any]) -> list[Any]:
-        return parts
+        return _nodes(parts)
 
     def match(self, parts: list[Any]) -> tree.Node:
-        return tree.Match(parts[0].place, parts[0], parts[1:])
+        subject, *cases = _nodes(parts)
+        return tree.Match(place_of(parts[0]), subject, cases)
 
     def match_this(self, parts: list[Any]) -> tree.Node:
-        return tree.Match(parts[0][1].place, None, parts)
+        return tree.Match(place_of(parts[0]), None, _nodes(parts))
 
     def case(self, parts: list[Any]) -> tuple[tree.Node | None, tree.Node]:
         return parts[0], parts[1]
@@ -124,21 +176,27 @@ class Builder(Transformer[Token, Any]):
         return None, parts[0]
 
     def unary(self, parts: list[Any]) -> tree.Node:
-        if len(parts) == 1:
-            return parts[0]  # type: ignore[no-any-return]
-        return tree.Not(place_of(parts[0]), parts[1])
+        node: tree.Node = parts[-1]
+        if len(parts) == 3:
+            _negate(node, parts[1])
+        return node if len(parts) == 1 else tree.Not(place_of(parts[0]), node)
 
     def operand(self, parts: list[Any]) -> tree.Node:
-        if len(parts) == 1:
-            return parts[0]  # type: ignore[no-any-return]
-        zero = tree.Literal(place_of(parts[0]), 0)
-        return operators.binary("-", zero, parts[1])
+        *signs, node = parts
+        if not signs:
+            return node  # type: ignore[no-any-return]
+        if len(signs) > 1:
+            _negate(node, signs[1])
+        if len(signs) > 2:
+            raise _unread(node)
+        place = place_of(signs[0])
+        return tree.Binary(place, "-", tree.Literal(place, 0), node)
 
     def query(self, parts: list[Any]) -> tree.Node:
         if len(parts) == 1:
             return parts[0]  # type: ignore[no-any-return]
         signs = [str(token).partition("#")[0].strip() for token in parts[1::2]]
-        return operators.arrange(parts[::2], signs)
+        return operators.arrange(parts[::2], signs, leftmost(parts[0]).place)
 
     def path(self, parts: list[Token]) -> tuple[Place, tuple[str, ...]]:
         return place_of(parts[0]), tuple(map(_word, parts))
@@ -155,19 +213,28 @@ class Builder(Transformer[Token, Any]):
         return tree.AssignMeta(place_of(parts[0]), key, parts[-1])
 
     def named_map(self, parts: list[Any]) -> tree.Statement:
-        return tree.NamedMap(place_of(parts[0]), _word(parts[1]), parts[2])
+        opening, body = parts[2]
+        place = place_of(parts[0])
+        if not re.match(r"[ \t]+\{", opening):
+            raise BloblangError(place.line, place.column, "expected whitespace")
+        return tree.NamedMap(place, _word(parts[1]), body)
 
     def imported(self, parts: list[Any]) -> tree.Statement:
         return tree.Import(place_of(parts[0]), _quoted(parts[1]))
 
     def if_statement(self, parts: list[Any]) -> tree.Statement:
         token, *rest = parts
-        otherwise = [(None, rest.pop())] if len(rest) % 2 else []
-        branches = [*zip(rest[::2], rest[1::2], strict=True), *otherwise]
-        return tree.IfStatement(place_of(token), branches)
+        otherwise = [(None, rest.pop()[1])] if len(rest) % 2 else []
+        branches = [(test, body) for test, (_, body) in zip(rest[::2], rest[1::2], strict=True)]
+        return tree.IfStatement(place_of(token), [*branches, *otherwise])
 
-    def block(self, parts: list[Any]) -> list[tree.Statement]:
-        return parts
+    def block(self, parts: list[Any]) -> tuple[str, list[tree.Statement]]:
+        statements = parts[1:]
+        for statement in statements:
+            if isinstance(statement, tree.NamedMap | tree.Import):
+                place = statement.place
+                raise BloblangError(place.line, place.column, "expected assignment")
+        return str(parts[0]), statements
 
     def mapping(self, parts: list[Any]) -> list[tree.Statement]:
         return parts

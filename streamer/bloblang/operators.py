@@ -31,40 +31,45 @@ BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
 _LEVELS: Final = (("*", "/", "%", "|"), ("+", "-"), ("==", "!=", "<", "<=", ">", ">="))
 
 
-def arrange(operands: list[tree.Node], signs: list[str]) -> tree.Node:
-    """Turn a flat list of operands and operators into a tree."""
+def arrange(operands: list[tree.Node], signs: list[str], place: tree.Place) -> tree.Node:
+    """Turn a flat list of operands and operators, which begins at a place, into a tree."""
     for level in _LEVELS:
         left, kept = [operands[0]], []
         for sign, operand in zip(signs, operands[1:], strict=True):
             if sign in level:
-                left[-1] = _join(sign, left[-1], operand)
+                left[-1] = _join(sign, left[-1], operand, place)
             else:
                 left.append(operand)
                 kept.append(sign)
         operands, signs = left, kept
     if len(operands) == 1:
         return operands[0]
-    return tree.Chain(operands[0].place, signs, operands)
+    return tree.Chain(place, signs, operands)
 
 
-def _join(sign: str, left: tree.Node, right: tree.Node) -> tree.Node:
+def _join(sign: str, left: tree.Node, right: tree.Node, place: tree.Place) -> tree.Node:
     if sign != "|":
-        return binary(sign, left, right)
+        return tree.Binary(place, sign, left, right)
     if isinstance(left, tree.Chain) and left.operators[0] == "|":
-        return tree.Chain(left.place, [*left.operators, "|"], [*left.operands, right])
-    return tree.Chain(left.place, ["|"], [left, right])
+        return tree.Chain(place, [*left.operators, "|"], [*left.operands, right])
+    return tree.Chain(place, ["|"], [left, right])
 
 
-def binary(sign: str, left: tree.Node, right: tree.Node) -> tree.Node:
-    """Combine two operands; two literals are computed at once, as Benthos does."""
+def binary(node: tree.Binary, left: tree.Node, right: tree.Node) -> tree.Node:
+    """Combine two resolved operands; two literals are computed at once, as Benthos does.
+
+    Raises:
+        BloblangError: the operator cannot combine the literals.
+    """
+    place, sign = node.place, node.operator
     if not (isinstance(left, tree.Literal) and isinstance(right, tree.Literal)):
-        return tree.Binary(left.place, sign, left, right)
+        return tree.Binary(place, sign, left, right)
     try:
-        return tree.Literal(left.place, BINARY[sign](left.value, right.value))
+        return tree.Literal(place, BINARY[sign](left.value, right.value), annotation(right))
     except OperandMismatch as e:
         message = e.text(annotation(left), annotation(right))
     except DivideByZero as e:
         message = f"{annotation(right)}: {e}"
     except QueryError as e:
         message = str(e)
-    raise BloblangError(left.place.line, left.place.column, message)
+    raise BloblangError(place.line, place.column, message)

@@ -1,21 +1,21 @@
-"""Reading a mapping: lark's LALR tables, and its errors in Benthos's words.
+"""Reading a mapping with lark's LALR tables; refusal/ puts errors in Benthos's words.
 
 The tables are built from grammar.lark once per process, when the first mapping is read (60 ms).
 """
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
 
 from lark import Lark, Token
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedInput
 
-from streamer.bloblang import tree
+from streamer.bloblang import refusal, tree
 from streamer.bloblang.builder import Builder
 from streamer.bloblang.errors import BloblangError
+from streamer.bloblang.refusal import Miss
 
 _STARTS: Final = ["mapping", "expression", "field"]
 
@@ -33,87 +33,23 @@ def _lark() -> Lark:
 
 
 def _parse(text: str, start: str) -> Any:
-    try:
-        return _lark().parse(text, start=start)
-    except UnexpectedInput as e:
-        raise _error(e, text) from None
+    return _lark().parse(text, start=start)
 
 
-_UNEXPECTED: Final = "encountered unexpected input"
-# What a parser that stood here could have gone on with, the first that fits, in Benthos's words.
-_RULES: Final[tuple[tuple[frozenset[str], str], ...]] = tuple(
-    (frozenset(terminals.split()), words)
-    for terminals, words in (
-        ("ARGUMENT", "required: expected function argument"),
-        ("_ANY", "required: expected match case"),
-        ("NUMBER", "expected query"),
-        ("IMPORT LET _RBRACE", "expected assignment or }"),
-        ("IMPORT LET", "expected import, map, or assignment"),
-        ("_NL _RBRACE _COMMA", "required: expected ,, line break, or }"),
-        ("_NL _RBRACE OPERATOR", "expected line break or }"),
-        ("_NL", "expected line break"),
-        ("_RPAR _COMMA", "required: expected comma or closing bracket"),
-        ("_RSQB _COMMA", "expected , or ]"),
-        ("_RBRACE _COMMA", "expected , or }"),
-        ("_RPAR", "required: expected closing bracket"),
-        ("_ARROW", "required: expected =>"),
-        ("_RBRACE", "required: expected }"),
-        ("_LBRACE", "required: expected {"),
-        ("_COLON", "expected :"),
-        ("_EQ", "expected ="),
-    )
-)
-
-
-def _error(error: UnexpectedInput, text: str) -> BloblangError:
+def _refused(miss: Miss | None, error: UnexpectedInput | BloblangError, text: str) -> BloblangError:
+    """Say why a text was refused, in Benthos's words when it refuses it as well."""
+    if miss is not None:
+        return BloblangError(*_place(text, miss.at), miss.message)
+    if isinstance(error, BloblangError):
+        return error
+    last = _place(text, len(text))
     line, column = error.line, error.column
-    accepted: set[str] = set()
-    if isinstance(error, UnexpectedToken):
-        accepted = set(error.accepts or error.expected)
-        if error.token.type == "_NL":
-            line, column = _place(text, error.token.start_pos or 0)
-    elif isinstance(error, UnexpectedCharacters):
-        accepted = set(error.allowed or ())
-    at = _offset(text, line, column) if line and line > 0 else len(text)
-    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
-        at = len(text)
-    at = min(at, len(text.rstrip("\n"))) if text.strip() else len(text.rstrip("\n"))
-    if text.startswith('"', at) and "STRING" in accepted:
-        quotes = "triple-quote" if text.startswith('"""', at) else "quote"
-        message, at = f"required: expected end {quotes}", len(text.rstrip("\n"))
-    else:
-        message = _expected(accepted, text, at)
-    return BloblangError(*_place(text, at), message)
-
-
-def _expected(accepted: set[str], text: str, at: int) -> str:
-    before = text[:at].rstrip(" \t")
-    if "_EQ" in accepted and text[at : at + 1] not in (" ", "\t"):
-        if len(before) == at:
-            return "expected whitespace"
-        if text.startswith("=", at):
-            return "expected whitespace"
-    if "NAME" in accepted and "NUMBER" not in accepted and "LET" not in accepted:
-        if before.endswith("."):
-            return "required: expected method or field path"
-        word = re.split(r"\s", before)[-1]
-        names = {"let": "variable name", "map": "map name", "meta": "metadata key or ="}
-        return f"required: expected {names.get(word, 'name')}"
-    if accepted == {"STRING"}:
-        return "required: expected filepath"
-    for terminals, words in _RULES:
-        if terminals <= accepted:
-            return words
-    return _UNEXPECTED
+    place = (line, column) if line and line > 0 else last
+    return BloblangError(*min(place, last), "encountered unexpected input")
 
 
 def _place(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
-
-
-def _offset(text: str, line: int, column: int) -> int:
-    lines = text.split("\n")
-    return sum(len(part) + 1 for part in lines[: line - 1]) + column - 1
 
 
 def parse_statements(text: str) -> list[tree.Statement]:
@@ -122,9 +58,11 @@ def parse_statements(text: str) -> list[tree.Statement]:
     Raises:
         BloblangError: it cannot be read.
     """
-    statements: list[tree.Statement] = _parse(
-        text if text.endswith("\n") else text + "\n", "mapping"
-    )
+    whole = text if text.endswith("\n") else text + "\n"
+    try:
+        statements: list[tree.Statement] = _parse(whole, "mapping")
+    except (UnexpectedInput, BloblangError) as e:
+        raise _refused(refusal.statements_error(text), e, text) from None
     return statements
 
 
@@ -138,27 +76,13 @@ def parse_mapping(text: str) -> list[tree.Statement] | tree.Node:
     try:
         statements: list[tree.Statement] = _parse(whole, "mapping")
         return statements
-    except BloblangError as e:
-        as_statements = e
+    except (UnexpectedInput, BloblangError) as e:
+        error = e
     try:
         node: tree.Node = _parse(whole, "expression")
         return node
-    except BloblangError as e:
-        if (e.line, e.column) <= (as_statements.line, as_statements.column):
-            raise as_statements from None
-        raise _shorthand(e, text) if e.message == _UNEXPECTED else e from None
-
-
-def _shorthand(error: BloblangError, text: str) -> BloblangError:
-    """Say that a mapping which is one expression goes on where it should have ended."""
-    begin = text[: _offset(text, error.line, error.column)].strip()
-    begin = begin[:12] + "..." if len(begin) > 12 else begin
-    return BloblangError(
-        error.line,
-        error.column,
-        f"expected the mapping to end here as the beginning is shorthand for `root = {begin}`, "
-        "but this shorthand form cannot be followed with more assignments",
-    )
+    except (UnexpectedInput, BloblangError):
+        raise _refused(refusal.mapping_error(text), error, text) from None
 
 
 def parse_field(text: str) -> list[str | tree.Node]:
@@ -168,7 +92,11 @@ def parse_field(text: str) -> list[str | tree.Node]:
         BloblangError: an expression cannot be read.
     """
     parts: list[str | tree.Node] = []
-    for part in _parse(text, "field"):
+    try:
+        parsed = _parse(text, "field")
+    except (UnexpectedInput, BloblangError) as e:
+        raise _refused(refusal.field_error(text), e, text) from None
+    for part in parsed:
         if isinstance(part, Token):
             literal = str(part)
             parts.append(literal if part.type == "TEXT" else "${!" + literal[4:-2] + "}")

@@ -87,11 +87,11 @@ def _resolve(
         case tree.Let(place=place, name=name, value=value):
             return tree.Let(place, name, resolver.node(value, (), depth))
         case tree.AssignMeta(place=place, key=key, value=value):
-            if not meta:
+            if not meta and not depth:
                 message = "setting meta fields is not allowed within this block"
                 raise _refuse(statement, message)
             resolver.used.add("meta")
-            return tree.AssignMeta(place, key, resolver.node(value, (), depth))
+            return tree.AssignMeta(place, key, resolver.node(value, (), depth), meta)
         case tree.IfStatement(place=place, branches=branches):
             if depth > tree.MAX_DEPTH:
                 raise _refuse(statement, tree.TOO_DEEP)

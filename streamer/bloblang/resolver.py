@@ -9,13 +9,14 @@ import difflib
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from streamer.bloblang import tree
+from streamer.bloblang import operators, tree
 from streamer.bloblang.arguments import Binding, Static, bind
 from streamer.bloblang.catalogue import FUNCTIONS, METHODS
 from streamer.bloblang.declare import Declaration
 from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError
 from streamer.bloblang.outside import Outside
 from streamer.bloblang.runtime.paths import split_path
+from streamer.bloblang.runtime.text import go_type
 from streamer.value import DELETED, NOTHING
 
 
@@ -45,9 +46,7 @@ class Uses:
 
 
 # Methods that are built around their target, so that a chain of them nests like brackets.
-AROUND: Final = frozenset(
-    ("bool", "catch", "from", "from_all", "not", "number", "or", "timestamp")
-)
+AROUND: Final = frozenset(("bool", "catch", "from", "from_all", "not", "number", "or", "timestamp"))
 
 
 @dataclass(slots=True)
@@ -103,8 +102,10 @@ class Resolver:
                 return self._method(node, left, scope, depth)
             case tree.MapInto(query=query):
                 return tree.MapInto(node.place, left, self.node(query, scope, depth))
-            case tree.Binary(operator=operator, right=right):
-                return tree.Binary(node.place, operator, left, self.node(right, scope, depth))
+            case tree.Binary(right=right):
+                return operators.binary(node, left, self.node(right, scope, depth))
+            case tree.Brackets():
+                return left
         raise AssertionError(node)
 
     def _leaf(self, node: tree.Node, scope: tuple[str, ...], depth: int) -> tree.Node:
@@ -118,8 +119,8 @@ class Resolver:
                 return self._call(node, scope, depth)
             case tree.Not(operand=operand):
                 return tree.Not(node.place, inner(operand))
-            case tree.Chain(operators=operators, operands=operands):
-                return tree.Chain(node.place, operators, [inner(part) for part in operands])
+            case tree.Chain(operators=signs, operands=operands):
+                return tree.Chain(node.place, signs, [inner(part) for part in operands])
             case tree.If(branches=branches, otherwise=otherwise):
                 resolved = [(inner(test), inner(value)) for test, value in branches]
                 return tree.If(node.place, resolved, otherwise and inner(otherwise))
@@ -154,14 +155,15 @@ class Resolver:
             raise _refuse(node, f"context label `{name}` would shadow a parent context")
         if name in ("root", "this"):
             raise _refuse(node, f"context label `{name}` is not allowed")
-        if isinstance(body, tree.Lambda):
+        inner = scope if name == "_" else (*scope, name)
+        resolved = self.node(body, inner, depth)
+        if isinstance(resolved, tree.Lambda):
             raise _refuse(
                 node,
                 "it would be in poor taste to capture the same context under both "
-                f"'{name}' and '{body.name}'",
+                f"'{name}' and '{resolved.name}'",
             )
-        inner = scope if name == "_" else (*scope, name)
-        return tree.Lambda(node.place, name, self.node(body, inner, depth))
+        return tree.Lambda(node.place, name, resolved)
 
     def _call(self, node: tree.Call, scope: tuple[str, ...], depth: int) -> tree.Node:
         if node.name in ("deleted", "nothing") and not node.arguments:
@@ -169,9 +171,9 @@ class Resolver:
                 return tree.Literal(node.place, DELETED, "delete")
             return tree.Literal(node.place, NOTHING, "nothing")
         declaration = FUNCTIONS.get(node.name)
+        arguments = self._arguments(node.arguments, scope, depth)
         if declaration is None:
             raise _unknown(node, "function", node.name, list(FUNCTIONS))
-        arguments = self._arguments(node.arguments, scope, depth)
         bound = self._bind(node, declaration, arguments)
         if node.name == "json":
             self.used.add("document")
@@ -183,9 +185,9 @@ class Resolver:
         self, node: tree.Method, target: tree.Node, scope: tuple[str, ...], depth: int
     ) -> tree.Node:
         declaration = METHODS.get(node.name)
+        arguments = self._arguments(node.arguments, scope, depth)
         if declaration is None:
             raise _unknown(node, "method", node.name, list(METHODS))
-        arguments = self._arguments(node.arguments, scope, depth)
         bound = self._bind(node, declaration, arguments)
         if node.name == "get" and isinstance(path := arguments[0].value, tree.Literal):
             return _get(target, split_path(str(path.value)))
@@ -228,6 +230,8 @@ def _left(node: tree.Node) -> tree.Node | None:
     """Return what a node of a chain stands on; chains may be long, so nobody recurses on them."""
     if isinstance(node, tree.Get | tree.Method | tree.MapInto):
         return node.target
+    if isinstance(node, tree.Brackets):
+        return node.query
     return node.left if isinstance(node, tree.Binary) else None
 
 
@@ -252,8 +256,8 @@ def _object(node: tree.Object) -> tree.Node:
     static = True
     for key, value in node.pairs:
         if isinstance(key, tree.Literal) and not isinstance(key.value, str):
-            message = f"object keys must be strings, received: {type(key.value).__name__}"
-            raise _refuse(key, message)
+            message = f"object keys must be strings, received: {go_type(key.value)}"
+            raise _refuse(node, message)
         if not (isinstance(key, tree.Literal) and isinstance(value, tree.Literal)):
             static = False
         elif value.value is not DELETED and value.value is not NOTHING:
@@ -262,7 +266,9 @@ def _object(node: tree.Object) -> tree.Node:
 
 
 def _refuse(node: tree.Node, message: str, suggestion: str = "") -> BloblangError:
-    return BloblangError(node.place.line, node.place.column, message, suggestion)
+    # Benthos looks at a call once it has read it, and tells of the place behind it.
+    place = (isinstance(node, tree.Call | tree.Method) and node.end) or node.place
+    return BloblangError(place.line, place.column, message, suggestion)
 
 
 def _unknown(node: tree.Node, kind: str, name: str, known: list[str]) -> BloblangError:

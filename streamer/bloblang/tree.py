@@ -66,21 +66,30 @@ class Argument:
 
 @dataclass(slots=True)
 class Call(Node):
-    """A function call."""
+    """A function call; `end` is the place after it, where Benthos finds fault with it."""
 
     name: str
     arguments: list[Argument]
     bound: Any = None
+    end: Place | None = None
 
 
 @dataclass(slots=True)
 class Method(Node):
-    """A method call on the result of another expression."""
+    """A method call on the result of another expression; `end` is the place after it."""
 
     target: Node
     name: str
     arguments: list[Argument]
     bound: Any = None
+    end: Place | None = None
+
+
+@dataclass(slots=True)
+class Brackets(Node):
+    """An expression in brackets; none is left once names are resolved."""
+
+    query: Node
 
 
 @dataclass(slots=True)
@@ -184,10 +193,14 @@ class Assign(Statement):
 
 @dataclass(slots=True)
 class AssignMeta(Statement):
-    """`meta key = value`, or `meta = value` when the key is None."""
+    """`meta key = value`, or `meta = value` when the key is None.
+
+    It is not `allowed` in an `if` within a named map, which fails when it comes to it.
+    """
 
     key: str | None
     value: Node
+    allowed: bool = True
 
 
 @dataclass(slots=True)

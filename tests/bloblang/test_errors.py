@@ -61,7 +61,7 @@ def test_a_message_that_is_no_document_is_told_with_the_path_that_was_wanted():
     ("text", "line", "column", "message"),
     [
         ("", 1, 1, "expected import, map, or assignment"),
-        ("root =1", 1, 6, "expected whitespace"),
+        ("root =1", 1, 7, "expected whitespace"),
         ("root = ", 1, 8, "expected query"),
         ("root.a = 1\nroot.b = \nroot.c = 1", 2, 10, "expected query"),
         ("root = this.foo bar", 1, 17, "expected line break"),
@@ -77,15 +77,15 @@ def test_a_message_that_is_no_document_is_told_with_the_path_that_was_wanted():
         ("let = 5", 1, 5, "required: expected variable name"),
         ("map f {\n  meta a = 1\n}\nroot = 1", 2, 3, "setting meta fields is not allowed within this block"),
         ("map f {\n root = 1\n}\nmap f {\n root = 1\n}", 4, 1, "map name collision: f"),
-        ("root = this.a.split()", 1, 15, "missing parameter: delimiter"),
-        ("root = this.a.split(1)", 1, 15, "field delimiter: wrong argument type, expected string, got number"),
-        ('root = this.a.split(nope: ",")', 1, 15, "unknown parameter nope, did you mean delimiter?"),
-        ('root = this.a.split(",", true, 1)', 1, 15, "wrong number of arguments, expected 2, got 3"),
-        ('root = this.a.split(",", empty_as_null: true)', 1, 15, "cannot mix named and nameless arguments"),
-        ("root = this.a.slice(5, 2)", 1, 15, "lower slice bound 5 must be lower than upper (2)"),
-        ('root = this.a.hash("nope")', 1, 15, "unrecognized hash type: nope"),
+        ("root = this.a.split()", 1, 22, "missing parameter: delimiter"),
+        ("root = this.a.split(1)", 1, 23, "field delimiter: wrong argument type, expected string, got number"),
+        ('root = this.a.split(nope: ",")', 1, 31, "unknown parameter nope, did you mean delimiter?"),
+        ('root = this.a.split(",", true, 1)', 1, 34, "wrong number of arguments, expected 2, got 3"),
+        ('root = this.a.split(",", empty_as_null: true)', 1, 46, "cannot mix named and nameless arguments"),
+        ("root = this.a.slice(5, 2)", 1, 26, "lower slice bound 5 must be lower than upper (2)"),
+        ('root = this.a.hash("nope")', 1, 27, "unrecognized hash type: nope"),
         ("root = 9223372036854775808", 1, 8, "failed to parse '9223372036854775808' as integer: strconv.ParseInt: parsing \"9223372036854775808\": value out of range"),
-        ("root = this.a(x -> 1)", 1, 13, "unrecognised method 'a'"),
+        ("root = this.a(x -> 1)", 1, 22, "unrecognised method 'a'"),
         ("root = a -> b -> c", 1, 8, "it would be in poor taste to capture the same context under both 'a' and 'b'"),
         ("root = this.map_each(this -> 1)", 1, 22, "context label `this` is not allowed"),
     ],
@@ -115,7 +115,7 @@ def test_a_caret_marks_the_place():
     assert caret(caught.value, text).splitlines()[1:] == [
         "  |",
         "2 | root.b = this.nope()",
-        "  |               ^---",
+        "  |                     ^---",
     ]
 
 

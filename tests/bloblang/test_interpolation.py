@@ -65,9 +65,9 @@ def test_a_query_that_fails_says_so_without_a_line():
 @pytest.mark.parametrize(
     ("template", "column", "message"),
     [
-        ("a ${! } b", 7, "expected query"),
-        ("x ${! this.a", 13, "required: expected }"),
-        ("${! nope() }", 5, "unrecognised function 'nope'"),
+        ("a ${! } b", 7, "required: expected query"),
+        ("x ${! this.a", 13, "required: expected end of expression"),
+        ("${! nope() }", 11, "unrecognised function 'nope'"),
     ],
 )
 def test_a_template_that_cannot_be_read_says_where(template, column, message):

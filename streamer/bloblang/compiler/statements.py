@@ -26,8 +26,12 @@ def _statement(code: Code, statement: tree.Statement) -> None:
     match statement:
         case tree.Assign(path=path, value=value):
             _assign(code, path, emit(code, value), value)
-        case tree.AssignMeta(key=key, value=value):
-            _assign_meta(code, key, emit(code, value))
+        case tree.AssignMeta(key=key, value=value, allowed=allowed):
+            if allowed:
+                _assign_meta(code, key, emit(code, value))
+            else:
+                refuse = code.constant(metadata.refuse, "refuse_meta")
+                code.emit(f"{refuse}({emit(code, value).code})")
         case tree.Let(name=name, value=value):
             _let(code, name, emit(code, value))
         case tree.IfStatement(branches=parts):

@@ -30,6 +30,12 @@ def replace(meta: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
     raise QueryError(f"setting root meta object requires object value, received: {go_type(value)}")
 
 
+def refuse(value: Any) -> None:
+    """Fail, as an assignment to metadata within a named map does, unless there is no value."""
+    if value is not NOTHING:
+        raise QueryError("unable to assign metadata in the current context")
+
+
 def text_of(meta: Mapping[str, Any], key: str) -> str | None:
     """Return a value as text, null when it is missing or empty, as `meta("key")` does."""
     return to_text(meta[key]) or None if key in meta else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamer.timestamps import Timestamp
-from streamer.value import Number, dump_json, format_float
+from streamer.value import DELETED, NOTHING, Number, dump_json, format_float
 
 
 def to_text(value: Any) -> str:
@@ -43,7 +43,7 @@ def to_bytes(value: Any) -> bytes:
 def go_text(value: Any) -> str:
     """Return a value as Go's `%v` prints it (`map[a:1 b:[x <nil>]]`)."""
     kind = type(value)
-    if value is None:
+    if value is None or value is DELETED or value is NOTHING:
         return "<nil>"
     if kind is list:
         return f"[{' '.join(map(go_text, value))}]"
@@ -67,6 +67,8 @@ def go_type(value: Any, *, of_document: bool = False) -> str:
     kind = type(value)
     if kind in (int, float, Number) and (of_document or kind is Number):
         return "json.Number"
+    if value is DELETED:
+        return "value.Delete"
     names: dict[type, str] = {
         int: "int64",
         float: "float64",

@@ -143,9 +143,9 @@ def _apply(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
         with code.steps(Prefix("method 'apply': failed to extract input arg 'mapping': ")):
             value = code.settle(emit(code, argument.node))
             name = code.store(f"{code.constant(string, 'as_string')}({value.code})").code
-    maps = ", ".join(f"{key!r}: {run}" for key, run in code.named_maps.items())
     find = code.constant(node.bound.declaration.run, "m_apply")
-    function = code.store(f"{find}({{{maps}}}, {name})").code
+    code.constants.setdefault("MAPS", {})  # filled once the maps are there
+    function = code.store(f"{find}(MAPS, {name})").code
     return code.store(f"{function}({left.code}, {code.given})", special=True)
 
 

@@ -109,6 +109,8 @@ def compile_program(
     end = "return root" if document_only else "return root, meta"
     emit_function(code, f"run({given}{parameter})", program.statements, scope, end)
     compiled = Compiled(code, name, table)
+    maps = code.constants.get("MAPS", {})
+    maps.update({key: code.constants[made] for key, made in code.named_maps.items()})
     if counted:
         compiled.run = with_room(compiled.run)
     return compiled
@@ -132,14 +134,16 @@ def _emit_map(
     code: Code, function: str, named: tree.NamedMap, given: str, document: str | None
 ) -> None:
     code.untouched, code.owned = True, set()
+    before = len(code.lines)
     scope = Scope(this="T", document=document, steps=(Failed(0),))
     emit_function(code, f"{function}(T, {given}, root=NOTHING)", named.body, scope, "return root")
-    _number_lines(code, named.place.line - 1)
+    _number_lines(code, before + 1, named.place.line - 1)
 
 
-def _number_lines(code: Code, first: int) -> None:
-    """Put the line within the map into the steps of the map's lines."""
-    for number, site in code.sites.items():
+def _number_lines(code: Code, begin: int, first: int) -> None:
+    """Put the line within the map into the steps of the map's lines, which begin at a line."""
+    for number in range(begin, len(code.lines) + 1):
+        site = code.sites[number]
         if site.steps and site.steps[-1] == Failed(0):
             steps = (*site.steps[:-1], Failed(site.line - first))
             code.sites[number] = Site(site.line, steps)

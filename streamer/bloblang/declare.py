@@ -17,6 +17,11 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 TRAITS: Final = ("batch", "meta", "content", "now", "random", "error", "impure")
 
 
+# Where a function or method comes from, see `Declaration.origin`.
+BENTHOS: Final = "benthos"
+CONNECT: Final = "connect"
+
+
 @dataclass(frozen=True, slots=True)
 class Param:
     """One parameter.
@@ -66,6 +71,7 @@ class Declaration:
         deprecated: kept for older mappings.
         impure: may be switched off, as it reaches outside of the message, or keeps state there.
         reaches: the mapping's `Outside` comes before its arguments.
+        origin: whose it is: `benthos`, or `connect` for what only Redpanda Connect has.
         run: the function itself.
     """
 
@@ -82,6 +88,7 @@ class Declaration:
     deprecated: bool
     impure: bool
     reaches: bool
+    origin: str
     run: Callable[..., Any]
 
 
@@ -99,6 +106,7 @@ def declare(
     deprecated: bool = False,
     impure: bool = False,
     reaches: bool = False,
+    origin: str = BENTHOS,
 ) -> Callable[[_F], _F]:
     """Attach a declaration to a function; its docstring's first line is the summary by default."""
 
@@ -117,6 +125,7 @@ def declare(
             deprecated,
             impure,
             reaches,
+            origin,
             run,
         )
         attached = (*getattr(run, "declarations", ()), declaration)

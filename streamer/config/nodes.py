@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamer.config.scalars import resolve
 from streamer.config.source import Source
+from streamer.yaml_scalars import resolve
 
 
 @dataclass(slots=True, eq=False)

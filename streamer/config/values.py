@@ -8,9 +8,9 @@ from streamer.bloblang import BloblangError, compile_interpolation, compile_mapp
 from streamer.config.findings import did_you_mean
 from streamer.config.nodes import Mapping, Node, Scalar, described, plain
 from streamer.config.reading import Reading
-from streamer.config.scalars import resolve, truth
 from streamer.durations import parse_duration
 from streamer.spec import Field
+from streamer.yaml_scalars import resolve, truth
 
 _SHOWN: Final = 40
 

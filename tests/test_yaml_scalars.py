@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamer.config.scalars import resolve, truth
+from streamer.yaml_scalars import resolve, truth
 
 INT = "tag:yaml.org,2002:int"
 

@@ -105,7 +105,7 @@ def parse_json(raw: bytes) -> Any:
     Invalid UTF-8 inside strings becomes U+FFFD, as in Go.
 
     Raises:
-        ValueError: the text is not one JSON document; says what was found and where.
+        ValueError: the text is not one JSON document; says what was found, in Go's words.
     """
     try:
         document = orjson.loads(raw)
@@ -127,12 +127,14 @@ def parse_long(raw: bytes) -> Any:
 
 def _retry(raw: bytes, error: ValueError) -> Any:
     """Parse what orjson refuses and Go takes: invalid UTF-8, lone surrogates, 1e400."""
-    if not raw.strip():
+    if not raw:
         raise ValueError("message is empty") from None
     try:
         document = _EXACT.decode(raw.decode(errors="replace"))
     except (ValueError, RecursionError):
-        raise ValueError(f"not a JSON document: {error}") from None
+        from streamer.jsonfault import json_fault
+
+        raise ValueError(json_fault(raw) or f"not a JSON document: {error}") from None
     return _paired(document) if b"\\u" in raw else document
 
 

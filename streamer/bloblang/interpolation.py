@@ -38,7 +38,9 @@ class Interpolation:
         self.uses = resolver.uses()
         static = all(isinstance(part, str) for part in self._parts)
         self.static: str | None = "".join(map(str, self._parts)) if static else None
-        self._identity = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
+        self._identity = hashlib.blake2b(
+            text.encode(errors="surrogatepass"), digest_size=6
+        ).hexdigest()
         self._compiled: list[str | Compiled] = [
             part if isinstance(part, str) else compile_query(part, f"{self._identity}.{i}")
             for i, part in enumerate(self._parts)

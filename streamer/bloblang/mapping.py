@@ -35,7 +35,9 @@ class Mapping:
         self.outside = outside
         self._program, self.uses = read_program(text, outside)
         self.only_index = only_index(self._program)
-        self._identity = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
+        self._identity = hashlib.blake2b(
+            text.encode(errors="surrogatepass"), digest_size=6
+        ).hexdigest()
         self._full = compile_program(self._program, self._identity)
         outside.seal()
 

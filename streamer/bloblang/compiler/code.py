@@ -159,7 +159,7 @@ class Code:
         self.untouched &= untouched
 
     def crowded(self) -> bool:
-        """Whether the function at hand holds nearly as many blocks in each other as Python takes."""
+        """Whether blocks stand nearly as deep in each other as Python takes in one function."""
         return self.blocks >= _CROWDED
 
     @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
 from streamer.bloblang import tree
@@ -58,19 +59,21 @@ class Depth(threading.local):
 
 def recursive(program: tree.Program) -> bool:
     """Whether a map of the program may, by way of others, apply itself."""
-    seen = {name: _applied(named.body, program) for name, named in program.maps.items()}
-    for name in seen:
-        reached, new = set(seen[name]), set(seen[name])
-        while new:
-            new = {other for known in new for other in seen[known]} - reached
-            reached |= new
-        if name in reached:
+    graph: dict[str, set[str]] = {}
+    for name, named in program.maps.items():
+        applied = _applied(named.body, program)
+        if applied is None:
             return True
+        graph[name] = applied
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError:
+        return True
     return False
 
 
-def _applied(body: Any, program: tree.Program) -> set[str]:
-    """Return the names of the maps that a part of the tree applies."""
+def _applied(body: Any, program: tree.Program) -> set[str] | None:
+    """Return the names of the maps that a part of the tree applies; None when it may be any."""
     found: set[str] = set()
     left: list[Any] = [body]
     while left:
@@ -80,9 +83,10 @@ def _applied(body: Any, program: tree.Program) -> set[str]:
             continue
         if isinstance(part, tree.Method) and part.name == "apply":
             argument = part.arguments[0].value
-            known = isinstance(argument, tree.Literal) and isinstance(argument.value, str)
-            names = {argument.value} if known and isinstance(argument, tree.Literal) else None
-            found |= program.maps.keys() & names if names is not None else set(program.maps)
+            if not isinstance(argument, tree.Literal):
+                return None
+            if argument.value in program.maps:
+                found.add(argument.value)
         if isinstance(part, tree.Node | tree.Statement | tree.Argument):
             left.extend(
                 getattr(part, name) for name in part.__dataclass_fields__ if name != "bound"

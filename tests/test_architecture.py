@@ -26,7 +26,7 @@ COMPONENT_PACKAGES = frozenset(
 )  # inputs, buffers, processors, …
 # Low to high: a part imports nothing of its own line or of a later one, but for itself.
 ORDER: tuple[frozenset[str], ...] = (
-    frozenset({"", "errors", "timestamps", "durations", "spelling"}),
+    frozenset({"", "errors", "timestamps", "durations", "spelling", "jsonfault"}),
     frozenset({"value", "logfile", "yaml_scalars"}),
     frozenset({"message", "logfmt"}),
     frozenset({"documents", "logs"}),
@@ -41,7 +41,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"config"}),
     frozenset({"plan"}),
     frozenset({"engine"}),
-    frozenset({"spark"}),
+    frozenset({"spark", "unit_tests"}),
     frozenset({"service"}),
     frozenset({"cli"}),
 )
@@ -293,6 +293,7 @@ def _start(*arguments: str) -> Started:
         ("--help",),
         ("lint", "configs"),
         ("blobl", "root.b = this.a + 1"),
+        ("test", "--help"),
         ("explain", "-c", "configs/traffic_light.yaml"),
         ("explain", "-c", "configs/event_time_late.yaml"),
         ("run", "--help"),

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import glob
-import os
-from collections.abc import Iterable, Iterator
 from typing import Final
 
 import click
 
 from streamer.cli.failures import print_lint
 from streamer.cli.options import Options
+from streamer.cli.paths import expand
 from streamer.config import LintOptions, lint_config
-
-_ENDINGS = (".yaml", ".yml")
-
 
 _HELP: Final = """\
 Check configs and print everything that is wrong with them as FILE(LINE,COLUMN) MESSAGE.
@@ -54,7 +49,7 @@ def lint_cli(
         raise click.UsageError("name a config file or a directory to check")
     options = LintOptions(deprecated, labels, check_variables=not skip_env_var_check)
     failed = False
-    for file in dict.fromkeys(_expand(targets)):
+    for file in dict.fromkeys(expand(targets)):
         lints = lint_config(file, options=options)
         for lint in lints:
             print_lint(lint)
@@ -63,26 +58,3 @@ def lint_cli(
             click.echo(f"{file}: {word}")
         failed = failed or bool(lints)
     return int(failed)
-
-
-def _expand(paths: Iterable[str]) -> Iterator[str]:
-    """Return the files that paths mean; one that does not exist stays, to be reported."""
-    for path in paths:
-        if path.endswith("..."):
-            path = path[:-3] or "."
-        if os.path.isdir(path):
-            yield from _below(path)
-        elif glob.has_magic(path) and not os.path.exists(path):
-            found = sorted(glob.glob(path, recursive=True))
-            yield from found or [path]
-        else:
-            yield path
-
-
-def _below(directory: str) -> Iterator[str]:
-    """Return the YAML files below a directory, in order, leaving hidden directories out."""
-    for folder, folders, files in os.walk(directory):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            if name.endswith(_ENDINGS):
-                yield os.path.normpath(os.path.join(folder, name))

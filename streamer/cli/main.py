@@ -22,6 +22,7 @@ from streamer.errors import StreamerError
 _COMMANDS: Final = {
     "run": ("streamer.cli.start", "Run a config (the same as: streamer -c FILE)."),
     "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
+    "test": ("streamer.cli.test", "Run the unit tests of configs."),
     "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),
     "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
 }
@@ -33,6 +34,7 @@ Run Benthos / Redpanda Connect configs on Apache Spark, with exact windows.
 Start here:
   streamer -c configs/traffic_light.yaml          run a config; Ctrl-C stops it
   streamer lint configs/                          check configs without running them
+  streamer test configs/                          run the unit tests that configs carry
   streamer explain -c config.yaml                 see stages, shards and windows
   echo '{"a":1}' | streamer blobl 'root.b = this.a + 1'
 """

@@ -37,6 +37,11 @@ class Findings:
     def __len__(self) -> int:
         return len(self._lints)
 
+    def clear(self) -> None:
+        """Forget all findings, when the text is to be read in another way."""
+        self._lints.clear()
+        self._harmless = 0
+
     @property
     def harmful(self) -> int:
         """How many findings leave a value missing or unusable, so that it can't be looked at."""

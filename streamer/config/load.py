@@ -6,30 +6,23 @@ import os
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
+from streamer.config.assemble import assemble, resources_of
 from streamer.config.components import read_component
+from streamer.config.definitions import is_definition, lint_definitions
 from streamer.config.env import replace_variables
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
 from streamer.config.model import Config
-from streamer.config.nodes import Mapping, Node, described
+from streamer.config.nodes import Mapping, described
 from streamer.config.read import read_yaml
 from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
 from streamer.config.sections import SECTIONS
 from streamer.config.sets import apply_set
 from streamer.config.source import Source
+from streamer.config.tests_section import check_tests
 from streamer.errors import ConfigError, Lint
-from streamer.spec import Kind, Parsed, ParsedComponent
-
-_RESOURCE_KINDS: Final = (
-    Kind.INPUT,
-    Kind.PROCESSOR,
-    Kind.OUTPUT,
-    Kind.CACHE,
-    Kind.RATE_LIMIT,
-)
 
 
 def load_config(
@@ -81,12 +74,17 @@ def lint_config(
     env: MappingType[str, str] | None = None,
     options: LintOptions = DEFAULT_OPTIONS,
 ) -> tuple[Lint, ...]:
-    """Return everything that is wrong with a config's file, in the order of the file."""
+    """Return everything that is wrong with a config's file, in the order of the file.
+
+    A file whose name says that it holds tests (`NAME_streamer_test.yaml`) is read as such.
+    """
     name = os.fspath(path)
     try:
         text = read_file(name)
     except ConfigError as e:
         return e.lints
+    if is_definition(name):
+        return lint_definitions(text, name, options)
     return _check(text, name, os.environ if env is None else env, (), options)[1]
 
 
@@ -129,57 +127,6 @@ def _read(
     for expression in sets:
         apply_set(root, expression, findings)
     parsed = read_fields(reading, SECTIONS, root, "", root)
-    resources = _resources(reading, parsed, root)
-    return None if findings else _assemble(parsed, resources, name, text)
-
-
-def _resources(
-    reading: Reading, parsed: Parsed, root: Mapping
-) -> dict[tuple[Kind, str], ParsedComponent]:
-    """Return the resources by kind and label; one without a label could never be used."""
-    resources = {}
-    for kind in _RESOURCE_KINDS:
-        for index, component in enumerate(parsed[f"{kind}_resources"] or ()):
-            if component is None:
-                continue
-            if not component.label:
-                node = _item(root, f"{kind}_resources", index)
-                reading.findings.at(
-                    node, "missing_label", f"this {kind} resource has no label", "add `label: …`"
-                )
-            resources[kind, component.label] = component
-    return resources
-
-
-def _item(root: Mapping, section: str, index: int) -> Node:
-    node: Node = root.entries[section][1]
-    items = getattr(node, "items", [node])
-    found: Node = items[index] if index < len(items) else node
-    return found
-
-
-def _assemble(
-    parsed: Parsed,
-    resources: dict[tuple[Kind, str], ParsedComponent],
-    name: str,
-    text: str,
-) -> Config:
-    return Config(
-        input=parsed["input"],
-        buffer=parsed["buffer"],
-        processors=parsed["pipeline"]["processors"],
-        output=parsed["output"],
-        resources=resources,
-        logger=parsed["logger"],
-        http=parsed["http"],
-        spark=parsed["spark"],
-        metrics=parsed["metrics"],
-        tracer=parsed["tracer"],
-        error_handling=parsed["error_handling"],
-        shutdown_delay=parsed["shutdown_delay"] or 0,
-        shutdown_timeout=parsed["shutdown_timeout"] or 0,
-        threads=parsed["pipeline"]["threads"],
-        tests=parsed["tests"] or (),
-        path=name,
-        text=text,
-    )
+    resources = resources_of(reading, parsed, root)
+    check_tests(findings, name, parsed["tests"] or ())
+    return None if findings else assemble(parsed, resources, name, text)

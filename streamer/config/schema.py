@@ -1,4 +1,4 @@
-"""Writes `schemas/config.schema.json`: `python -m streamer.config.schema`."""
+"""Writes what editors check configs and tests by: `python -m streamer.config.schema`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Final
 
 from streamer import catalog
 from streamer.config.sections import SECTIONS
-from streamer.spec.json_schema import config_schema
+from streamer.config.tests_section import DEFINITION_FIELDS
+from streamer.spec.json_schema import Schema, config_schema
 
-PATH: Final = Path(__file__).resolve().parents[2] / "schemas" / "config.schema.json"
+_DIRECTORY: Final = Path(__file__).resolve().parents[2] / "schemas"
+PATH: Final = _DIRECTORY / "config.schema.json"
+TESTS_PATH: Final = _DIRECTORY / "tests.schema.json"
 
 
 def schema_text() -> str:
@@ -18,10 +21,22 @@ def schema_text() -> str:
 
     It has no date and no version: the same specs give the same text.
     """
-    schema = config_schema("A config of streamer", SECTIONS, catalog.specs())
+    return _text(config_schema("A config of streamer", SECTIONS, catalog.specs()))
+
+
+def definitions_schema_text() -> str:
+    """Return the schema of a file of test definitions, as it is in the file."""
+    schema = config_schema("Unit tests of a config of streamer", DEFINITION_FIELDS, ())
+    # No component stands in a file of tests, but for mocks, which may be of any kind.
+    del schema["definitions"]
+    return _text(schema)
+
+
+def _text(schema: Schema) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
     PATH.parent.mkdir(exist_ok=True)
     PATH.write_text(schema_text(), encoding="utf-8")
+    TESTS_PATH.write_text(definitions_schema_text(), encoding="utf-8")

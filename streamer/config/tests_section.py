@@ -1,61 +1,142 @@
-"""The `tests` section of a config: Benthos's unit tests of processors."""
+"""The `tests` section: Benthos's unit tests of processors, and ours of whole streams."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
-from streamer.spec import Field
+from streamer.config.findings import Findings
+from streamer.config.tests_fields import MESSAGE, OUTPUT_BATCHES, STREAM, optional
+from streamer.errors import Lint
+from streamer.spec import Field, Parsed, Place
 
+TARGET_STREAM: Final = "stream"
 
-def _optional(name: str, type_: str, description: str, **more: object) -> Field:
-    return Field(name, type_, description, optional=True, **more)  # type: ignore[arg-type]
-
-
-_MESSAGE: Final = (
-    _optional("content", "string", "The message's text."),
-    _optional("json_content", "unknown", "The message as a value."),
-    _optional("file_content", "string", "A file with the message's text."),
-    _optional("metadata", "unknown", "The message's metadata.", shape="map"),
-)
-_CONDITION: Final = (
-    _optional("bloblang", "string", "A query that must be true.", mapping=True),
-    _optional("content_equals", "string", "The text that the message must be."),
-    _optional("content_matches", "string", "A regular expression that must match."),
-    _optional("metadata_equals", "unknown", "Metadata that must be there.", shape="map"),
-    _optional("file_equals", "string", "A file with the text that the message must be."),
-    _optional("file_json_equals", "string", "A file with the value that it must be."),
-    _optional("json_equals", "unknown", "The value that the message must be."),
-    _optional("json_contains", "unknown", "A value that the message must hold."),
-    _optional("file_json_contains", "string", "A file with a value that it must hold."),
+CASE: Final = (
+    Field("name", "string", "What is tested, as a sentence."),
+    optional(
+        "environment",
+        "string",
+        "Environment variables that are set for the test.",
+        shape="map",
+    ),
+    Field(
+        "target",
+        "string",
+        "What is run: `processors`, or `stream`, which is the buffer and everything after it, on "
+        "a scripted clock.",
+        default="processors",
+        options=("processors", TARGET_STREAM),
+    ),
+    Field(
+        "target_processors",
+        "string",
+        "The processors to run: a JSON Pointer to one or to a list, or a label; `FILE#POINTER` "
+        "for those of another file.",
+        default="/pipeline/processors",
+        examples=("foo_processor", "/pipeline/processors/0", "target.yaml#/pipeline/processors"),
+    ),
+    Field(
+        "target_mapping",
+        "string",
+        "A file with a Bloblang mapping to run instead of processors, or the mapping itself.",
+        default="",
+        examples=("./mapping.blobl", "root.sum = this.a + this.b"),
+    ),
+    optional(
+        "mocks",
+        "unknown",
+        "Components to put in the place of others, by label or JSON Pointer.",
+        shape="map",
+        examples=({"get_foobar_api": {"mapping": 'root = content().string() + " mock"'}},),
+    ),
+    optional(
+        "input_batch", "object", "The messages of one batch.", shape="array", children=MESSAGE
+    ),
+    optional(
+        "input_batches",
+        "object",
+        "Batches of messages; `input_batch` comes after them.",
+        shape="2darray",
+        children=MESSAGE,
+    ),
+    *STREAM,
+    OUTPUT_BATCHES,
 )
 
 TESTS: Final = Field(
     "tests",
     "object",
-    "Unit tests of the config's processors.",
+    "Unit tests of the config, run by `streamer test`.",
     optional=True,
     shape="array",
     advanced=True,
-    children=(
-        Field("name", "string", "What is tested."),
-        _optional("environment", "string", "Environment variables of the test.", shape="map"),
-        Field(
-            "target_processors",
-            "string",
-            "A JSON Pointer, or a label, of the processors to run.",
-            default="/pipeline/processors",
-        ),
-        Field("target_mapping", "string", "A file with a mapping to run instead.", default=""),
-        _optional("mocks", "unknown", "Components to replace, by label or pointer.", shape="map"),
-        _optional("input_batch", "object", "The messages in.", shape="array", children=_MESSAGE),
-        _optional("input_batches", "object", "Batches in.", shape="2darray", children=_MESSAGE),
-        _optional(
-            "output_batches",
-            "object",
-            "What must hold for each message of each batch that comes out.",
-            shape="2darray",
-            children=_CONDITION,
-        ),
-        _optional("parallel", "bool", "Taken for compatibility.", deprecated=True),
-    ),
+    children=CASE,
 )
+
+DEFINITION_FIELDS: Final = (
+    TESTS,
+    optional("parallel", "bool", "Taken for compatibility.", deprecated=True),
+)
+"""The fields of a file that holds nothing but tests."""
+
+_ONLY_STREAM: Final = tuple(field.name for field in STREAM)
+_NOT_STREAM: Final = ("target_processors", "target_mapping", "input_batch", "input_batches")
+
+
+class _Problem(NamedTuple):
+    place: Place
+    message: str
+    suggestion: str = ""
+
+
+def check_tests(findings: Findings, file: str, tests: tuple[Parsed | None, ...]) -> None:
+    """Look at cases as a whole, once their fields have been read."""
+    for case in tests:
+        if case is None:
+            continue
+        problems = _stream(case) if case["target"] == TARGET_STREAM else _processors(case)
+        for problem in problems:
+            findings.add(Lint(file, *problem.place, "bad_test", *problem[1:]))
+
+
+def _processors(case: Parsed) -> Iterator[_Problem]:
+    for name in _ONLY_STREAM:
+        if case.given(name):
+            yield _Problem(
+                case.place(name), f"field {name} belongs to stream tests", "add `target: stream`"
+            )
+
+
+def _stream(case: Parsed) -> Iterator[_Problem]:
+    for name in _NOT_STREAM:
+        if case.given(name):
+            text = f"field {name} does not go with `target: stream`"
+            yield _Problem(case.place(name), text, "what goes in are the messages of `steps`")
+    if case["clock"] is None and not case.given("clock"):
+        yield _Problem(
+            case.place("target"),
+            "a test with `target: stream` needs the field clock",
+            "write where the clock starts: `clock: 2026-01-01T00:00:00Z`",
+        )
+    if not case["steps"] and not (case.given("steps") and case["steps"] is None):
+        yield _Problem(case.place("target"), "a test with `target: stream` needs steps")
+    ended = False
+    for step in case["steps"] or ():
+        if step is not None:
+            yield from _step(step, ended)
+            ended = (ended or bool(step["end_of_input"])) and not step["restart"]
+
+
+def _step(step: Parsed, ended: bool) -> Iterator[_Problem]:
+    if step.given("advance") and step.given("clock"):
+        text = "a step moves the clock by `advance` or by `clock`, not by both"
+        yield _Problem(step.place("clock"), text, "make two steps of it")
+    if step["restart"]:
+        for name in ("send", "advance", "clock", "end_of_input"):
+            if step.given(name):
+                text = f"field {name} does not go with restart, which runs no micro-batch"
+                yield _Problem(step.place(name), text, "make two steps of it")
+    if ended and step["send"]:
+        text = "nothing can be sent after the end of the input"
+        yield _Problem(step.place("send"), text, "put a step with `restart: true` before it")

@@ -1,8 +1,9 @@
-"""The JSON Schema for editors is fresh, valid, and takes what the loader takes."""
+"""The JSON Schemas for editors are fresh, valid, and take what the loader takes."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,25 @@ import jsonschema
 import pytest
 import yaml
 
-from streamer.config.schema import PATH, schema_text
+from streamer.config.definitions import is_definition
+from streamer.config.schema import PATH, TESTS_PATH, definitions_schema_text, schema_text
 
-CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+FILES = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+CONFIGS = [path for path in FILES if not is_definition(path)]
+DEFINITIONS = [path for path in FILES if is_definition(path)]
+
+
+class EditorsLoader(yaml.SafeLoader):
+    """Reads YAML as editors do: a time is a string."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def read(path: Path) -> Any:
+    return yaml.load(path.read_text(encoding="utf-8"), EditorsLoader)
 
 
 @pytest.fixture(scope="module")
@@ -20,18 +37,48 @@ def schema() -> Any:
     return json.loads(schema_text())
 
 
-def test_the_file_is_what_the_specs_give() -> None:
-    written = PATH.read_text(encoding="utf-8")
-    assert written == schema_text(), "stale: run `python -m streamer.config.schema`"
+@pytest.fixture(scope="module")
+def tests_schema() -> Any:
+    return json.loads(definitions_schema_text())
 
 
-def test_it_is_a_valid_schema(schema: Any) -> None:
+@pytest.mark.parametrize(
+    ("path", "text"), [(PATH, schema_text), (TESTS_PATH, definitions_schema_text)]
+)
+def test_the_file_is_what_the_specs_give(path: Path, text: Callable[[], str]) -> None:
+    written = path.read_text(encoding="utf-8")
+    assert written == text(), "stale: run `python -m streamer.config.schema`"
+
+
+def test_it_is_a_valid_schema(schema: Any, tests_schema: Any) -> None:
     jsonschema.Draft7Validator.check_schema(schema)
+    jsonschema.Draft7Validator.check_schema(tests_schema)
+
+
+@pytest.mark.parametrize("path", DEFINITIONS, ids=lambda path: path.name)
+def test_the_schema_of_tests_takes_the_examples(tests_schema: Any, path: Path) -> None:
+    jsonschema.validate(read(path), tests_schema)
+
+
+@pytest.mark.parametrize(
+    "definitions",
+    [
+        {"tset": []},
+        {"tests": [{}]},
+        {"tests": [{"name": "a", "steps": [{"sned": []}]}]},
+        {"tests": [{"name": "a", "input_batches": [{}]}]},
+        {"tests": [{"name": "a", "output_batches": [[{"json_is": 1}]]}]},
+        {"tests": [{"name": "a", "dropped": {"late": "some"}}]},
+    ],
+)
+def test_the_schema_of_tests_refuses_mistakes(tests_schema: Any, definitions: Any) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(definitions, tests_schema)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
 def test_it_takes_the_examples(schema: Any, path: Path) -> None:
-    jsonschema.validate(yaml.safe_load(path.read_text(encoding="utf-8")), schema)
+    jsonschema.validate(read(path), schema)
 
 
 @pytest.mark.parametrize(

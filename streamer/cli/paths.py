@@ -1,0 +1,37 @@
+"""The files that the paths of a command line mean."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+
+_ENDINGS = (".yaml", ".yml")
+
+
+def expand(paths: Iterable[str]) -> Iterator[str]:
+    """Return the files that paths mean; one that does not exist stays, to be reported.
+
+    Args:
+        paths: files, globs, and directories (`DIR`, `DIR/...`), which stand for all YAML files
+            below them.
+    """
+    for path in paths:
+        if path.endswith("..."):
+            path = path[:-3] or "."
+        if os.path.isdir(path):
+            yield from _below(path)
+        elif glob.has_magic(path) and not os.path.exists(path):
+            found = sorted(glob.glob(path, recursive=True))
+            yield from found or [path]
+        else:
+            yield path
+
+
+def _below(directory: str) -> Iterator[str]:
+    """Return the YAML files below a directory, in order, leaving hidden directories out."""
+    for folder, folders, files in os.walk(directory):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(_ENDINGS):
+                yield os.path.normpath(os.path.join(folder, name))

@@ -1,0 +1,146 @@
+"""`streamer test`: run the unit tests of configs, and say what is wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from streamer.cli.options import LEVELS, Options
+from streamer.cli.paths import expand
+from streamer.errors import StreamerError
+from streamer.logs import LogConfig, Logger
+from streamer.unit_tests.failure import Line
+from streamer.unit_tests.junit import junit_xml
+from streamer.unit_tests.suite import CaseResult, Suite, SuiteResult, find_suites, run_suite
+from streamer.unit_tests.surroundings import Surroundings
+
+_HELP: Final = """\
+Run the unit tests of configs: those under `tests:` in a config, and those of a file
+NAME_streamer_test.yaml or NAME_benthos_test.yaml beside NAME.yaml.
+
+A path is a config, a file of tests, a glob, or a directory, of which all .yaml and .yml files are
+looked at (DIR/... means the same). Exits with 1 when a test fails, when a config that is tested
+has lint findings, and when there are no tests at all.
+
+\b
+  streamer test config.yaml
+  streamer test ./configs/...
+"""
+
+_COLOURS: Final = {"plain": None, "expected": "green", "received": "red"}
+
+
+@click.command("test", help=_HELP)
+@click.argument("paths", nargs=-1, metavar="[PATH]…")
+@click.option("-v", "--verbose", is_flag=True, help="Print the name of each test, and how it went.")
+@click.option(
+    "--log",
+    "level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    metavar="LEVEL",
+    help="Print what components log, down to this level, to stderr.",
+)
+@click.option(
+    "-r",
+    "--resources",
+    multiple=True,
+    metavar="FILE",
+    help="A file with further resources; may be a glob, and may be repeated.",
+)
+@click.option(
+    "--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write JUnit XML to a file."
+)
+@click.pass_obj
+def test_cli(
+    root: Options,
+    paths: tuple[str, ...],
+    verbose: bool,
+    level: str | None,
+    resources: tuple[str, ...],
+    junit: str | None,
+) -> int:
+    """Run the unit tests of configs."""
+    if root.sets:
+        raise click.UsageError("fields cannot be set with --set during unit tests")
+    targets = [*paths, *([root.config] if root.config else [])]
+    if not targets:
+        raise click.UsageError("name a config, a file of tests or a directory")
+    suites = find_suites(expand(targets))
+    files = tuple(expand(resources))
+    results = [_run(suite, files, level, verbose) for suite in suites]
+    if junit is not None:
+        _write(junit, junit_xml(results))
+    if not results:
+        click.echo(click.style("No tests were found", fg="yellow"))
+        return 1
+    _print_failures([result for result in results if result.failed])
+    _print_summary(results)
+    return int(any(result.failed for result in results))
+
+
+def _run(suite: Suite, resources: tuple[str, ...], level: str | None, verbose: bool) -> SuiteResult:
+    chosen = (level or "OFF").upper()
+    logger = Logger(LogConfig(level=chosen))
+
+    def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
+        logger.emit(level, text, fields, time.time_ns())
+
+    def after(result: CaseResult) -> None:
+        if verbose:
+            word = _word("failed", "red") if result.failures else _word("ok", "green")
+            click.echo(f"  - {result.name}: {word} ({result.seconds * 1e3:.1f} ms)")
+
+    result = run_suite(suite, Surroundings(suite.config, resources, log, chosen), after=after)
+    word = _word("failed", "red") if result.failed else _word("succeeded", "green")
+    click.echo(f"Test '{result.config}' {word}")
+    return result
+
+
+def _word(text: str, colour: str) -> str:
+    return click.style(text, fg=colour)
+
+
+def _write(path: str, text: bytes) -> None:
+    try:
+        Path(path).write_bytes(text)
+    except OSError as e:
+        raise StreamerError(f"--junit {path}: {(e.strerror or str(e)).lower()}") from None
+
+
+def _print_failures(failed: Sequence[SuiteResult]) -> None:
+    if failed:
+        click.echo("\nFailures:")
+    for result in failed:
+        click.echo(f"\n--- {result.config} ---\n")
+        for lint in result.lints:
+            click.echo(f"Lint: {lint}")
+        wrong = [case for case in result.cases if case.failures]
+        for number, case in enumerate(wrong):
+            if number or result.lints:
+                click.echo()
+            where = (
+                f"line {case.line}" if case.file == result.config else f"{case.file}:{case.line}"
+            )
+            click.echo(click.style(f"{case.name} [{where}]:", bold=True))
+            for failure in case.failures:
+                for line in failure:
+                    _print_line(line)
+
+
+def _print_line(line: Line) -> None:
+    click.echo(click.style(line.text, fg=_COLOURS[line.tone]))
+
+
+def _print_summary(results: Sequence[SuiteResult]) -> None:
+    cases = [case for result in results for case in result.cases]
+    failed = sum(1 for case in cases if case.failures)
+    lints = sum(len(result.lints) for result in results)
+    parts = [f"{len(cases) - failed} passed"]
+    parts += [f"{failed} failed"] if failed else []
+    parts += [f"{lints} lint finding{'' if lints == 1 else 's'}"] if lints else []
+    text = f"\n{len(cases)} test{'' if len(cases) == 1 else 's'}: {', '.join(parts)}"
+    click.echo(_word(text, "red" if failed or lints else "green"))

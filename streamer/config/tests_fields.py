@@ -1,0 +1,212 @@
+"""The fields of a unit test's messages, conditions and steps; those of steps are ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from streamer.spec import Field
+from streamer.timestamps import parse_event_time
+
+REASONS: Final = ("timestamp", "late", "expired", "key", "future", "incomplete")
+"""Why a window buffer drops a message."""
+
+
+def optional(name: str, type_: str, description: str, **more: Any) -> Field:
+    """Return a field that may be left out; its value is None then."""
+    return Field(name, type_, description, optional=True, **more)
+
+
+def _pattern_problem(text: str) -> str | None:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(text, options)
+    except re2.error as e:
+        reason = e.args[0].decode() if isinstance(e.args[0], bytes) else e
+        return f"is no regular expression (RE2): {reason}"
+    return None
+
+
+def _clock_problem(text: str) -> str | None:
+    """Return what is wrong with the time of a scripted clock, or None."""
+    try:
+        parse_event_time(text)
+    except ValueError as e:
+        return f"is no time: {e}; expected one such as 2026-01-01T00:00:00Z"
+    return None
+
+
+def _reason_problem(dropped: dict[str, int]) -> str | None:
+    for reason, count in dropped.items():
+        if reason not in REASONS:
+            return f"has the unknown reason {reason!r}; expected one of {', '.join(REASONS)}"
+        if count is not None and count < 0:
+            return f"has {count} for {reason}; expected 0 or more"
+    return None
+
+
+MESSAGE: Final = (
+    optional("content", "string", "The message's text."),
+    optional(
+        "json_content",
+        "unknown",
+        "A value; the message is its JSON, and `content` is not looked at.",
+        examples=({"foo": "foo value", "bar": ["element1", 10]},),
+    ),
+    optional(
+        "file_content",
+        "string",
+        "A file with the message's text, relative to the test's file; it wins over the others.",
+        examples=("./foo/bar.txt",),
+    ),
+    optional("metadata", "unknown", "The message's metadata, values of any type.", shape="map"),
+)
+
+SENT: Final = (
+    *MESSAGE,
+    optional("failed", "string", "Marks the message as failed upstream, with this text."),
+    Field(
+        "partition",
+        "int",
+        "The source's partition that the message comes from.",
+        default=0,
+        check=lambda value: None if value >= 0 else f"is {value}; expected 0 or more",
+    ),
+)
+
+CONDITIONS: Final = (
+    optional(
+        "bloblang",
+        "string",
+        "A mapping on the message whose result must be true.",
+        mapping=True,
+        examples=("this.age > 10 && @foo.length() > 0",),
+    ),
+    optional("content_equals", "string", "The text that the message must be."),
+    optional(
+        "content_matches",
+        "string",
+        "A regular expression (RE2) that must be found in the message's text.",
+        check=_pattern_problem,
+        examples=("^foo [a-z]+ bar$",),
+    ),
+    optional(
+        "metadata_equals",
+        "unknown",
+        "Metadata that the message must have; it may have more.",
+        shape="map",
+        examples=({"example_key": "example metadata value"},),
+    ),
+    optional(
+        "file_equals",
+        "string",
+        "A file, relative to the test's, with the text that the message must be.",
+        examples=("./foo/bar.txt",),
+    ),
+    optional(
+        "file_json_equals",
+        "string",
+        "A file with the JSON value that the message must be, however it is written.",
+        examples=("./foo/bar.json",),
+    ),
+    optional(
+        "json_equals",
+        "unknown",
+        "The value that the message must be, however it is written; a text is read as JSON.",
+        examples=({"key": "value"},),
+    ),
+    optional(
+        "json_contains",
+        "unknown",
+        "A value that the message must hold: objects may have more fields, lists more items at "
+        "their end. A text is read as JSON.",
+        examples=({"key": "value"},),
+    ),
+    optional(
+        "file_json_contains",
+        "string",
+        "A file with a JSON value that the message must hold.",
+        examples=("./foo/bar.json",),
+    ),
+)
+
+
+OUTPUT_BATCHES: Final = optional(
+    "output_batches",
+    "object",
+    "What must hold for each message of each batch that comes out.",
+    shape="2darray",
+    children=CONDITIONS,
+)
+
+STEP: Final = (
+    optional(
+        "advance",
+        "string",
+        "Moves the clock on by a duration, then runs a micro-batch.",
+        duration=True,
+        check=lambda value: None if value >= 0 else "is negative; set the clock back with `clock`",
+        examples=("10s",),
+    ),
+    optional(
+        "clock",
+        "string",
+        "Sets the clock, then runs a micro-batch.",
+        check=_clock_problem,
+        examples=("2026-01-01T00:00:10Z",),
+    ),
+    optional(
+        "send",
+        "object",
+        "Messages of a micro-batch, in order of arrival, as the input and its processors give "
+        "them.",
+        shape="array",
+        children=SENT,
+    ),
+    optional("end_of_input", "bool", "The input ends with the micro-batch of this step."),
+    optional(
+        "restart",
+        "bool",
+        "Stops the program and starts it again with the state that it left; no micro-batch runs.",
+    ),
+    replace(
+        OUTPUT_BATCHES,
+        description="What must hold for the batches that came out since the last step with a list.",
+    ),
+)
+
+STREAM: Final = (
+    optional(
+        "clock",
+        "string",
+        "Where the scripted clock starts; the first step is the first micro-batch.",
+        check=_clock_problem,
+        examples=("2026-01-01T00:00:00Z",),
+    ),
+    optional(
+        "steps",
+        "object",
+        "What happens to the stream, one micro-batch for each step.",
+        shape="array",
+        children=STEP,
+    ),
+    optional(
+        "late_output",
+        "object",
+        "What must hold for each message that `late_output` gets in the whole test.",
+        shape="array",
+        children=CONDITIONS,
+    ),
+    optional(
+        "dropped",
+        "int",
+        "How many messages are dropped in the whole test, by reason; those left out are 0.",
+        shape="map",
+        check=_reason_problem,
+        examples=({"late": 1},),
+    ),
+)
+"""The fields of a case with `target: stream`."""

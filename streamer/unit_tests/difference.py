@@ -1,0 +1,115 @@
+"""Where two values or two texts differ."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from streamer.unit_tests.failure import Line, as_json, pair, quoted
+from streamer.value import Number, type_name
+
+_MOST = 20
+_MOST_LINES = 100
+
+
+class Difference(NamedTuple):
+    """One place in which two values differ; a side that has nothing there says so."""
+
+    place: str
+    expected: str
+    received: str
+
+
+def differences(expected: Any, received: Any, superset: bool, place: str = "") -> list[Difference]:
+    """Return where a value is not what is expected.
+
+    Args:
+        expected: a JSON value.
+        received: another.
+        superset: `received` may have more: fields of objects, items at the end of lists.
+        place: the dotted path of both.
+    """
+    return list(_differences(expected, received, superset, place))
+
+
+def _differences(expected: Any, received: Any, superset: bool, place: str) -> Iterator[Difference]:
+    if isinstance(expected, dict) and isinstance(received, dict):
+        names = sorted(expected) if superset else sorted({*expected, *received})
+        pairs = [(name, _get(expected, name), _get(received, name)) for name in names]
+    elif isinstance(expected, list) and isinstance(received, list):
+        count = len(expected) if superset else max(len(expected), len(received))
+        pairs = [(str(i), _item(expected, i), _item(received, i)) for i in range(count)]
+    else:
+        if not _same(expected, received):
+            yield Difference(place or "root", *_distinct(expected, received))
+        return
+    for name, wanted, found in pairs:
+        below = f"{place}.{name}" if place else name
+        if wanted is _NOTHING or found is _NOTHING:
+            yield Difference(below, _text(wanted), _text(found))
+        else:
+            yield from _differences(wanted, found, superset, below)
+
+
+def difference_lines(found: list[Difference]) -> list[Line]:
+    """Show differences."""
+    lines = []
+    for place, expected, received in found[:_MOST]:
+        lines.append(Line(f"  at {place}:"))
+        lines += pair(expected, received, "    ")
+    if len(found) > _MOST:
+        lines.append(Line(f"  … and {len(found) - _MOST} more differences"))
+    return lines
+
+
+def text_lines(expected: str, received: str) -> list[Line]:
+    """Show how two texts differ: line by line where one has several."""
+    if "\n" not in expected and "\n" not in received:
+        if expected.strip() == received.strip():
+            expected, received = quoted(expected), quoted(received)
+        return pair(expected, received)
+    wanted, found = expected.split("\n"), received.split("\n")
+    lines = []
+    for line in difflib.unified_diff(wanted, found, "expected", "received", lineterm="", n=2):
+        tone = {"-": "expected", "+": "received"}.get(line[:1], "plain")
+        lines.append(Line(f"  {line}", tone))  # type: ignore[arg-type]
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], Line(f"  … and {len(lines) - _MOST_LINES} more lines")]
+    return lines
+
+
+class _Nothing:
+    pass
+
+
+_NOTHING = _Nothing()
+
+
+def _get(value: dict[str, Any], name: str) -> Any:
+    return value.get(name, _NOTHING)
+
+
+def _item(value: list[Any], index: int) -> Any:
+    return value[index] if index < len(value) else _NOTHING
+
+
+def _same(left: Any, right: Any) -> bool:
+    if type_name(left) != type_name(right):
+        return False
+    if isinstance(left, Number) or isinstance(right, Number):
+        return _decimal(left) == _decimal(right)
+    return bool(left == right)
+
+
+def _decimal(value: Any) -> Decimal:
+    return Decimal(value.text) if isinstance(value, Number) else Decimal(value)
+
+
+def _distinct(expected: Any, received: Any) -> tuple[str, str]:
+    return _text(expected), _text(received)
+
+
+def _text(value: Any) -> str:
+    return "nothing" if value is _NOTHING else as_json(value)

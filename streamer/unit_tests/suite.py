@@ -1,0 +1,160 @@
+"""All tests of one config: found, and run one after another."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from streamer.config import LintOptions, lint_config
+from streamer.config.definitions import (
+    Case,
+    Definitions,
+    config_of,
+    definitions_of,
+    is_definition,
+    read_definitions,
+)
+from streamer.config.tests_section import TARGET_STREAM
+from streamer.errors import ConfigError, Lint, StreamerError
+from streamer.unit_tests.failure import Failure, Line, failure
+from streamer.unit_tests.processor_case import check_processors
+from streamer.unit_tests.surroundings import Surroundings, environment_of
+
+_UNNAMED = "(unnamed)"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The tests of one config.
+
+    Attributes:
+        config: the config's file; it need not exist when no test asks for it.
+        definitions: the files that hold its tests.
+    """
+
+    config: str
+    definitions: tuple[Definitions, ...]
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """How a test went.
+
+    Attributes:
+        name: the test's name.
+        file: where it is defined.
+        line: the line there.
+        failures: what is wrong; empty when the test passed.
+        error: the test could not be run, and the one failure says why.
+        seconds: how long it took.
+    """
+
+    name: str
+    file: str
+    line: int
+    failures: tuple[Failure, ...] = ()
+    error: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """How the tests of one config went.
+
+    Attributes:
+        config: the config's file.
+        cases: the results, in the order of the files.
+        lints: what is wrong with the config, or with its tests.
+    """
+
+    config: str
+    cases: tuple[CaseResult, ...]
+    lints: tuple[Lint, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is anything wrong."""
+        return bool(self.lints) or any(case.failures for case in self.cases)
+
+
+def find_suites(files: Iterable[str]) -> list[Suite]:
+    """Return the tests of configs, by config.
+
+    Args:
+        files: configs, and files of tests; either stands for both.
+    """
+    configs = dict.fromkeys(
+        os.path.normpath(config_of(file) if is_definition(file) else file) for file in files
+    )
+    suites = []
+    for config in sorted(configs):
+        beside = definitions_of(config)
+        within = [config] if os.path.exists(config) or not beside else []
+        found = [read_definitions(path) for path in (*within, *beside)]
+        definitions = tuple(one for one in found if one.cases or one.lints)
+        if definitions:
+            suites.append(Suite(config, definitions))
+    return suites
+
+
+def run_suite(
+    suite: Suite,
+    around: Surroundings,
+    before: Callable[[Case], None] = lambda case: None,
+    after: Callable[[CaseResult], None] = lambda result: None,
+) -> SuiteResult:
+    """Run the tests of one config.
+
+    Args:
+        suite: the tests.
+        around: what they have around them.
+        before: hears of each test before it is run.
+        after: hears how each test went.
+    """
+    results = []
+    for definitions in suite.definitions:
+        for case in definitions.cases:
+            before(case)
+            result = _run(case, definitions.file, around)
+            after(result)
+            results.append(result)
+    return SuiteResult(suite.config, tuple(results), _lints(suite))
+
+
+def _lints(suite: Suite) -> tuple[Lint, ...]:
+    """Return what is wrong with a config that is tested; a missing one its tests complain of."""
+    found = [lint for one in suite.definitions for lint in one.lints]
+    if os.path.exists(suite.config):
+        options = LintOptions(check_variables=False)
+        found = [*lint_config(suite.config, options=options), *found]
+    return tuple(dict.fromkeys(found))
+
+
+def _run(case: Case, file: str, around: Surroundings) -> CaseResult:
+    began = time.perf_counter()
+    error = False
+    with environment_of(case):
+        try:
+            failures = tuple(_check(case, around))
+        except ConfigError as e:
+            error, failures = True, (failure("the test cannot be run:", _listed(e)),)
+        except StreamerError as e:
+            error, failures = True, (failure(f"the test cannot be run: {e}"),)
+    seconds = time.perf_counter() - began
+    name = case.parsed["name"] or _UNNAMED
+    return CaseResult(name, file, case.line, failures, error, seconds)
+
+
+def _listed(error: ConfigError) -> list[Line]:
+    return [Line(f"  {lint}") for lint in error.lints]
+
+
+def _check(case: Case, around: Surroundings) -> Iterator[Failure]:
+    if case.parsed["target"] != TARGET_STREAM:
+        return check_processors(case, around)
+    # Windows bring numpy and pyarrow along, which tests of processors need not wait for.
+    from streamer.unit_tests.stream_case import check_stream
+
+    return check_stream(case, around)

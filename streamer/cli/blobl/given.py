@@ -71,6 +71,11 @@ def with_variables(text: str, file: str | None) -> str:
     return source.text
 
 
+def directory_of(file: str | None) -> str:
+    """Return the directory that a mapping's imports begin in; empty for the working directory."""
+    return os.path.dirname(os.path.abspath(file)) if file else ""
+
+
 def compiled(text: str, file: str | None = None, impure: bool = True) -> Mapping:
     """Compile a mapping.
 
@@ -83,6 +88,6 @@ def compiled(text: str, file: str | None = None, impure: bool = True) -> Mapping
         StreamerError: it cannot be read; the text shows the line and the place.
     """
     try:
-        return compile_mapping(text)
+        return compile_mapping(text, impure=impure, directory=directory_of(file))
     except BloblangError as e:
         raise StreamerError(f"failed to parse mapping: {caret(e, text)}") from None

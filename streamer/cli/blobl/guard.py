@@ -1,0 +1,54 @@
+"""Which requests the page's server takes: those of its own page, from the browser that shows it.
+
+A page elsewhere on the web can send requests to a server on this machine, and can give a name of
+its own this machine's address (DNS rebinding). So the name that was asked for must be one of ours,
+and the page that asks must be ours.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+
+def names(host: str) -> frozenset[str]:
+    """Return the names under which a server that listens on a host may be asked for."""
+    machine = socket.gethostname().lower()
+    return frozenset({"localhost", host.lower(), machine})
+
+
+def refusal(headers: Mapping[str, str], allowed: frozenset[str]) -> str | None:
+    """Return why a request is not taken; None when it is.
+
+    Args:
+        headers: the request's.
+        allowed: names of the server, see `names`; any address is allowed as well, since no name
+            was used that could have been given another meaning.
+    """
+    asked = headers.get("Host", "")
+    host = _host(f"//{asked}")
+    if host is None or not (host in allowed or _is_address(host)):
+        return f"this server is not called {asked!r}; ask for it by its address"
+    origin = headers.get("Origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != asked.lower():
+        return f"pages of {origin} may not use this server"
+    if headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        return "pages of other sites may not use this server"
+    return None
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

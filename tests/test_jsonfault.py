@@ -4,6 +4,7 @@ The table holds texts and what Benthos 4.76 answers to `root = this` on each of 
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,8 @@ ROWS = [
 @pytest.mark.parametrize(("text", "fault"), ROWS)
 def test_a_fault_is_named_as_go_names_it(text, fault):
     assert json_fault(text.encode()) == fault
-    with pytest.raises(ValueError, match="") as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
         parse_json(text.encode())
-    assert str(caught.value) == fault
 
 
 @pytest.mark.parametrize("text", [" [1, -0.5e+3, {}] ", '{"a":{"b":[]}}\n', '"\\u00e9\\n"', "0"])

@@ -144,7 +144,7 @@ def _matches(code: Code, test: tree.Node, subject: Value, emit: Emit) -> str:
     """Return Python for whether a case fits: a literal is compared, a query must give true."""
     if not isinstance(test, tree.Literal):
         value = emit(code, test)
-        return value.code if value.kind == "bool" else f"{value.code} is True"
+        return value.is_true()
     if test.value is DELETED or test.value is NOTHING:
         return "False"
     same = code.constant(operations.same, "same")
@@ -233,6 +233,8 @@ def catch(code: Code, target: tree.Node, fallback: tree.Node, emit: Emit) -> Val
     merged = Value(code.name())
     error = code.name("e")
     with code.block("try:"):
+        # What is caught is the target's own error, without the words of what it is in.
+        code.scope = code.scope.inside(steps=())
         _into(code, merged.code, emit(code, target), merged)
     with code.block(f"except Exception as {error}_:"):
         code.emit(f"{error} = explain({error}_)")

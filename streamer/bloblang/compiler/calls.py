@@ -13,6 +13,7 @@ from streamer.bloblang.compiler.code import Code, Value
 from streamer.bloblang.compiler.sites import From, Prefix
 from streamer.bloblang.declare import Declaration
 from streamer.bloblang.runtime import arguments as converters
+from streamer.bloblang.runtime import objects
 
 Emit = Callable[[Code, tree.Node], Value]
 
@@ -41,6 +42,10 @@ def function(code: Code, node: tree.Call, emit: Emit) -> Value:
     binding: Binding = node.bound
     declaration = binding.declaration
     given = _arguments(code, binding, f"function '{node.name}'", emit)
+    if node.name == "var":  # with a name that is only known now
+        held = ", ".join(f"{name!r}: {variable}" for name, variable in code.variables.items())
+        find = code.constant(objects.variable, "variable")
+        return code.store(f"{find}({{{held}}}, {given[0]})")
     run = _run(code, declaration)
     if not declaration.binds:
         callee = code.constant(declaration.run, f"f_{declaration.name}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streamer.bloblang import tree
+from streamer.bloblang.compiler.options import ALL, Optimisations
 from streamer.bloblang.compiler.sites import Site, Step
 from streamer.bloblang.errors import BloblangError
 
@@ -15,6 +17,10 @@ from streamer.bloblang.errors import BloblangError
 _BLOCKS: Final = {"try:": 1, "except": 2, "for": 1, "while": 1}
 _CROWDED: Final = 12
 _INDENTED: Final = 96
+
+UNKNOWN: Final = object()
+_WRITTEN: Final = {type(None): "", bool: "bool", int: "int", float: "float", str: "str"}
+_SHORT: Final = 60
 
 
 @dataclass(slots=True)
@@ -25,13 +31,37 @@ class Value:
         code: Python that gives the value; it cannot fail and has no effects.
         atom: whether it is a name or constant, which may be used more than once.
         special: whether it may be `DELETED` or `NOTHING`.
-        kind: the value's type when it is known (`bool`, `str`, `dict`, …).
+        kind: the value's type when it is known (`bool`, `str`, `dict`, …; `number` for an int or
+            a plain float).
+        literal: the value itself when the compiler knows it, else `UNKNOWN`.
     """
 
     code: str
     atom: bool = True
     special: bool = False
     kind: str = ""
+    literal: Any = UNKNOWN
+
+    @property
+    def known(self) -> bool:
+        """Whether the compiler knows the value itself."""
+        return self.literal is not UNKNOWN
+
+    @classmethod
+    def of(cls, value: Any) -> Value | None:
+        """Return a value that is written out in the source; None when it is not a small one."""
+        kind = _WRITTEN.get(type(value))
+        if kind is None or (kind == "float" and not math.isfinite(value)):
+            return None
+        if kind == "str" and len(value) > _SHORT:
+            return None
+        return cls(repr(value), kind=kind, literal=value)
+
+    def is_true(self) -> str:
+        """Return Python for whether the value is the boolean true."""
+        if self.kind:
+            return self.code if self.kind == "bool" else "False"
+        return f"({self.code}) is True"
 
 
 @dataclass(slots=True)
@@ -46,6 +76,8 @@ class Scope:
         index: the variable of its place in the batch.
         document: the variable that holds the message's document, once it was fetched.
         documents: the variable that holds the documents of the whole batch, likewise.
+        loaded: variables that hold what is at a key of what another one holds; key None is for its
+            `get`.
         steps: what to do with an error's text, from the inside out.
     """
 
@@ -56,6 +88,7 @@ class Scope:
     index: str = "I"
     document: str | None = None
     documents: str | None = None
+    loaded: dict[tuple[str, str | None], str] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
 
     def inside(self, **changes: Any) -> Scope:
@@ -78,14 +111,17 @@ class Code:
         assigned: variables that certainly have a value here.
         owned: paths of root that certainly hold an object that nothing else refers to; `()` is
             root itself. They are written in place.
+        copied: whether root, if it is an object, is one that nothing else refers to.
         untouched: whether root certainly has no value yet.
         blocks: how many loops and `try` stand in each other here, within one Python function.
         identity: a text that tells this mapping from others.
         onto: whether the mapping changes the message itself.
         given: the parameters that every function of the mapping gets and hands on.
+        options: which optimisations are made.
     """
 
-    def __init__(self, constants: dict[str, Any]) -> None:
+    def __init__(self, constants: dict[str, Any], options: Optimisations = ALL) -> None:
+        self.options = options
         self.lines: list[str] = []
         self.sites: dict[int, Site] = {}
         self.constants = constants
@@ -95,6 +131,7 @@ class Code:
         self.variables: dict[str, str] = {}
         self.assigned: set[str] = set()
         self.owned: set[tuple[str, ...]] = set()
+        self.copied = False
         self.untouched = False
         self.depth = 1
         self.blocks = 0
@@ -144,11 +181,11 @@ class Code:
         if self.depth > _INDENTED:
             raise BloblangError(self.line, 1, tree.TOO_DEEP)
         before, assigned = self.scope, set(self.assigned)
-        owned, untouched = set(self.owned), self.untouched
+        owned, copied, untouched = set(self.owned), self.copied, self.untouched
         blocks = self.blocks
         word = head.partition(" ")[0]
         self.blocks = 0 if word == "def" else blocks + _BLOCKS.get(word, 0)
-        self.scope = before.inside()
+        self.scope = before.inside(loaded=dict(before.loaded))
         self.depth += 1
         yield
         self.depth -= 1
@@ -156,6 +193,7 @@ class Code:
         self.scope = before
         self.assigned &= assigned
         self.owned &= owned
+        self.copied &= copied
         self.untouched &= untouched
 
     def crowded(self) -> bool:

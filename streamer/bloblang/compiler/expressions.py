@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from streamer.bloblang import tree
 from streamer.bloblang.annotations import annotation
-from streamer.bloblang.compiler import branches, calls
+from streamer.bloblang.compiler import arithmetic, branches, calls
 from streamer.bloblang.compiler.code import Code, Value
-from streamer.bloblang.compiler.sites import Context, From, Operands, Prefix
-from streamer.bloblang.operators import BINARY
+from streamer.bloblang.compiler.sites import Context, From, Prefix
 from streamer.bloblang.runtime import document, objects, operations, paths
 from streamer.bloblang.runtime.paths import dot_path
 from streamer.value import DELETED, NOTHING
 
+# Compiling takes time in proportion to the mapping's length: what is noted stays small.
+_MOST_LOADED = 64
 _KINDS = {str: "str", bool: "bool", int: "int", float: "float", dict: "dict", list: "list"}
 
 
@@ -97,12 +98,8 @@ def literal(code: Code, node: tree.Literal) -> Value:
     value = node.value
     if value is DELETED or value is NOTHING:
         return Value("DELETED" if value is DELETED else "NOTHING", special=True)
-    kind = _KINDS.get(type(value), "")
-    if value is None or kind in ("bool", "int"):
-        return Value(repr(value), kind=kind)
-    if kind == "str" and len(value) < 60:
-        return Value(repr(value), kind=kind)
-    return Value(code.constant(value), kind=kind)
+    written = Value.of(value)
+    return written or Value(code.constant(value), kind=_KINDS.get(type(value), ""), literal=value)
 
 
 def document_of(code: Code, path: tuple[str, ...] = ()) -> str:
@@ -110,7 +107,12 @@ def document_of(code: Code, path: tuple[str, ...] = ()) -> str:
     if code.scope.document is None:
         name = code.name("d")
         fetch = code.constant(document.of_message, "document")
-        code.emit(f"{name} = {fetch}(M)", Context(dot_path(path)))
+        if code.options.inline:
+            code.emit(f"{name} = M._doc")
+            text = f"if {name} is UNPARSED: {name} = {fetch}(M)"
+        else:
+            text = f"{name} = {fetch}(M)"
+        code.emit(text, Context(dot_path(path)))
         code.scope.document = name
     return code.scope.document
 
@@ -120,13 +122,47 @@ def walk(code: Code, name: str, path: tuple[str, ...]) -> Value:
     if "*" in path:
         search = code.constant(paths.search, "search")
         return Value(f"{search}({name}, {code.constant(path)})", atom=False)
+    if not name.isidentifier():  # a number, which no dot may follow
+        name = code.store(name).code
+    if not code.options.inline:
+        for part in path:
+            name = code.store(f"{code.constant(paths.step, 'step')}({name}, {part!r})").code
+        return Value(name)
+    if name in (code.scope.document, "T"):
+        return _kept_walk(code, name, path)
+    for part in path[:-1]:
+        name = code.store(_step(code, name, part)).code
+    return Value(f"({_step(code, name, path[-1])})" if path else name, atom=not path)
+
+
+def _step(code: Code, name: str, part: str) -> str:
     step = code.constant(paths.step, "step")
+    return f"{name}.get({part!r}) if type({name}) is dict else {step}({name}, {part!r})"
+
+
+def _kept_walk(code: Code, name: str, path: tuple[str, ...]) -> Value:
+    """Walk what stays as it is while the mapping runs, so nothing is looked up twice."""
+    loaded = code.scope.loaded
     for at, part in enumerate(path):
-        text = f"{name}.get({part!r}) if type({name}) is dict else {step}({name}, {part!r})"
-        if at == len(path) - 1:
-            return Value(f"({text})", atom=False)
-        name = code.store(text).code
+        known = loaded.get((name, part))
+        if known is None:
+            text = _step(code, name, part) if at else f"{_getter(code, name)}({part!r})"
+            known = code.store(text).code
+            if len(loaded) < _MOST_LOADED:
+                loaded[name, part] = known
+        name = known
     return Value(name)
+
+
+def _getter(code: Code, name: str) -> str:
+    """Return a variable with a function that looks keys up in what another variable holds."""
+    loaded = code.scope.loaded
+    getter = loaded.get((name, None))
+    if getter is None:
+        getter = loaded[name, None] = code.name("get")
+        other = code.constant(paths.getter, "getter")
+        code.emit(f"{getter} = {name}.get if type({name}) is dict else {other}({name})")
+    return getter
 
 
 def _path(code: Code, base: str, path: tuple[str, ...]) -> Value:
@@ -138,6 +174,7 @@ def _path(code: Code, base: str, path: tuple[str, ...]) -> Value:
         return walk(code, scope.named[base], path)
     # What is read from root may go anywhere, so it may not be changed in place any more.
     code.owned = {known for known in code.owned if known[: len(path)] != path}
+    code.copied = code.copied and bool(path)
     if path:
         return walk(code, code.root, path)
     return code.store(code.root, special=True)
@@ -169,35 +206,11 @@ def _not(code: Code, operand: tree.Node) -> Value:
     return code.store(text, From(annotation(operand)), kind="bool")
 
 
-_EASY = {"==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-
-
 def _binary(code: Code, node: tree.Binary, left: Value) -> Value:
     if not isinstance(node.right, tree.Literal | tree.Path):
         left = code.settle(left)  # evaluated before the right side, whatever that does
     right = emit(code, node.right)
-    left, right = code.settle(left), code.settle(right)
-    slow = code.constant(BINARY[node.operator], BINARY[node.operator].__name__)
-    call = f"{slow}({left.code}, {right.code})"
-    sites = Operands(annotation(node.left), annotation(node.right))
-    if node.operator not in _EASY:
-        return code.store(_quick(node.operator, left, right, call), sites)
-    plain = f"{left.code} {node.operator} {right.code}"
-    if left.kind == right.kind and left.kind in ("str", "int"):
-        return Value(f"({plain})", atom=False, kind="bool")
-    for known, other in ((left, right), (right, left)):
-        if known.kind in ("str", "int"):
-            test = f"type({other.code}) is {known.kind}"
-            return code.store(f"{plain} if {test} else {call}", sites, kind="bool")
-    return code.store(call, sites, kind="bool")
-
-
-def _quick(operator: str, left: Value, right: Value, call: str) -> str:
-    """Return arithmetic that does the common case without a call."""
-    if operator == "+" and "str" in (left.kind, right.kind):
-        other = right if left.kind == "str" else left
-        return f"{left.code} + {right.code} if type({other.code}) is str else {call}"
-    return call
+    return arithmetic.binary(code, node, code.settle(left), code.settle(right))
 
 
 def into(code: Code, target: Value, query: tree.Node) -> Value:

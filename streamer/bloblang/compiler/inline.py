@@ -95,7 +95,7 @@ def _loop(
         )
         value = emit(code, query)
         single = len(code.lines) == head + 1
-        test = value.code if value.kind == "bool" else f"({value.code}) is True"
+        test = value.is_true()
         if keep:
             code.emit(f"if {test}: {result}.append({element})")
         else:

@@ -51,7 +51,7 @@ def throw(why: str) -> NoReturn:
     raise QueryError(why)
 
 
-@declare("var", _CATEGORY, Param("name", "string", literal=True))
+@declare("var", _CATEGORY, Param("name", "string"))
 def var(name: str) -> Any:
     """The value of a variable."""
     raise QueryError(f"variable '{name}' undefined")

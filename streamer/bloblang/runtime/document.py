@@ -63,9 +63,7 @@ def plain(value: Any) -> Any:
 def at(batch: Batch, index: int) -> Message:
     """Return the message that `from` looks at.
 
-    Raises:
-        QueryError: the batch has no such message.
+    A negative index counts from the end; where the batch has no message, it is an empty one.
     """
-    if 0 <= index < len(batch):
-        return batch[index]
-    raise QueryError(_NO_PART)
+    place = index + len(batch) if index < 0 else index
+    return batch[place] if 0 <= place < len(batch) else Message(b"")

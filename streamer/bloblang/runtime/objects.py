@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from streamer.bloblang.errors import NotBoolean, QueryError, TypeMismatch
@@ -14,6 +15,12 @@ UNSET: Final = object()
 def undefined(name: str) -> NoReturn:
     """Refuse a variable that has no value."""
     raise QueryError(f"variable '{name}' undefined")
+
+
+def variable(held: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a variable whose name was computed."""
+    value = held.get(name, UNSET)
+    return undefined(name) if value is UNSET else value
 
 
 def negate(value: Any) -> bool:

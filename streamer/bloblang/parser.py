@@ -5,6 +5,7 @@ The tables are built from grammar.lark once per process, when the first mapping 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
@@ -48,6 +49,14 @@ def _refused(miss: Miss | None, error: UnexpectedInput | BloblangError, text: st
     return BloblangError(*min(place, last), "encountered unexpected input")
 
 
+def _why(tell: Callable[[str], Miss | None], text: str) -> Miss | None:
+    """Ask why a text was refused; nobody knows when little is left of Python's stack."""
+    try:
+        return tell(text)
+    except RecursionError:
+        return None
+
+
 def _place(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
@@ -62,7 +71,7 @@ def parse_statements(text: str) -> list[tree.Statement]:
     try:
         statements: list[tree.Statement] = _parse(whole, "mapping")
     except (UnexpectedInput, BloblangError) as e:
-        raise _refused(refusal.statements_error(text), e, text) from None
+        raise _refused(_why(refusal.statements_error, text), e, text) from None
     return statements
 
 
@@ -82,7 +91,7 @@ def parse_mapping(text: str) -> list[tree.Statement] | tree.Node:
         node: tree.Node = _parse(whole, "expression")
         return node
     except (UnexpectedInput, BloblangError):
-        raise _refused(refusal.mapping_error(text), error, text) from None
+        raise _refused(_why(refusal.mapping_error, text), error, text) from None
 
 
 def parse_field(text: str) -> list[str | tree.Node]:
@@ -95,7 +104,7 @@ def parse_field(text: str) -> list[str | tree.Node]:
     try:
         parsed = _parse(text, "field")
     except (UnexpectedInput, BloblangError) as e:
-        raise _refused(refusal.field_error(text), e, text) from None
+        raise _refused(_why(refusal.field_error, text), e, text) from None
     for part in parsed:
         if isinstance(part, Token):
             literal = str(part)

@@ -50,10 +50,7 @@ class Queries(Reader):
         return found
 
     def _arithmetic(self, at: int) -> int:
-        if self._depth > tree.MAX_DEPTH:
-            raise Miss(at, reason=f"nested more than {tree.MAX_DEPTH} levels deep")
-        self._depth += 1
-        try:
+        with self.deeper(at):
             at = self._operand(at)
             while True:
                 try:
@@ -61,6 +58,15 @@ class Queries(Reader):
                 except Miss:
                     return at
                 at = self._operand(self.space(after))
+
+    @contextmanager
+    def deeper(self, at: int) -> Iterator[None]:
+        """Go one level down, as far as mappings may be nested."""
+        if self._depth > tree.MAX_DEPTH:
+            raise Miss(at, reason=tree.TOO_DEEP)
+        self._depth += 1
+        try:
+            yield
         finally:
             self._depth -= 1
 

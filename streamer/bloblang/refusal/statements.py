@@ -109,7 +109,12 @@ class Statements(Queries):
             return self.space(self.line_break(self.blanks(at)))
 
         statement = self._statement(top=False, meta=meta)
-        return lambda at: listed(at, self.opened("{"), statement, separator, self.closed("}"))
+
+        def block(at: int) -> int:
+            with self.deeper(at):
+                return listed(at, self.opened("{"), statement, separator, self.closed("}"))
+
+        return block
 
     def _value(self, at: int) -> int:
         return self.query(self.blank(self.term("=")(at)))

@@ -10,8 +10,10 @@ from streamer.bloblang.annotations import annotation
 from streamer.bloblang.arguments import Binding, Dynamic, Query, Static
 from streamer.bloblang.compiler import inline, lookups, perspective
 from streamer.bloblang.compiler.code import Code, Value
+from streamer.bloblang.compiler.quick import quick
 from streamer.bloblang.compiler.sites import From, Prefix
 from streamer.bloblang.declare import Declaration
+from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime import arguments as converters
 from streamer.bloblang.runtime import objects
 
@@ -19,6 +21,32 @@ Emit = Callable[[Code, tree.Node], Value]
 
 # What a call gets of the run, by the name its declaration uses.
 _RUN = {"ex": "X", "batch": "B", "meta": "meta"}
+# Methods whose results for literals are small, and are quickly there.
+_FOLDED = frozenset(
+    [
+        "abs",
+        "capitalize",
+        "ceil",
+        "contains",
+        "floor",
+        "has_prefix",
+        "has_suffix",
+        "index_of",
+        "length",
+        "lowercase",
+        "number",
+        "parse_duration",
+        "parse_duration_iso8601",
+        "replace_all",
+        "round",
+        "string",
+        "trim",
+        "trim_prefix",
+        "trim_suffix",
+        "type",
+        "uppercase",
+    ]
+)
 _PYTHON_TYPES = {"string": "str", "bool": "bool", "array": "list", "object": "dict"}
 
 
@@ -57,9 +85,10 @@ def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     """Emit a method call on a value."""
     short = inline.METHODS.get(node.name)
     if short is not None:
-        value = short(code, node, left, emit)
-        if value is not None:
-            return value
+        return short(code, node, left, emit)
+    folded = _folded(code, node, left)
+    if folded is not None:
+        return folded
     left = code.settle(left)
     binding: Binding = node.bound
     declaration = binding.declaration
@@ -71,7 +100,25 @@ def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     else:
         callee = code.constant(declaration.run, f"m_{declaration.name}")
         call = f"{callee}({', '.join([*run, left.code, *given])})"
-    return code.store(call, *steps, special=_passes_values(declaration))
+    text, kind = quick(code, node.name, left, binding.arguments, call)
+    special = left.special or _passes_values(declaration)
+    return code.store(text, *steps, special=special, kind=kind)
+
+
+def _folded(code: Code, node: tree.Method, left: Value) -> Value | None:
+    """Return what a method gives for a literal; None when that has to wait for the run."""
+    binding: Binding = node.bound
+    if not (code.options.fold and left.known and node.name in _FOLDED and binding.all_static()):
+        return None
+    given = [getattr(argument, "value", None) for argument in binding.arguments]
+    run = binding.declaration.run
+    try:
+        value = (
+            run(*given)(left.literal) if binding.declaration.binds else run(left.literal, *given)
+        )
+    except QueryError:
+        return None  # it fails when it runs, with its place
+    return Value.of(value)
 
 
 def _passes_values(declaration: Declaration) -> bool:
@@ -82,7 +129,11 @@ def _passes_values(declaration: Declaration) -> bool:
 def _bound(code: Code, binding: Binding, given: list[str]) -> str:
     """Return the callable that a binding function gives; made once when it can be."""
     declaration = binding.declaration
-    if binding.all_static() and not {"site", "state"} & set(declaration.needs):
+    if (
+        code.options.bind
+        and binding.all_static()
+        and not {"site", "state"} & set(declaration.needs)
+    ):
         made = declaration.run(*[getattr(a, "value", None) for a in binding.arguments])
         return code.constant(made, f"b_{declaration.name}")
     maker = code.constant(declaration.run, f"b_{declaration.name}")

@@ -1,4 +1,4 @@
-"""Methods that are short enough, and used enough, to be written out in the generated code."""
+"""Methods that the generated code does itself, since it has the queries and maps they run."""
 
 from __future__ import annotations
 
@@ -13,51 +13,6 @@ from streamer.bloblang.runtime import collections
 from streamer.bloblang.runtime.arguments import string
 
 Emit = Callable[[Code, tree.Node], Value]
-
-
-def _call(code: Code, node: tree.Method, left: Value, quick: str, test: str, kind: str) -> Value:
-    """Emit `quick if test else` the method itself."""
-    run = code.constant(node.bound.declaration.run, f"m_{node.name}")
-    text = f"{quick} if {test} else {run}({left.code})"
-    return code.store(text, From(annotation(node.target)), kind=kind)
-
-
-def _length(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
-    left = code.settle(left)
-    if left.kind in ("list", "dict"):
-        return Value(f"len({left.code})", atom=False, kind="int")
-    test = f"type({left.code}) is list or type({left.code}) is dict"
-    return _call(code, node, left, f"len({left.code})", test, "int")
-
-
-def _string_method(python: str) -> Callable[[Code, tree.Method, Value, Emit], Value | None]:
-    def emit_it(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value | None:
-        if any(not isinstance(a, Static) or a.value is not None for a in node.bound.arguments):
-            return None
-        left = code.settle(left)
-        # Go maps letter by letter, which for plain ASCII is what Python does.
-        test = f"type({left.code}) is str and {left.code}.isascii()"
-        return _call(code, node, left, f"{left.code}.{python}()", test, "")
-
-    return emit_it
-
-
-def _string(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
-    left = code.settle(left)
-    if left.kind == "str":
-        return left
-    return _call(code, node, left, left.code, f"type({left.code}) is str", "str")
-
-
-def _exists(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value | None:
-    argument = node.bound.arguments[0]
-    if not isinstance(argument, Static) or "." in argument.value or "~" in argument.value:
-        return None
-    left = code.settle(left)
-    run = code.constant(node.bound.declaration.run, "m_exists")
-    part = repr(argument.value)
-    text = f"{part} in {left.code} if type({left.code}) is dict else {run}({left.code}, {part})"
-    return code.store(text, kind="bool")
 
 
 def _elements(code: Code, node: tree.Method, left: Value, expected: str) -> tuple[str, str]:
@@ -149,13 +104,8 @@ def _apply(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     return code.store(f"{function}({left.code}, {code.given})", special=True)
 
 
-METHODS: dict[str, Callable[[Code, tree.Method, Value, Emit], Value | None]] = {
+METHODS: dict[str, Callable[[Code, tree.Method, Value, Emit], Value]] = {
     "apply": _apply,
-    "length": _length,
-    "uppercase": _string_method("upper"),
-    "lowercase": _string_method("lower"),
-    "string": _string,
-    "exists": _exists,
     "map_each": _map_each,
     "filter": _filter,
 }

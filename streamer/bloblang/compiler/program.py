@@ -9,12 +9,15 @@ from typing import Any
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.code import Code, Scope
 from streamer.bloblang.compiler.expressions import emit
+from streamer.bloblang.compiler.options import ALL, Optimisations
 from streamer.bloblang.compiler.recursion import Depth, recursive, with_room
 from streamer.bloblang.compiler.sites import Failed, Site
 from streamer.bloblang.compiler.statements import emit_function
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.runtime.objects import UNSET
-from streamer.value import DELETED, NOTHING
+from streamer.message import UNPARSED
+from streamer.timestamps import Timestamp
+from streamer.value import DELETED, INT64_MAX, INT64_MIN, NOTHING
 
 _numbers = itertools.count(1)
 
@@ -46,7 +49,9 @@ class Compiled:
         self.run: Callable[..., Any] = code.constants["run"]
 
 
-def _start(identity: str) -> tuple[Code, str, dict[str, Mapping[int, Site]]]:
+def _start(
+    identity: str, options: Optimisations
+) -> tuple[Code, str, dict[str, Mapping[int, Site]]]:
     table: dict[str, Mapping[int, Site]] = {}
 
     def explain(error: BaseException) -> str:
@@ -57,9 +62,14 @@ def _start(identity: str) -> tuple[Code, str, dict[str, Mapping[int, Site]]]:
             "DELETED": DELETED,
             "NOTHING": NOTHING,
             "UNSET": UNSET,
+            "UNPARSED": UNPARSED,
+            "Timestamp": Timestamp,
+            "INT64_MIN": INT64_MIN,
+            "INT64_MAX": INT64_MAX,
             "explain": explain,
             "__builtins__": _BUILTINS,
-        }
+        },
+        options,
     )
     code.identity = identity
     return code, f"<bloblang {next(_numbers)}>", table
@@ -82,7 +92,12 @@ _BUILTINS: dict[str, Any] = {
 
 
 def compile_program(
-    program: tree.Program, identity: str, *, document_only: bool = False, onto: bool = False
+    program: tree.Program,
+    identity: str,
+    *,
+    document_only: bool = False,
+    onto: bool = False,
+    options: Optimisations = ALL,
 ) -> Compiled:
     """Compile a mapping to `run(B, I, M, X, meta) -> (root, meta)`.
 
@@ -91,8 +106,9 @@ def compile_program(
         identity: a text that tells this mapping from others, for its counters.
         document_only: compile to `run(doc) -> root` instead.
         onto: start with the message's document as root (`run(…, root)`).
+        options: which optimisations are made.
     """
-    code, name, table = _start(identity)
+    code, name, table = _start(identity, options)
     given = DOCUMENT if document_only else FULL
     code.given, code.onto = given, onto
     document = "doc" if document_only else None
@@ -104,7 +120,7 @@ def compile_program(
         if counted:
             _emit_counted(code, function, key, given)
     scope = Scope(document=document)
-    code.untouched, code.owned = not onto, set()
+    code.untouched, code.owned, code.copied = not onto, set(), False
     parameter = ", root" if onto else ", root=NOTHING"
     end = "return root" if document_only else "return root, meta"
     emit_function(code, f"run({given}{parameter})", program.statements, scope, end)
@@ -133,7 +149,7 @@ def _emit_counted(code: Code, function: str, name: str, given: str) -> None:
 def _emit_map(
     code: Code, function: str, named: tree.NamedMap, given: str, document: str | None
 ) -> None:
-    code.untouched, code.owned = True, set()
+    code.untouched, code.owned, code.copied = True, set(), False
     before = len(code.lines)
     scope = Scope(this="T", document=document, steps=(Failed(0),))
     emit_function(code, f"{function}(T, {given}, root=NOTHING)", named.body, scope, "return root")
@@ -151,7 +167,7 @@ def _number_lines(code: Code, begin: int, first: int) -> None:
 
 def compile_query(node: tree.Node, identity: str, *, document_only: bool = False) -> Compiled:
     """Compile one expression to `run(B, I, M, X, meta) -> value`, or `run(doc) -> value`."""
-    code, name, table = _start(identity)
+    code, name, table = _start(identity, ALL)
     code.given = DOCUMENT if document_only else FULL
     code.scope = Scope(document="doc" if document_only else None)
     code.line = 1

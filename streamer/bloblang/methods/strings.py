@@ -10,11 +10,9 @@ from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
 from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.goformat import sprintf
+from streamer.bloblang.runtime.text import SPACE
 
 _CATEGORY = "String Manipulation"
-# What Go's TrimSpace takes for white space.
-_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
-_SPACE += "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 def _by_letter(text: str, change: Callable[[str], str]) -> str:
@@ -152,7 +150,7 @@ def index_of(value: Any, part: str) -> int:
 )
 def trim(value: Any, cutset: str | None) -> Any:
     """The text without white space, or the given letters, at both ends."""
-    letters = _SPACE if cutset is None else cutset
+    letters = SPACE if cutset is None else cutset
     if type(value) is str:
         return value.strip(letters) if letters else value
     if type(value) is bytes:

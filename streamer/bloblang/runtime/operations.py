@@ -79,7 +79,7 @@ def divide(left: Any, right: Any) -> float:
     if not right:
         raise DivideByZero
     try:
-        return left / right  # type: ignore[no-any-return]
+        return float(left) / float(right)
     except OverflowError:
         return float("inf") if (left < 0) is (right < 0) else float("-inf")
 

@@ -7,7 +7,8 @@ when reading, `-` appends to it when writing. What is not there reads as null.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError
@@ -60,8 +61,13 @@ def search(value: Any, path: Sequence[str]) -> Any:
 
 
 def step(value: Any, segment: str) -> Any:
-    """Return one segment of something that is not an object (generated code does objects)."""
-    return search(value, (segment,)) if type(value) is list else None
+    """Return what one segment leads to; null when nothing is there."""
+    return search(value, (segment,))
+
+
+def getter(value: Any) -> Callable[[str], Any]:
+    """Return `step` for a value at hand."""
+    return partial(step, value)
 
 
 def assign(root: Any, path: Sequence[str], value: Any) -> Any:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from streamer.timestamps import Timestamp
 from streamer.value import DELETED, NOTHING, Number, dump_json, format_float
+
+# What Go's TrimSpace takes for white space.
+SPACE: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
+    "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 
 
 def to_text(value: Any) -> str:

@@ -1,0 +1,30 @@
+"""Which optimisations the compiler makes: all of them, save where a test compares or one debugs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Optimisations:
+    """Switches; whatever they are, a mapping gives the same results and the same errors.
+
+    Attributes:
+        fold: methods and operators on literals are computed once, when the mapping is compiled.
+        copy_on_write: assignments copy only what nothing else may see change; without it, every
+            assignment copies all objects and arrays on its way.
+        bind: what a method makes of literal arguments (a regular expression, a layout) is made
+            once; without it, for every call.
+        inline: usual types are dealt with in the generated code, and look-ups are kept; without
+            it, every operator, method and look-up is a call.
+    """
+
+    fold: bool = True
+    copy_on_write: bool = True
+    bind: bool = True
+    inline: bool = True
+
+
+ALL: Final = Optimisations()
+NONE: Final = Optimisations(fold=False, copy_on_write=False, bind=False, inline=False)

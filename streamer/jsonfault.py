@@ -39,6 +39,21 @@ def json_fault(raw: bytes) -> str | None:
     return _MANY
 
 
+def end_of_value(raw: bytes) -> int:
+    """Return where the first JSON value in the bytes ends.
+
+    Raises:
+        ValueError: they don't begin with one; the text is Go's.
+    """
+    at = _skip(raw, 0)
+    if at == len(raw):
+        raise ValueError("EOF")
+    try:
+        return _value(raw, at)
+    except _Fault as fault:
+        raise ValueError(str(fault)) from None
+
+
 def _skip(raw: bytes, at: int) -> int:
     found = _SPACE.match(raw, at)
     return found.end() if found else at

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -206,23 +207,31 @@ def _go_floats(value: Any) -> Any:
 
 
 def _dump_odd(value: Any, error: Exception) -> bytes:
-    """Write what orjson refuses: integers beyond 64 bits and unpaired surrogates."""
+    """Write what orjson refuses: integers beyond 64 bits, and texts with bytes that are no UTF-8.
+
+    Such bytes stand in a text as lone surrogates; like Go, each is written as U+FFFD.
+    """
     try:
-        text = json.dumps(_plain(value), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
+        return orjson.dumps(_plain(value), default=_default, option=_OPTIONS)
+    except (orjson.JSONEncodeError, RecursionError):
         raise ValueError(str(error)) from None
-    return text.encode(errors="replace")
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def _plain(value: Any) -> Any:
     kind = type(value)
     if kind is dict:
-        return {k: _plain(v) for k, v in value.items()}
+        return {_SURROGATE.sub("\ufffd", k): _plain(v) for k, v in value.items()}
     if kind is list:
         return [_plain(v) for v in value]
-    if kind is Number or value is None or kind in (str, int, bool, float):
-        return value
-    return _default(value)
+    if kind is str and _SURROGATE.search(value):
+        shown = json.dumps(value, ensure_ascii=False)
+        return orjson.Fragment(_SURROGATE.sub(r"\\ufffd", shown))
+    if kind is int and not INT64_MIN <= value <= UINT64_MAX:
+        return orjson.Fragment(str(value))
+    return go_float(value) if kind is float else value
 
 
 def go_float(value: float) -> float:

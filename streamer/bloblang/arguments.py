@@ -56,7 +56,7 @@ def bind(declaration: Declaration, given: list[tree.Argument]) -> Binding:
     """
     by_name = match_parameters(declaration, given)
     if declaration.variadic:
-        return Binding(declaration, [_any(i, a.value) for i, a in enumerate(given)])
+        return Binding(declaration, [_any(i, a.value, declaration) for i, a in enumerate(given)])
     return Binding(declaration, [_one(p, by_name.get(p.name)) for p in declaration.params])
 
 
@@ -109,10 +109,12 @@ def _by_place(declaration: Declaration, given: list[tree.Argument]) -> dict[str,
     return {param.name: given[i].value for i, param in enumerate(params[: len(given)])}
 
 
-def _any(place: int, node: tree.Node) -> Bound:
+def _any(place: int, node: tree.Node, declaration: Declaration) -> Bound:
     if isinstance(node, tree.Literal):
         return Static(node.value)
-    return Dynamic(node, Param(str(place), "any"))
+    # `format` tells a number of the document, which is still text to Go, from a computed one.
+    spelled = declaration.name == "format" and isinstance(node, tree.Path) and node.base != "root"
+    return Dynamic(node, Param(str(place), "spelled" if spelled else "any"))
 
 
 def _one(param: Param, node: tree.Node | None) -> Bound:

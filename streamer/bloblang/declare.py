@@ -72,6 +72,7 @@ class Declaration:
         impure: may be switched off, as it reaches outside of the message, or keeps state there.
         reaches: the mapping's `Outside` comes before its arguments.
         origin: whose it is: `benthos`, or `connect` for what only Redpanda Connect has.
+        folds: worked out when the mapping is read if the target and all arguments are literals.
         run: the function itself.
     """
 
@@ -89,6 +90,7 @@ class Declaration:
     impure: bool
     reaches: bool
     origin: str
+    folds: bool
     run: Callable[..., Any]
 
 
@@ -107,6 +109,7 @@ def declare(
     impure: bool = False,
     reaches: bool = False,
     origin: str = BENTHOS,
+    folds: bool = False,
 ) -> Callable[[_F], _F]:
     """Attach a declaration to a function; its docstring's first line is the summary by default."""
 
@@ -126,6 +129,7 @@ def declare(
             impure,
             reaches,
             origin,
+            folds,
             run,
         )
         attached = (*getattr(run, "declarations", ()), declaration)

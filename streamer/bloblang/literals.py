@@ -51,7 +51,7 @@ def unquote(text: str) -> str:
             parts.append(bytes((code,)))
         end = match.end()
     parts.append(body[end:].encode())
-    return b"".join(parts).decode(errors="replace")
+    return b"".join(parts).decode("utf-8", "surrogateescape")
 
 
 def _replace(match: re.Match[str]) -> str:

@@ -118,7 +118,7 @@ class Mapping:
 def _finished(message: Message, root: Any, meta: Any) -> Message | None:
     kind = type(root)
     if kind is str:
-        return Message(root.encode(errors="replace"), meta, message.error)
+        return Message(root.encode("utf-8", "surrogateescape"), meta, message.error)
     if kind is bytes:
         return Message(root, meta, message.error)
     if root is DELETED:

@@ -195,6 +195,8 @@ class Resolver:
             return tree.Not(node.place, target)
         if node.name == "map":
             return tree.MapInto(node.place, target, arguments[0].value)
+        if declaration.folds and isinstance(target, tree.Literal) and bound.all_static():
+            return _folded(node, target, bound)
         return tree.Method(node.place, target, node.name, arguments, bound)
 
     def _arguments(
@@ -263,6 +265,19 @@ def _object(node: tree.Object) -> tree.Node:
         elif value.value is not DELETED and value.value is not NOTHING:
             result[key.value] = value.value
     return tree.Literal(node.place, result) if static else node
+
+
+def _folded(node: tree.Method, target: tree.Literal, bound: Binding) -> tree.Node:
+    """Return what a method gives for a literal, worked out when the mapping is read."""
+    run, values = bound.declaration.run, _values(bound)
+    try:
+        if bound.declaration.binds:
+            result = run(*values)(target.value)
+        else:
+            result = run(target.value, *values)
+    except QueryError as e:
+        raise _refuse(node, str(e)) from None
+    return tree.Literal(node.place, result, f"method {node.name}")
 
 
 def _refuse(node: tree.Node, message: str, suggestion: str = "") -> BloblangError:

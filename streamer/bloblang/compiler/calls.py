@@ -167,7 +167,7 @@ def _argument(code: Code, argument: Any, caller: str, emit: Emit) -> str:
                 return repr(value)
             return code.constant(value)
         case Query(node=node):
-            return query(code, node, emit)
+            return query(code, node, emit, rebind=caller.startswith("method"))
         case Dynamic(node=node, param=param):
             prefix = f"{caller}: failed to extract input arg '{param.name}': "
             with code.steps(Prefix(prefix)):
@@ -187,10 +187,20 @@ def _converted(code: Code, value: Value, wanted: str) -> str:
     return code.store(text).code
 
 
-def query(code: Code, node: tree.Node, emit: Emit) -> str:
-    """Emit an expression as a function of `this`, for a method to call; return its name."""
+def query(code: Code, node: tree.Node, emit: Emit, rebind: bool = True) -> str:
+    """Emit an expression as a function for a method or function to call; return its name.
+
+    Args:
+        code: where to emit it.
+        node: the expression.
+        emit: what emits expressions.
+        rebind: whether what the function is called with becomes `this`; methods do that.
+    """
     name, this = code.name("f"), code.name("v")
     with code.block(f"def {name}({this}):"):
-        code.scope = code.scope.inside(this=this, previous=code.scope.this, steps=())
+        if rebind:
+            code.scope = code.scope.inside(this=this, previous=code.scope.this, steps=())
+        else:
+            code.scope = code.scope.inside(steps=())
         code.emit(f"return {emit(code, node).code}")
     return name

@@ -12,7 +12,7 @@ from streamer.bloblang.compiler import branches
 from streamer.bloblang.compiler.code import Code, Value
 from streamer.bloblang.compiler.sites import From, Prefix
 from streamer.bloblang.runtime import document, paths
-from streamer.bloblang.runtime.arguments import integer
+from streamer.bloblang.runtime.arguments import CONVERTERS, integer
 from streamer.bloblang.runtime.paths import split_path
 from streamer.value import Number
 
@@ -45,8 +45,10 @@ def _or_default(code: Code, node: tree.Method, emit: Emit) -> Value:
         default = code.constant(argument.value)
     else:
         prefix = f"method '{node.name}': failed to extract input arg 'default': "
+        convert = code.constant(CONVERTERS[argument.param.type], f"as_{argument.param.type}")
         with code.steps(Prefix(prefix)):
-            default = code.settle(emit(code, argument.node)).code
+            value = code.settle(emit(code, argument.node))
+            default = code.store(f"{convert}({value.code})").code
     merged = Value(code.name())
     convert = code.constant(node.bound.declaration.run, f"m_{node.name}")
     with code.block("try:"):

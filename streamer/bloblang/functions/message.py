@@ -159,6 +159,6 @@ def tracing_span(message: Message) -> Any:
     uses=("meta",),
 )
 def tracing_id(message: Message) -> str:
-    """The trace's id that the message carries in `traceparent`, or an empty text."""
+    """The id of the trace that the message carries in `traceparent`, or 32 zeros."""
     parts = str(message.meta.get("traceparent") or "").split("-")
-    return parts[1] if len(parts) > 2 else ""
+    return parts[1] if len(parts) > 2 else "0" * 32

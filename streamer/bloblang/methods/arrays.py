@@ -244,7 +244,7 @@ def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
                 f"and target length ({size})"
             )
         part = held[start:end]
-        return part.decode(errors="replace") if raw else part
+        return part.decode("utf-8", "surrogateescape") if raw else part
 
     return run
 
@@ -356,7 +356,7 @@ def unique(value: Any, emit: Query | None) -> list[Any]:
     for i, item in enumerate(array):
         check = _emitted(emit, item, i) if emit is not None else item
         if type(check) is bytes:
-            check = check.decode(errors="replace")
+            check = check.decode("utf-8", "surrogateescape")
         if type(check) is not str and type(check) not in NUMBERS:
             raise QueryError(f"index {i}: {TypeMismatch(check, 'string', 'number')}")
         if check not in seen:

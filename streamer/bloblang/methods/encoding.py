@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
+import hashlib
 import html
 import urllib.parse
 import uuid
@@ -13,8 +12,10 @@ from typing import Any
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
 from streamer.bloblang.runtime import digests
+from streamer.bloblang.runtime.codecs import DECODERS, ENCODERS
 from streamer.bloblang.runtime.convert import text_of
-from streamer.bloblang.runtime.goformat import quote as go_quote
+from streamer.bloblang.runtime.goquote import quote as go_quote
+from streamer.timestamps import Timestamp
 
 _CATEGORY = "Encoding and Encryption"
 _STRINGS = "String Manipulation"
@@ -24,83 +25,8 @@ def _bytes(value: Any) -> bytes:
     if type(value) is bytes:
         return value
     if type(value) is str:
-        return value.encode(errors="replace")
+        return value.encode("utf-8", "surrogateescape")
     raise TypeMismatch(value, "string")
-
-
-_ENCODERS: dict[str, Callable[[bytes], bytes]] = {
-    "base64": base64.b64encode,
-    "base64url": base64.urlsafe_b64encode,
-    "base64rawurl": lambda raw: base64.urlsafe_b64encode(raw).rstrip(b"="),
-    "hex": lambda raw: raw.hex().encode(),
-    "ascii85": base64.a85encode,
-    "z85": lambda raw: _z85encode(raw),
-}
-
-
-def _base64(raw: bytes, altchars: bytes | None, padded: bool) -> bytes:
-    raw = raw.replace(b"\n", b"").replace(b"\r", b"")
-    if not padded:
-        if b"=" in raw:
-            raise QueryError(f"illegal base64 data at input byte {raw.index(b'=')}")
-        raw += b"=" * (-len(raw) % 4)
-    try:
-        return base64.b64decode(raw, altchars, validate=True)
-    except binascii.Error:
-        alphabet = b"+/" if altchars is None else altchars
-        at = next(
-            (i for i, c in enumerate(raw) if not (chr(c).isalnum() or c in alphabet)), len(raw)
-        )
-        if len(raw) % 4 and at == len(raw):
-            raise QueryError("unexpected EOF") from None
-        raise QueryError(f"illegal base64 data at input byte {at}") from None
-
-
-def _hex(raw: bytes) -> bytes:
-    try:
-        return bytes.fromhex(raw.decode())
-    except ValueError:
-        pass
-    bad = next((c for c in raw.decode(errors="replace") if c not in "0123456789abcdefABCDEF"), "")
-    if not bad:
-        raise QueryError("unexpected EOF")
-    raise QueryError(f"encoding/hex: invalid byte: U+{ord(bad):04X} {bad!r}")
-
-
-def _ascii85(raw: bytes) -> bytes:
-    try:
-        return base64.a85decode(raw)
-    except ValueError as e:
-        raise QueryError(f"illegal ascii85 data: {e}") from None
-
-
-_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-_B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-
-
-def _z85encode(raw: bytes) -> bytes:
-    if len(raw) % 4:
-        raise QueryError("z85: invalid decoded length, must be a multiple of 4")
-    return base64.b85encode(raw).translate(bytes.maketrans(_B85.encode(), _Z85.encode()))
-
-
-def _z85decode(raw: bytes) -> bytes:
-    if len(raw) % 5:
-        raise QueryError("z85: invalid encoded length, must be a multiple of 5")
-    try:
-        return base64.b85decode(raw.translate(bytes.maketrans(_Z85.encode(), _B85.encode())))
-    except ValueError as e:
-        raise QueryError(f"z85: {e}") from None
-
-
-_DECODERS: dict[str, Callable[[bytes], bytes]] = {
-    "base64": lambda raw: _base64(raw, None, True),
-    "base64url": lambda raw: _base64(raw, b"-_", True),
-    "base64rawurl": lambda raw: _base64(raw, b"-_", False),
-    "hex": _hex,
-    "ascii85": _ascii85,
-    "z85": _z85decode,
-}
 
 
 @declare(
@@ -112,7 +38,7 @@ _DECODERS: dict[str, Callable[[bytes], bytes]] = {
 )
 def encode(scheme: str) -> Callable[[Any], str]:
     """The bytes as text: base64, base64url, base64rawurl, hex, ascii85."""
-    encoder = _ENCODERS.get(scheme)
+    encoder = ENCODERS.get(scheme)
     if encoder is None:
         raise ArgumentError(f"unrecognized encoding type: {scheme}")
     return lambda value: encoder(_bytes(value)).decode()
@@ -127,7 +53,7 @@ def encode(scheme: str) -> Callable[[Any], str]:
 )
 def decode(scheme: str) -> Callable[[Any], bytes]:
     """The bytes that a text stands for: base64, base64url, base64rawurl, hex, ascii85."""
-    decoder = _DECODERS.get(scheme)
+    decoder = DECODERS.get(scheme)
     if decoder is None:
         raise ArgumentError(f"unrecognized encoding type: {scheme}")
     return lambda value: decoder(_bytes(value))
@@ -149,6 +75,10 @@ def hash_(algorithm: str, key: str | None, polynomial: str) -> Callable[[Any], b
     raw_key = (key or "").encode("utf-8", "surrogateescape")
     digest = digests.find(algorithm, raw_key, polynomial)
     return lambda value: digest(_bytes(value))
+
+
+def _bytes_of(value: Any) -> bytes:
+    return text_of(value).encode("utf-8", "surrogateescape")
 
 
 _NAMESPACES = {
@@ -176,7 +106,10 @@ def uuid_v5(value: Any, ns: str | None) -> str | None:
             space = known or uuid.UUID(ns)
         except ValueError:
             raise QueryError(f"invalid ns uuid: {go_quote(ns)}") from None
-    return str(uuid.uuid5(space, text_of(value)))
+    if type(value) is Timestamp:
+        raise TypeMismatch(value, "string")
+    digest = hashlib.sha1(space.bytes + _bytes_of(value), usedforsecurity=False).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=5))
 
 
 @declare(
@@ -207,7 +140,7 @@ def unescape_html(value: Any) -> str:
 )
 def escape_url_query(value: Any) -> str:
     """The text escaped for a URL's query."""
-    return urllib.parse.quote_plus(text_of(value), safe="")
+    return urllib.parse.quote_plus(_bytes_of(value), safe="")
 
 
 @declare(
@@ -217,7 +150,7 @@ def escape_url_query(value: Any) -> str:
 )
 def escape_url_path(value: Any) -> str:
     """The text escaped for a segment of a URL's path."""
-    return urllib.parse.quote(text_of(value), safe="$&+=:@")
+    return urllib.parse.quote(_bytes_of(value), safe="$&+=:@")
 
 
 def _unescape(value: Any, plus: bool) -> str:
@@ -228,7 +161,8 @@ def _unescape(value: Any, plus: bool) -> str:
         if len(digits) < 2 or any(c not in "0123456789abcdefABCDEF" for c in digits):
             raise QueryError(f"invalid URL escape {go_quote(text[at : at + 3])}")
         at += 3
-    return urllib.parse.unquote(text.replace("+", " ") if plus else text, errors="replace")
+    raw = (text.replace("+", " ") if plus else text).encode("utf-8", "surrogateescape")
+    return urllib.parse.unquote_to_bytes(raw).decode("utf-8", "surrogateescape")
 
 
 @declare(

@@ -61,7 +61,7 @@ def key_values(value: Any) -> list[Any]:
 def length(value: Any) -> int:
     """The number of elements, of entries, or of a text's bytes."""
     if type(value) is str:
-        return len(value) if value.isascii() else len(value.encode(errors="replace"))
+        return len(value) if value.isascii() else len(value.encode("utf-8", "surrogateescape"))
     if type(value) in (bytes, list, dict):
         return len(value)
     raise TypeMismatch(value, "string", "array", "object")

@@ -6,13 +6,15 @@ import csv
 import importlib
 import io
 import json
+import math
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError, TypeMismatch
 from streamer.bloblang.outside import Outside
 from streamer.bloblang.runtime.convert import text_of
-from streamer.value import dump_json
+from streamer.jsonfault import end_of_value
+from streamer.value import Number, dump_json
 from streamer.value import parse_json as read_json
 
 _CATEGORY = "Parsing"
@@ -20,7 +22,7 @@ _CATEGORY = "Parsing"
 
 def _raw(value: Any) -> bytes:
     if type(value) is str:
-        return value.encode(errors="replace")
+        return value.encode("utf-8", "surrogateescape")
     if type(value) is bytes:
         return value
     raise TypeMismatch(value, "string")
@@ -32,6 +34,10 @@ def _floats(value: Any) -> Any:
         return {key: _floats(item) for key, item in value.items()}
     if type(value) is list:
         return [_floats(item) for item in value]
+    if type(value) is Number and math.isinf(value):
+        raise ValueError(
+            f"json: cannot unmarshal number {value.text} into Go value of type float64"
+        )
     return float(value) if type(value) is not bool and isinstance(value, int | float) else value
 
 
@@ -43,11 +49,16 @@ def _floats(value: Any) -> Any:
 )
 def parse_json(value: Any, use_number: bool | None) -> Any:
     """The document that a text holds; its numbers keep their text when asked to."""
+    raw = _raw(value)
     try:
-        document = read_json(_raw(value))
+        try:
+            document = read_json(raw)
+        except ValueError:
+            # Like Benthos, stop where the first value ends, whatever comes behind it.
+            document = read_json(raw[: end_of_value(raw)])
+        return document if use_number else _floats(document)
     except ValueError as e:
         raise QueryError(f"failed to parse value as JSON: {e}") from None
-    return document if use_number else _floats(document)
 
 
 @declare(
@@ -104,7 +115,7 @@ def indented(text: str, indent: str) -> str:
 )
 def parse_csv(value: Any, parse_header_row: bool, delimiter: str, lazy_quotes: bool) -> list[Any]:
     """The rows of a CSV text: objects by the header row, or arrays."""
-    text = _raw(value).decode(errors="replace")
+    text = _raw(value).decode("utf-8", "surrogateescape")
     if len(delimiter) != 1:
         raise QueryError("delimiter value must be exactly one character")
     try:

@@ -29,7 +29,7 @@ def _text(value: Any) -> str:
     if type(value) is str:
         return value
     if type(value) is bytes:
-        return value.decode(errors="replace")
+        return value.decode("utf-8", "surrogateescape")
     raise TypeMismatch(value, "string")
 
 

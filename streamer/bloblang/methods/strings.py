@@ -8,6 +8,7 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.runtime import letters
 from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.goformat import sprintf
 from streamer.bloblang.runtime.text import SPACE
@@ -15,16 +16,12 @@ from streamer.bloblang.runtime.text import SPACE
 _CATEGORY = "String Manipulation"
 
 
-def _by_letter(text: str, change: Callable[[str], str]) -> str:
-    """Map letter by letter: Go knows no mapping of one letter to several."""
-    return "".join([c if len(new := change(c)) != 1 else new for c in text])
-
-
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _on_text(value: Any, change: Callable[[str], str]) -> Any:
+    """Apply a change of text to a text, or to bytes as text, which it gives back as bytes."""
     if type(value) is str:
-        return _by_letter(value, change)
+        return change(value)
     if type(value) is bytes:
-        return _by_letter(value.decode(errors="replace"), change).encode()
+        return change(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     raise TypeMismatch(value, "string")
 
 
@@ -35,7 +32,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 )
 def uppercase(value: Any) -> Any:
     """The text in capital letters."""
-    return _mapped(value, str.upper)
+    return _on_text(value, letters.upper)
 
 
 @declare(
@@ -45,7 +42,7 @@ def uppercase(value: Any) -> Any:
 )
 def lowercase(value: Any) -> Any:
     """The text in small letters."""
-    return _mapped(value, str.lower)
+    return _on_text(value, letters.lower)
 
 
 @declare(
@@ -55,25 +52,7 @@ def lowercase(value: Any) -> Any:
 )
 def capitalize(value: Any) -> Any:
     """The text with each word's first letter capital, and the others small."""
-    if type(value) is bytes:
-        return _title(value.decode(errors="replace")).encode()
-    if type(value) is str:
-        return _title(value)
-    raise TypeMismatch(value, "string")
-
-
-def _title(text: str) -> str:
-    inside = False
-    letters = []
-    for c in text:
-        if c.isalnum() or c in "_" or (inside and c in "'’"):
-            letters.append(c.lower() if inside else c.title())
-            inside = inside or c.isalpha() or c == "_"
-            inside = True
-        else:
-            letters.append(c)
-            inside = False
-    return "".join(letters)
+    return _on_text(value, letters.title)
 
 
 @declare(
@@ -202,7 +181,7 @@ def split(value: Any, delimiter: str, empty_as_null: bool) -> list[Any]:
         parts = value.split(delimiter) if delimiter else list(value)
     elif type(value) is bytes:
         raw = delimiter.encode("utf-8", "surrogateescape")
-        parts = value.split(raw) if raw else [value[i : i + 1] for i in range(len(value))]
+        parts = value.split(raw) if raw else letters.pieces(value)
     else:
         raise TypeMismatch(value, "string")
     return [part or None for part in parts] if empty_as_null else parts
@@ -265,11 +244,7 @@ def _replacing(name: str, deprecated: bool) -> Any:
     def method(value: Any, old: str, new: str) -> Any:
         if type(value) is str:
             return value.replace(old, new)
-        if type(value) is bytes:
-            return value.replace(
-                old.encode("utf-8", "surrogateescape"), new.encode("utf-8", "surrogateescape")
-            )
-        raise TypeMismatch(value, "string")
+        return _on_text(value, lambda text: text.replace(old, new))
 
     return method
 
@@ -301,13 +276,13 @@ def _replacing_many(name: str, deprecated: bool) -> Any:
         texts = [text_of(item) for item in values]
         pairs = list(zip(texts[::2], texts[1::2], strict=True))
 
-        def run(value: Any) -> Any:
-            text = value.decode(errors="replace") if type(value) is bytes else value
-            if type(text) is not str:
-                raise TypeMismatch(value, "string")
+        def replaced(text: str) -> str:
             for old, new in pairs:
                 text = text.replace(old, new)
-            return text.encode() if type(value) is bytes else text
+            return text
+
+        def run(value: Any) -> Any:
+            return _on_text(value, replaced)
 
         return run
 

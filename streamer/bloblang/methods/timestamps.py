@@ -9,7 +9,7 @@ from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime import golayout, periods, strftime, zones
 from streamer.bloblang.runtime.convert import text_of, to_timestamp
-from streamer.bloblang.runtime.goformat import quote
+from streamer.bloblang.runtime.goquote import quote
 from streamer.durations import parse_duration as read_duration
 from streamer.timestamps import Timestamp
 
@@ -26,6 +26,7 @@ _YEAR_ONE = 62135596800 * 1_000_000_000
     _CATEGORY,
     examples=(Example("root = this.a.parse_duration()", '{"a":"50us"}', "50000"),),
     own_errors=True,
+    folds=True,
 )
 def parse_duration(value: Any) -> int:
     """A duration as Go writes it (`1h30m`), in nanoseconds."""
@@ -40,6 +41,7 @@ def parse_duration(value: Any) -> int:
     _CATEGORY,
     examples=(Example("root = this.a.parse_duration_iso8601()", '{"a":"PT2H"}', "7200000000000"),),
     own_errors=True,
+    folds=True,
 )
 def parse_duration_iso8601(value: Any) -> int:
     """An ISO 8601 duration (`P1DT2H`) in nanoseconds; years and months are averages."""
@@ -58,6 +60,7 @@ def parse_duration_iso8601(value: Any) -> int:
         ),
     ),
     own_errors=True,
+    folds=True,
 )
 def ts_round(value: Any, duration: int) -> Timestamp:
     """The timestamp rounded to a multiple of a duration in nanoseconds, halves up."""
@@ -88,6 +91,7 @@ def _moved(moment: Timestamp, ns: int) -> Timestamp:
     ),
     binds=True,
     own_errors=True,
+    folds=True,
 )
 def ts_tz(tz: str) -> Callable[[Any], Timestamp]:
     """The same instant in another time zone."""
@@ -108,6 +112,7 @@ def _shift(name: str, summary: str, sign: int, result: str) -> Any:
         ),
         binds=True,
         own_errors=True,
+        folds=True,
     )
     def method(duration: str) -> Callable[[Any], Timestamp]:
         period = periods.parse(duration)
@@ -130,6 +135,7 @@ ts_sub_iso8601 = _shift(
     Param("t2", "timestamp"),
     examples=(Example('root = this.a.ts_sub("1970-01-01T00:00:00Z")', '{"a":1}', "1000000000"),),
     own_errors=True,
+    folds=True,
 )
 def ts_sub(value: Any, t2: Timestamp) -> int:
     """The nanoseconds from another timestamp to this one."""
@@ -151,6 +157,7 @@ def _parsing(name: str, parse: Callable[[str, str], Timestamp], as_text: bool, g
         ),
         deprecated=as_text,
         own_errors=True,
+        folds=True,
     )
     def method(value: Any, layout: str) -> Any:
         moment = parse(text_of(value), layout)
@@ -182,6 +189,7 @@ def _formatting(
         deprecated=deprecated,
         binds=True,
         own_errors=True,
+        folds=True,
     )
     def method(pattern: str, tz: str | None) -> Callable[[Any], str]:
         if tz is None:
@@ -213,6 +221,7 @@ def _unix(name: str, unit: str, size: int, deprecated: bool) -> Any:
         ),
         deprecated=deprecated,
         own_errors=True,
+        folds=True,
     )
     def method(value: Any) -> int:
         return to_timestamp(value).ns // size

@@ -8,7 +8,7 @@ from typing import Any, Final
 from streamer.bloblang.errors import ArgumentError, QueryError
 from streamer.bloblang.runtime.operations import NUMBERS, truncate, truth
 from streamer.timestamps import Timestamp
-from streamer.value import type_name
+from streamer.value import Number, type_name
 
 
 def _refuse(expected: str, value: Any) -> ArgumentError:
@@ -81,6 +81,17 @@ def anything(value: Any) -> Any:
     return value
 
 
+def spelled(value: Any) -> Any:
+    """Return a value with every integer in it as a number that keeps its text."""
+    if type(value) is int:
+        return Number(str(value))
+    if type(value) is list:
+        return [spelled(item) for item in value]
+    if type(value) is dict:
+        return {key: spelled(item) for key, item in value.items()}
+    return value
+
+
 CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
     "string": string,
     "integer": integer,
@@ -90,4 +101,5 @@ CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
     "object": mapping,
     "timestamp": timestamp,
     "any": anything,
+    "spelled": spelled,
 }

@@ -27,7 +27,7 @@ def text_of(value: Any, *expected: str) -> str:
     if type(value) is str:
         return value
     if type(value) is bytes:
-        return value.decode(errors="replace")
+        return value.decode("utf-8", "surrogateescape")
     if type(value) is Timestamp:
         return str(value)
     raise TypeMismatch(value, *(expected or ("string",)))
@@ -64,7 +64,7 @@ def to_float(value: Any) -> float:
     if kind is str:
         return parse_float(value)
     if kind is bytes:
-        return parse_float(value.decode(errors="replace"))
+        return parse_float(value.decode("utf-8", "surrogateescape"))
     raise TypeMismatch(value, "number")
 
 

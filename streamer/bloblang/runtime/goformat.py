@@ -1,121 +1,148 @@
-"""Go's printf and quoting, as far as values of mappings can meet them."""
+"""Go's printf: a format read part by part and filled with values."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
-from streamer.bloblang.runtime.operations import NUMBERS
-from streamer.bloblang.runtime.text import go_text, go_type, to_text
-from streamer.value import Number
+from streamer.bloblang.runtime.goverbs import Verb, write
+from streamer.bloblang.runtime.text import go_type
 
-_VERB: Final = re.compile(r"%([+\-# 0]*)(\d+)?(?:\.(\d+)?)?(.)", re.DOTALL)
-_ESCAPES: Final = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    "\\": "\\\\",
-    '"': '\\"',
-}
-
-
-def quote(text: str) -> str:
-    """Return a text as a Go string literal."""
-    return '"' + "".join(map(_escaped, text)) + '"'
-
-
-def _escaped(c: str) -> str:
-    if c in _ESCAPES:
-        return _ESCAPES[c]
-    if c == " " or c.isprintable():
-        return c
-    code = ord(c)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+# Go refuses a wider field, or more digits, than this.
+_LIMIT = 1_000_000
 
 
 def sprintf(template: str, args: Sequence[Any]) -> str:
-    """Fill a format the way Go does, with Go's notes about arguments that don't fit."""
-    used = 0
+    """Fill a format the way Go does, with Go's notes about arguments that don't fit.
 
-    def fill(match: re.Match[str]) -> str:
-        nonlocal used
-        if match[4] == "%":
+    Args:
+        template: text with verbs such as `%v`, `%-8.3f`, `%[2]d`, `%*d`.
+        args: Bloblang values.
+    """
+    return _Filling(template, args).run()
+
+
+@dataclass(slots=True)
+class _Filling:
+    """One format on its way through.
+
+    Attributes:
+        at: the place in the format.
+        next: the argument that comes next.
+        reordered: whether `[n]` was used, which excuses arguments that are left over.
+        good: whether the `[n]` of the current verb were good.
+    """
+
+    template: str
+    args: Sequence[Any]
+    at: int = 0
+    next: int = 0
+    reordered: bool = False
+    good: bool = True
+
+    def run(self) -> str:
+        out = []
+        end = len(self.template)
+        while self.at < end:
+            percent = self.template.find("%", self.at)
+            if percent < 0:
+                out.append(self.template[self.at :])
+                break
+            out.append(self.template[self.at : percent])
+            self.at = percent + 1
+            out.append(self._verb())
+        if not self.reordered and self.next < len(self.args):
+            out.append(f"%!(EXTRA {', '.join(map(_extra, self.args[self.next :]))})")
+        return "".join(out)
+
+    def _char(self) -> str:
+        return self.template[self.at : self.at + 1]
+
+    def _verb(self) -> str:
+        self.good = True
+        verb = Verb("")
+        while (c := self._char()) and c in "+-# 0":
+            verb.flags += c
+            self.at += 1
+        notes = ""
+        indexed = self._index()
+        if self._char() == "*":
+            verb.width = self._argument()
+            notes += "%!(BADWIDTH)" if verb.width is None else ""
+            if verb.width is not None and verb.width < 0:
+                verb.width, verb.flags = -verb.width, verb.flags.replace("0", "") + "-"
+            indexed = False
+        else:
+            verb.width = self._number()
+            self.good = self.good and not (indexed and verb.width is not None)
+        if self._char() == ".":
+            self.at += 1
+            self.good = self.good and not indexed
+            indexed = self._index()
+            if self._char() == "*":
+                verb.precision = self._argument()
+                if verb.precision is None or verb.precision < 0:
+                    verb.precision = None
+                    notes += "%!(BADPREC)"
+                indexed = False
+            else:
+                verb.precision = self._number() or 0
+        if not indexed:
+            self._index()
+        verb.name = self._char()
+        self.at += 1
+        return notes + self._fill(verb)
+
+    def _fill(self, verb: Verb) -> str:
+        if not verb.name:
+            return "%!(NOVERB)"
+        if verb.name == "%":
             return "%"
-        if used >= len(args):
-            return f"%!{match[4]}(MISSING)"
-        used += 1
-        return _verb(match, args[used - 1])
+        if not self.good:
+            return f"%!{verb.name}(BADINDEX)"
+        if self.next >= len(self.args):
+            return f"%!{verb.name}(MISSING)"
+        if verb.name in "vw":
+            verb.flags = verb.flags.replace("+", "").replace("#", "V")
+        self.next += 1
+        return write(verb, self.args[self.next - 1])
 
-    text = _VERB.sub(fill, template)
-    if used < len(args):
-        extra = ", ".join(f"{go_type(a)}={go_text(a)}" for a in args[used:])
-        text += f"%!(EXTRA {extra})"
-    return text
+    def _number(self) -> int | None:
+        start = self.at
+        while self._char().isdecimal() and self._char().isascii():
+            self.at += 1
+        number = int(self.template[start : self.at] or -1)
+        return number if 0 <= number <= _LIMIT else None
 
+    def _argument(self) -> int | None:
+        """Return the argument that a `*` stands for, if it is an integer."""
+        self.at += 1
+        value = self.args[self.next] if self.next < len(self.args) else None
+        self.next = min(self.next + 1, len(self.args))
+        return value if type(value) is int and abs(value) <= _LIMIT else None
 
-def _verb(match: re.Match[str], value: Any) -> str:
-    flags, width, precision, verb = match.groups()
-    if precision is None and "." in match[0]:
-        precision = "0"
-    text = _plain(verb, value, None if precision is None else int(precision), flags)
-    if text is None:
-        return f"%!{verb}({go_type(value)}={go_text(value)})"
-    if width is None or len(text) >= int(width):
-        return text
-    if "-" in flags:
-        return text.ljust(int(width))
-    if "0" in flags and type(value) in NUMBERS:
-        sign = text[0] if text[:1] in ("+", "-") else ""
-        return sign + text[len(sign) :].rjust(int(width) - len(sign), "0")
-    return text.rjust(int(width))
-
-
-def _plain(verb: str, value: Any, precision: int | None, flags: str) -> str | None:
-    kind = type(value)
-    if verb == "v":
-        return go_text(value)
-    if verb == "T":
-        return go_type(value)
-    if verb == "t":
-        return to_text(value) if kind is bool else None
-    if kind is Number and verb in "sq":  # a json.Number is a text to Go
-        value, kind = value.text, str
-    if verb in "sqxX" and kind in (str, bytes):
-        return _text(verb, value, precision)
-    if verb in "dboxXc" and kind is int:
-        return _integer(verb, value, flags)
-    if verb in "feEgG" and kind in NUMBERS and kind is not int:
-        return _float(verb, float(value), precision, flags)
-    if verb == "s" and kind in (list, dict):
-        return go_text(value)
-    return None
+    def _index(self) -> bool:
+        """Read an `[n]`; return whether there was a well-formed one."""
+        if self._char() != "[":
+            return False
+        self.reordered = True
+        close = self.template.find("]", self.at)
+        if close < 0:
+            self.at += 1
+            self.good = False
+            return False
+        number = self.template[self.at + 1 : close]
+        self.at = close + 1
+        if not (number.isdecimal() and number.isascii()):
+            self.good = False
+            return False
+        if 0 < int(number) <= len(self.args):
+            self.next = int(number) - 1
+        else:
+            self.good = False
+        return True
 
 
-def _text(verb: str, value: Any, precision: int | None) -> str:
-    text = value.decode(errors="replace") if type(value) is bytes else value
-    if verb in "xX":
-        raw = value if type(value) is bytes else value.encode()
-        return str(raw.hex() if verb == "x" else raw.hex().upper())
-    text = text if precision is None else text[:precision]
-    return quote(text) if verb == "q" else str(text)
-
-
-def _integer(verb: str, value: int, flags: str) -> str:
-    if verb == "c":
-        return chr(value)
-    sign = "+" if "+" in flags else ""
-    return format(value, sign + verb)
-
-
-def _float(verb: str, value: float, precision: int | None, flags: str) -> str:
-    sign = "+" if "+" in flags else ""
-    if verb in "gG" and precision is None:
-        return (sign if value >= 0 else "") + go_text(float(value))
-    return format(value, f"{sign}.{6 if precision is None else precision}{verb}")
+def _extra(value: Any) -> str:
+    return "<nil>" if value is None else f"{go_type(value)}={write(Verb('v'), value)}"

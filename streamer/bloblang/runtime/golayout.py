@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.goformat import quote
+from streamer.bloblang.runtime.goquote import quote
 from streamer.bloblang.runtime.zones import from_local, local
 from streamer.timestamps import SECOND, Timestamp
 

@@ -35,7 +35,7 @@ def key(value: Any, of_document: bool) -> str:
     if type(value) is str:
         return value
     if type(value) is bytes:
-        return value.decode(errors="replace")
+        return value.decode("utf-8", "surrogateescape")
     kind = go_type(value, of_document=of_document)
     raise QueryError(f"mapping returned invalid key type: {kind}")
 

@@ -44,7 +44,7 @@ def add(left: Any, right: Any) -> Any:
     if kind is str or kind is bytes:
         text = text_or_none(right)
         if text is not None:
-            return (left if kind is str else left.decode(errors="replace")) + text
+            return (left if kind is str else left.decode("utf-8", "surrogateescape")) + text
     raise OperandMismatch("add", left, right)
 
 
@@ -110,7 +110,7 @@ def text_or_none(value: Any) -> str | None:
     if kind is str:
         return value  # type: ignore[no-any-return]
     if kind is bytes:
-        return value.decode(errors="replace")  # type: ignore[no-any-return]
+        return value.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
     return str(value) if kind is Timestamp else None
 
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.goformat import quote
 from streamer.bloblang.runtime.golayout import DAYS, MONTHS
+from streamer.bloblang.runtime.goquote import quote
 from streamer.bloblang.runtime.zones import from_local, local
 from streamer.timestamps import SECOND, Timestamp
 

@@ -30,7 +30,7 @@ def to_text(value: Any) -> str:
     if value is None:
         return "null"
     if kind is bytes:
-        return value.decode(errors="replace")  # type: ignore[no-any-return]
+        return value.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
     if kind is Timestamp:
         return str(value)
     return dump_json(value).decode()
@@ -43,7 +43,7 @@ def to_bytes(value: Any) -> bytes:
         return value  # type: ignore[no-any-return]
     if kind is dict or kind is list:
         return dump_json(value)
-    return to_text(value).encode(errors="replace")
+    return to_text(value).encode("utf-8", "surrogateescape")
 
 
 def go_text(value: Any) -> str:

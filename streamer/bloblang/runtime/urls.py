@@ -7,7 +7,7 @@ import urllib.parse
 from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.goformat import quote
+from streamer.bloblang.runtime.goquote import quote
 
 _SCHEME: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):(.*)", re.DOTALL)
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")

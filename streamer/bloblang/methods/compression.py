@@ -1,0 +1,156 @@
+"""Methods that compress and decompress."""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.runtime import deflate, lz4_frames
+
+_CATEGORY = "Encoding and Encryption"
+
+
+def _bytes(value: Any) -> bytes:
+    if type(value) is bytes:
+        return value
+    if type(value) is str:
+        return value.encode("utf-8", "surrogateescape")
+    raise TypeMismatch(value, "bytes")
+
+
+def _snappy(data: bytes, level: int) -> bytes:
+    import cramjam
+
+    return bytes(cramjam.snappy.compress_raw(data))
+
+
+def _unsnappy(data: bytes) -> bytes:
+    import cramjam
+
+    try:
+        return bytes(cramjam.snappy.decompress_raw(data))
+    except cramjam.DecompressionError:
+        raise QueryError("s2: corrupt input") from None
+
+
+# The library that Benthos uses knows four strengths; these are what it says they come to.
+_ZSTD: Final = ((3, 1), (6, 3), (10, 7), (1 << 62, 11))
+
+
+def _zstd(data: bytes, level: int) -> bytes:
+    import cramjam
+
+    strength = next(real for below, real in _ZSTD if level < below)
+    return bytes(cramjam.zstd.compress(data, level=strength))
+
+
+_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+
+
+def _unzstd(data: bytes) -> bytes:
+    import cramjam
+
+    if not data:
+        return b""
+    if data[:4] != _ZSTD_MAGIC and not (0x50 <= data[0] <= 0x5F and data[1:4] == b"\x2a\x4d\x18"):
+        raise QueryError("magic number mismatch" if len(data) > 3 else "unexpected EOF")
+    try:
+        return bytes(cramjam.zstd.decompress(data))
+    except cramjam.DecompressionError as e:
+        cut = "incomplete" in str(e).lower()
+        raise QueryError("unexpected EOF" if cut else f"zstd: {e}") from None
+
+
+def _unbzip2(data: bytes) -> bytes:
+    if len(data) < 2:
+        raise QueryError("unexpected EOF")
+    if data[:2] != b"BZ":
+        raise QueryError("bzip2 data invalid: bad magic value")
+    try:
+        return bz2.decompress(data)
+    except ValueError:
+        raise QueryError("unexpected EOF") from None
+    except OSError:
+        raise QueryError("bzip2 data invalid: corrupt block") from None
+
+
+_COMPRESS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
+    "flate": deflate.flate,
+    "gzip": deflate.gzip,
+    "lz4": lz4_frames.compress,
+    "pgzip": deflate.pgzip,
+    "snappy": _snappy,
+    "zlib": deflate.zlib_,
+    "zstd": _zstd,
+}
+_DECOMPRESS: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "bzip2": _unbzip2,
+    "flate": deflate.unflate,
+    "gzip": deflate.ungzip,
+    "lz4": lz4_frames.decompress,
+    "pgzip": deflate.ungzip,
+    "snappy": _unsnappy,
+    "zlib": deflate.unzlib,
+    "zstd": _unzstd,
+}
+
+
+def _find(algorithms: dict[str, Any], name: str) -> Any:
+    found = algorithms.get(name)
+    if found is None:
+        raise ArgumentError(f"compression type not recognised: {name}")
+    return found
+
+
+@declare(
+    "compress",
+    _CATEGORY,
+    Param("algorithm", "string"),
+    Param("level", "integer", default=-1),
+    examples=(
+        Example(
+            'root = content().compress("gzip").encode("base64")',
+            '{"a":1}',
+            "H4sIAAAJbogA/wAHAPj/eyJhIjoxfQMAr6wbVgcAAAA=",
+        ),
+        Example(
+            'root.fits = content().compress("zstd", 9).length() < content().length() / 2',
+            '"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"',
+            '{"fits":true}',
+        ),
+    ),
+    binds=True,
+    own_errors=True,
+)
+def compress(algorithm: str, level: int) -> Callable[[Any], bytes]:
+    """The bytes compressed: flate, gzip, pgzip, lz4, snappy, zlib or zstd, harder by level."""
+    run = _find(_COMPRESS, algorithm)
+    return lambda value: run(_bytes(value), level)
+
+
+@declare(
+    "decompress",
+    _CATEGORY,
+    Param("algorithm", "string"),
+    examples=(
+        Example(
+            'root = this.a.decode("base64").decompress("gzip")',
+            '{"a":"H4sIAAAJbogA/wACAP3/aGkDAKwqk9gCAAAA"}',
+            "hi",
+        ),
+        Example(
+            'root = this.a.compress("lz4").decompress("lz4").string()',
+            '{"a":"there and back"}',
+            "there and back",
+        ),
+    ),
+    binds=True,
+    own_errors=True,
+)
+def decompress(algorithm: str) -> Callable[[Any], bytes]:
+    """The bytes that were compressed: as `compress`, and bzip2."""
+    run = _find(_DECOMPRESS, algorithm)
+    return lambda value: run(_bytes(value))

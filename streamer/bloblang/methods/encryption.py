@@ -1,0 +1,162 @@
+"""Methods that encrypt and decrypt with AES."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+
+_CATEGORY: Final = "Encoding and Encryption"
+_BLOCK: Final = 16
+_NONCE: Final = 12
+_KEYS: Final = "2b7e151628aed2a6abf7158809cf4f3c"
+_VECTOR: Final = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
+_GIVEN: Final = f'let k = "{_KEYS}".decode("hex")\nlet v = "{_VECTOR}".decode("hex")\n'
+_Run = Callable[[bytes], bytes]
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _bytes(value: Any) -> bytes:
+    if type(value) is bytes:
+        return value
+    if type(value) is str:
+        return _raw(value)
+    raise TypeMismatch(value, "string")
+
+
+def _checked(scheme: str, key: bytes, iv: bytes, verb: str) -> None:
+    if len(key) not in (16, 24, 32):
+        raise ArgumentError(f"crypto/aes: invalid key size {len(key)}")
+    if scheme in ("ctr", "ofb", "cbc"):
+        if len(iv) != _BLOCK:
+            raise ArgumentError("the key must match the initialisation vector size")
+    elif scheme != "gcm":
+        raise ArgumentError(f"unrecognized {verb} type: {scheme}")
+
+
+def _mode(scheme: str, iv: bytes) -> Any:
+    """Return the mode of operation of a scheme that needs no check of what it decrypts."""
+    from cryptography.hazmat.decrepit.ciphers.modes import OFB
+    from cryptography.hazmat.primitives.ciphers import modes
+
+    if scheme == "cbc":
+        return modes.CBC(iv)
+    if scheme == "ctr":
+        return modes.CTR(iv)
+    return OFB(iv)
+
+
+def _cipher(scheme: str, key: bytes, iv: bytes, *, encrypt: bool) -> _Run:
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+
+    cipher = Cipher(AES(key), _mode(scheme, iv))
+    what = "plaintext" if encrypt else "ciphertext"
+
+    def run(data: bytes) -> bytes:
+        if scheme == "cbc" and len(data) % _BLOCK:
+            raise QueryError(f"{what} is not a multiple of the block size")
+        context = cipher.encryptor() if encrypt else cipher.decryptor()
+        made: bytes = context.update(data) + context.finalize()
+        return made
+
+    return run
+
+
+def _nonce(iv: bytes) -> None:
+    if len(iv) != _NONCE:
+        raise QueryError(f"gcm takes an iv of {_NONCE} bytes, got {len(iv)}")
+
+
+def _seal(key: bytes, iv: bytes) -> _Run:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    sealer = AESGCM(key)
+
+    def run(data: bytes) -> bytes:
+        _nonce(iv)
+        return sealer.encrypt(iv, data, None)
+
+    return run
+
+
+def _open(key: bytes, iv: bytes) -> _Run:
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    opener = AESGCM(key)
+
+    def run(data: bytes) -> bytes:
+        _nonce(iv)
+        try:
+            return opener.decrypt(iv, data, None)
+        except InvalidTag:
+            text = "gcm decrypting failed: cipher: message authentication failed"
+            raise QueryError(text) from None
+
+    return run
+
+
+@declare(
+    "encrypt_aes",
+    _CATEGORY,
+    Param("scheme", "string"),
+    Param("key", "string"),
+    Param("iv", "string"),
+    examples=(
+        Example(
+            _GIVEN + 'root = this.a.encrypt_aes("ctr", $k, $v).encode("hex")',
+            '{"a":"hello world!"}',
+            "84e9b31ff7400bdf80be7254",
+        ),
+        Example(
+            'root = this.a.encrypt_aes("cbc", "0123456789abcdef", "0123456789abcdef")',
+            '{"a":"too short"}',
+            'Error("failed assignment (line 1): field `this.a`: plaintext is not a multiple of '
+            'the block size")',
+        ),
+    ),
+    binds=True,
+)
+def encrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
+    """The bytes encrypted with AES in the scheme ctr, gcm, ofb or cbc; a key of 16 to 32 bytes."""
+    raw_key, raw_iv = _raw(key), _raw(iv)
+    _checked(scheme, raw_key, raw_iv, "encryption")
+    gcm = scheme == "gcm"
+    run = _seal(raw_key, raw_iv) if gcm else _cipher(scheme, raw_key, raw_iv, encrypt=True)
+    return lambda value: run(_bytes(value))
+
+
+@declare(
+    "decrypt_aes",
+    _CATEGORY,
+    Param("scheme", "string"),
+    Param("key", "string"),
+    Param("iv", "string"),
+    examples=(
+        Example(
+            _GIVEN + 'root = this.a.decode("hex").decrypt_aes("ctr", $k, $v)',
+            '{"a":"84e9b31ff7400bdf80be7254"}',
+            "hello world!",
+        ),
+        Example(
+            'root = this.a.decrypt_aes("gcm", "0123456789abcdef", "0123456789ab")',
+            '{"a":"this was never encrypted"}',
+            'Error("failed assignment (line 1): field `this.a`: gcm decrypting failed: cipher: '
+            'message authentication failed")',
+        ),
+    ),
+    binds=True,
+)
+def decrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
+    """The bytes that `encrypt_aes` was given, with the same scheme, key and iv."""
+    raw_key, raw_iv = _raw(key), _raw(iv)
+    _checked(scheme, raw_key, raw_iv, "decryption")
+    gcm = scheme == "gcm"
+    run = _open(raw_key, raw_iv) if gcm else _cipher(scheme, raw_key, raw_iv, encrypt=False)
+    return lambda value: run(_bytes(value))

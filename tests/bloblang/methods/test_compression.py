@@ -1,0 +1,133 @@
+"""compress and decompress: Benthos's bytes where they are small, its errors, and back again."""
+# ruff: noqa: E501 - tables of whole error texts
+
+import bz2
+import os
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamer.bloblang import BloblangError, compile_mapping
+from streamer.bloblang.methods.compression import compress, decompress
+from tests.bloblang.running import run
+
+BOTH_WAYS = ["flate", "gzip", "lz4", "pgzip", "snappy", "zlib", "zstd"]
+LEVELS = [-2, -1, 0, 1, 2, 5, 6, 9]
+FOX = "The quick brown fox jumps over the lazy dog. "
+
+
+@pytest.mark.parametrize("algorithm", BOTH_WAYS)
+@settings(max_examples=40, deadline=None)
+@given(st.binary(max_size=300), st.integers(1, 40), st.sampled_from(LEVELS))
+def test_what_is_compressed_comes_back(algorithm, data, times, level):
+    assert decompress(algorithm)(compress(algorithm, level)(data * times)) == data * times
+
+
+@pytest.mark.parametrize("algorithm", BOTH_WAYS)
+def test_payloads_beyond_every_block_size_come_back(algorithm):
+    chance = random.Random(5)
+    data = b"".join(chance.choice([b"a" * 5000, os.urandom(3000), b"xyz"]) for _ in range(60))
+    assert decompress(algorithm)(compress(algorithm, -1)(data)) == data
+
+
+# What Benthos gives for these, as hexadecimal.
+@pytest.mark.parametrize(
+    ("call", "given", "result"),
+    [
+        ('"gzip"', "x", "1f8b080000096e8800ff000100feff7803008316dc8c01000000"),
+        ('"gzip", 1', "x", "1f8b080000096e8804ff000100feff7803008316dc8c01000000"),
+        ('"gzip"', "", "1f8b080000096e8800ff03000000000000000000"),
+        ('"pgzip"', "", "1f8b080000096e8800ff000000ffff03000000000000000000"),
+        ('"zlib"', "hello", "789c000500faff68656c6c6f0300062c0215"),
+        ('"zlib", 0', "hello", "7801000500faff68656c6c6f0300062c0215"),
+        ('"flate"', "hello", "000500faff68656c6c6f0300"),
+        ('"lz4"', "", "04224d186470b900000000055dcc02"),
+        ('"lz4"', "x", "04224d186470b9010000807800000000ea30c42e"),
+        ('"lz4"', "a" * 100, "04224d186470b9140000001f61010041000200b0"),
+    ],
+)
+def test_small_payloads_are_compressed_as_benthos_does(call, given, result):
+    found = run(f'root = content().compress({call}).encode("hex")', given)
+    assert found.startswith(result)
+
+
+@pytest.mark.parametrize(("algorithm", "size"), [("gzip", 114), ("lz4", 85)])
+def test_a_repeated_sentence_has_the_documented_size(algorithm, size):
+    text = (FOX * 2).strip()
+    assert run(f'root = content().compress("{algorithm}").length()', text) == str(size)
+
+
+@pytest.mark.parametrize("algorithm", ["gzip", "pgzip", "lz4"])
+def test_files_behind_each_other_are_read_on(algorithm):
+    made = [compress(algorithm, -1)(data) for data in (b"one", b"two")]
+    assert decompress(algorithm)(b"".join(made)) == b"onetwo"
+
+
+@pytest.mark.parametrize("algorithm", ["flate", "zlib"])
+def test_what_stands_behind_a_stream_is_not_looked_at(algorithm):
+    assert decompress(algorithm)(compress(algorithm, -1)(b"one") + b"rest") == b"one"
+
+
+def test_bzip2_is_read_only():
+    assert decompress("bzip2")(bz2.compress(b"hello")) == b"hello"
+    with pytest.raises(BloblangError, match="compression type not recognised: bzip2"):
+        compile_mapping('root = this.compress("bzip2")')
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ('"x".compress("gzip", 10)', "gzip: invalid compression level: 10"),
+        ('"x".compress("gzip", -4)', "gzip: invalid compression level: -4"),
+        ('"x".compress("pgzip", -3)', "gzip: invalid compression level: -3"),
+        ('"x".compress("zlib", -3)', "zlib: invalid compression level: -3"),
+        ('"x".compress("flate", 10)', "flate: invalid compression level 10: want value in range [-2, 9]"),
+        ('"x".compress("lz4", 10)', "lz4: invalid compression level: 262144"),
+        ('5.compress("gzip")', "expected bytes value, got number (5)"),
+        ('null.decompress("gzip")', "expected bytes value, got null"),
+        ('"x".compress(this.n)', "compression type not recognised: nope"),
+        ('"".decompress("gzip")', "EOF"),
+        ('"x".decompress("gzip")', "unexpected EOF"),
+        ('"hello world, hello".decompress("gzip")', "gzip: invalid header"),
+        ('"x".decompress("zlib")', "unexpected EOF"),
+        ('"hello world, hello".decompress("zlib")', "zlib: invalid header"),
+        ('"hello world, hello".decompress("flate")', "flate: corrupt input before offset 5"),
+        ('"x".decompress("lz4")', "unexpected EOF"),
+        ('"hello".decompress("lz4")', "lz4: bad magic number"),
+        ('"".decompress("snappy")', "s2: corrupt input"),
+        ('"hello".decompress("snappy")', "s2: corrupt input"),
+        ('"hello".decompress("zstd")', "magic number mismatch"),
+        ('"x".decompress("bzip2")', "unexpected EOF"),
+        ('"hello".decompress("bzip2")', "bzip2 data invalid: bad magic value"),
+        ('"x".compress("gzip").slice(0, -5).decompress("gzip")', "unexpected EOF"),
+        ('"x".compress("lz4").slice(0, -5).decompress("lz4")', "unexpected EOF"),
+        ('"x".compress("zlib").slice(0, -1).decompress("zlib")', "unexpected EOF"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_said_in_benthos_words(call, error):
+    assert run(f"root = {call}", '{"n":"nope"}') == f'Error("failed assignment (line 1): {error}")'
+
+
+@pytest.mark.parametrize("algorithm", ["gzip", "zlib", "lz4"])
+def test_a_changed_checksum_is_noticed(algorithm):
+    data = bytearray(compress(algorithm, -1)(b"hello hello"))
+    data[-5 if algorithm == "gzip" else -1] ^= 1
+    with pytest.raises(Exception, match="checksum"):
+        decompress(algorithm)(bytes(data))
+
+
+@pytest.mark.parametrize("algorithm", [*BOTH_WAYS, "bzip2"])
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=80))
+def test_any_bytes_give_bytes_or_an_error_of_ours(algorithm, data):
+    heads = {"gzip": b"\x1f\x8b\x08\0\0\0\0\0\0\xff", "lz4": b"\x04\x22\x4d\x18", "bzip2": b"BZh9"}
+    heads |= {"zstd": b"\x28\xb5\x2f\xfd", "zlib": b"\x78\x9c"}
+    from streamer.bloblang.errors import QueryError
+
+    for given_data in (data, heads.get(algorithm, b"") + data):
+        try:
+            assert type(decompress(algorithm)(given_data)) is bytes
+        except QueryError as e:
+            assert str(e)

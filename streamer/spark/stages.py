@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
@@ -166,9 +166,18 @@ class ShardProcessor(StatefulProcessor):
         """Nothing is held between micro-batches."""
 
 
-def frames_of(plan: Plan, source: Replayable, stream: DataFrame) -> DataFrame:
-    """Return the frames of a stream, from the rows of its source."""
-    timed = stream.withColumn("t", F.unix_millis(F.current_timestamp()))
+def frames_of(
+    plan: Plan, source: Replayable, stream: DataFrame, clock: Column | None = None
+) -> DataFrame:
+    """Return the frames of a stream, from the rows of its source.
+
+    Args:
+        plan: the stream's plan.
+        source: reads the pieces that the rows name.
+        stream: the rows.
+        clock: gives the micro-batch's time, Unix ms; the time that Spark records by default.
+    """
+    timed = stream.withColumn("t", F.unix_millis(F.current_timestamp()) if clock is None else clock)
     if plan.window is None:
         return timed.mapInArrow(direct_stage(plan, source), FRAME_SCHEMA)
     return (

@@ -1,0 +1,139 @@
+"""A source whose micro-batches are the turns of a test, and whose clock is the test's.
+
+Everything behind it is what a stream runs on: both stages, the shuffle, Spark's state store and
+checkpoint, delivery on the driver. Only the time does not come from Spark, but from the offset,
+where a replay would find it as well.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
+
+from streamer.engine.delivery import Delivery
+from streamer.engine.frame import Frame
+from streamer.engine.snapshot import Snapshot
+from streamer.engine.writers import StreamWriter
+from streamer.message import Execution, Message
+from streamer.plan import Plan
+from streamer.source.replayable import Chunk
+from streamer.spark.source import SCHEMA
+from streamer.spark.stages import frames_of
+from streamer.unit_tests.script import Turn
+
+
+class Messages:
+    """Reads pieces that are messages, each as content, metadata and mark."""
+
+    def read(self, piece: list[tuple[bytes, dict, str | None]], ex: Execution) -> Iterator[Chunk]:
+        yield [[Message(raw, meta, error)] for raw, meta, error in piece]
+
+
+def pieces_of(turn: Turn) -> list[bytes]:
+    return [
+        pickle.dumps([(m.raw, dict(m.meta), m.error) for m in (one.message for one in group)])
+        for _, group in groupby(turn.sent, lambda one: one.partition)
+    ]
+
+
+def scripted_source(turns: Sequence[Turn]) -> type[DataSource]:
+    """Return a source that gives one turn to each micro-batch; offsets count turns."""
+    # What the process that plans micro-batches gets is pickled: plain values only.
+    steps = [(turn.t // 1_000_000, turn.ended, pieces_of(turn)) for turn in turns]
+    starts = [sum(turn.restart for turn in turns[:n]) for n in range(len(turns) + 1)]
+    runs = [turn.runs for turn in turns]
+
+    class Reader(DataSourceStreamReader):
+        def initialOffset(self) -> dict[str, Any]:
+            return {"turn": -1, "ended": False, "start": "0", "clock": 0}
+
+        def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+            following = start["turn"] + 1
+            while following < len(steps) and not runs[following]:
+                following += 1
+            if following >= len(steps):
+                return start
+            clock, ended, _ = steps[following]
+            started = str(starts[following])
+            ended = ended or (start["ended"] and start["start"] == started)
+            return {"turn": following, "ended": ended, "start": started, "clock": clock}
+
+        def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+            offset = json.dumps(end)
+            pieces = steps[end["turn"]][2] or [None]
+            return [InputPartition((n, piece, offset)) for n, piece in enumerate(pieces)]
+
+        def read(self, partition: InputPartition) -> Iterator[tuple[int, bytes | None, str]]:
+            yield partition.value
+
+        def commit(self, end: dict[str, Any]) -> None:
+            pass
+
+    class Source(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "scripted"
+
+        def schema(self) -> str:
+            return SCHEMA
+
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:
+            return Reader()
+
+    return Source
+
+
+@dataclass
+class OnSpark:
+    """What came out of each output in each turn that ran, and what was dropped in all."""
+
+    outputs: list[list[bytes]]
+    dropped: dict[str, int]
+
+
+def run_on_spark(
+    session: SparkSession, plan: Plan, turns: Sequence[Turn], checkpoint: Path
+) -> OnSpark:
+    """Run the turns, one micro-batch each; the query is stopped and started at every restart."""
+    streams = [io.BytesIO() for _ in plan.outputs]
+    delivery = Delivery([StreamWriter(out) for out in streams], lambda *line: None, lambda: False)
+    marks: list[list[int]] = [[0] for _ in streams]
+
+    def deliver(batch: DataFrame, number: int) -> None:
+        table = batch.toArrow()
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        delivery.deliver(number, [Frame(*row) for row in rows])
+        for mark, out in zip(marks, streams, strict=True):
+            mark.append(out.tell())
+
+    for end in [*(n for n, turn in enumerate(turns) if turn.restart), len(turns)]:
+        session.dataSource.register(scripted_source(turns[:end]))
+        session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
+        stream = session.readStream.format("scripted").load()
+        query = (
+            frames_of(plan, Messages(), stream, F.get_json_object("offset", "$.clock").cast("long"))
+            .writeStream.foreachBatch(deliver)
+            .option("checkpointLocation", str(checkpoint))
+            .start()
+        )
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+    snapshot = Snapshot.of(delivery.statuses.values(), delivery.counts, delivery.batch)
+    outputs = [
+        [out.getvalue()[a:b] for a, b in zip(mark, mark[1:], strict=False)]
+        for mark, out in zip(marks, streams, strict=True)
+    ]
+    return OnSpark(outputs, dict(snapshot.dropped))

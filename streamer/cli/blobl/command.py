@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import time
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ import click
 
 from streamer.bloblang import Mapping
 from streamer.cli.blobl.apply import Style, apply_to_all
+from streamer.cli.blobl.drafts import FIRST_INPUT, FIRST_MAPPING, Drafts
 from streamer.cli.blobl.given import compiled, mapping_text, with_variables
 from streamer.cli.blobl.output import Printer
 from streamer.cli.blobl.pieces import SPLITS, Readable, Split, pieces
@@ -37,6 +39,7 @@ On a terminal and without a mapping, an editor shows the result while you type.
 _EPILOG: Final = (
     "Exits with 1 when the mapping or the input cannot be read; documents that fail don't count."
 )
+_MOST_EDITED: Final = 1 << 18
 
 
 class _Blobl(click.Command):
@@ -107,10 +110,10 @@ def blobl_cli(
     interactive: bool,
 ) -> int:
     """Apply a Bloblang mapping to documents, and print each result as a line."""
+    nothing = mapping is None and file is None and not explain
+    if interactive or (nothing and sys.stdin.isatty() and sys.stdout.isatty()):
+        return _interact(mapping, file, source, Style(raw, True), impure)
     text = mapping_text(mapping, file)
-    on_terminal = sys.stdout.isatty() and sys.stdin.isatty()
-    if interactive or (text is None and on_terminal and not explain):
-        return _interact(text, file, source, Style(raw, True), impure)
     if text is None:
         raise click.UsageError("give a mapping, or --file, or -I to write one")
     ready = compiled(with_variables(text, file), file, impure)
@@ -155,5 +158,26 @@ def _alone(mapping: Mapping, threads: int) -> bool:
 def _interact(
     mapping: str | None, file: str | None, source: str | None, style: Style, impure: bool
 ) -> int:
+    # A file that is not there yet is one that is about to be written.
+    new = file is not None and mapping is None and not os.path.exists(file)
+    text = None if new else mapping_text(mapping, file)
+    drafts = Drafts(FIRST_MAPPING if text is None else text, _first_input(source), file)
     interactive = importlib.import_module("streamer.cli.blobl.interactive")
-    return int(interactive.run(mapping, file, source, style, impure))
+    return int(interactive.run(drafts, style, impure, file))
+
+
+def _first_input(source: str | None) -> str:
+    """Return the input that the editor begins with: no more than a person looks at."""
+    if source is None and sys.stdin.isatty():
+        return FIRST_INPUT
+    with _open(source) as stream:
+        chunks = iter(lambda: stream.read1(_MOST_EDITED), b"")
+        text = b""
+        for chunk in chunks:
+            text += chunk
+            if len(text) >= _MOST_EDITED:
+                text = text[:_MOST_EDITED]
+                text = text[: text.rfind(b"\n") + 1] or text
+                click.echo(f"the editor holds the first {len(text)} bytes of the input", err=True)
+                break
+    return text.decode(errors="replace")

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass, field
+from typing import Final
 
 from streamer.errors import StreamerError
+
+FIRST_INPUT: Final = '{"message":"hello world"}'
+FIRST_MAPPING: Final = "root = this"
 
 
 @dataclass
@@ -33,16 +37,23 @@ class Drafts:
         """Take over what was edited."""
         self.mapping, self.input = mapping, text
 
-    def write(self) -> None:
+    def is_saved(self) -> bool:
+        """Whether the mapping is in its file as it is now."""
+        return self.mapping_file is not None and self.mapping == self._written[0]
+
+    def write(self, always: bool = False) -> None:
         """Write what has changed since it was written or read last.
+
+        Args:
+            always: write what has not changed too.
 
         Raises:
             StreamerError: a file cannot be written.
         """
         mapping, text = self._written
-        if self.mapping_file is not None and self.mapping != mapping:
+        if self.mapping_file is not None and (always or self.mapping != mapping):
             _replace(self.mapping_file, self.mapping)
-        if self.input_file is not None and self.input != text:
+        if self.input_file is not None and (always or self.input != text):
             _replace(self.input_file, self.input)
         self._written = (self.mapping, self.input)
 

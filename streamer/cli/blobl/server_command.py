@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from streamer.cli.blobl.drafts import FIRST_INPUT, FIRST_MAPPING, Drafts
 from streamer.cli.blobl.given import read_text
 
 _HELP: Final = """\
@@ -21,8 +22,6 @@ each is tried in a process of its own, with a limit on its time and memory.
   streamer blobl server
   streamer blobl server -m mapping.blobl -i doc.json --write
 """
-_INPUT: Final = '{"message":"hello world"}'
-_MAPPING: Final = "root = this"
 
 
 @click.command("server", help=_HELP)
@@ -71,9 +70,8 @@ def server_cli(
     if write and not (mapping_file or input_file):
         raise click.UsageError("--write needs --mapping-file or --input-file: where should it go?")
     # Imported after the files are read: a wrong name should be told at once.
-    mapping = _initial(mapping_file, "mapping", _MAPPING, write)
-    text = _initial(input_file, "input", _INPUT, write)
-    from streamer.cli.blobl.drafts import Drafts
+    mapping = _initial(mapping_file, "mapping", FIRST_MAPPING, write)
+    text = _initial(input_file, "input", FIRST_INPUT, write)
     from streamer.cli.blobl.server import Serving, serve
 
     drafts = Drafts(mapping, text, mapping_file if write else None, input_file if write else None)

@@ -9,7 +9,6 @@ import pytest
 from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
 from streamer.bloblang.compiler.perspective import METHODS
 from streamer.bloblang.resolver import AROUND
-from streamer.bloblang.tree import MAX_DEPTH
 from tests.bloblang.running import run
 from tests.bloblang.test_growth import SHAPES, around
 

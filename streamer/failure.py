@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.message import Batch, Execution, Message
+from streamer.message import Batch, Execution, Failure, Message
 from streamer.spec import ParsedComponent
 
 ERROR_COUNTER: Final = "processor_error"
@@ -17,12 +17,13 @@ class Origin:
         fields: `label` and `path` (`root.pipeline.processors.0`), for every line it logs.
     """
 
-    __slots__ = ("fields",)
+    __slots__ = ("fields", "_source")
 
     def __init__(self, component: ParsedComponent) -> None:
         """Take label and path from where the component stands in the config."""
         path = f"root.{component.path}" if component.path else "root"
         self.fields = {"label": component.label, "path": path}
+        self._source = (component.name, component.label, component.path)
 
     def log(self, ex: Execution, level: str, text: str) -> None:
         """Log a line of the component's."""
@@ -33,13 +34,14 @@ class Origin:
 
         Args:
             message: it keeps its payload and metadata.
-            error: the mark, which `error()` returns further down.
+            error: the mark, which `error()` returns further down; `error_source_name()` and its
+                like return this component.
             ex: the run.
             line: what the log says, when it is not the mark's text.
         """
         ex.log("ERROR", error if line is None else line, self.fields)
         ex.count(ERROR_COUNTER, 1, **self.fields)
-        return message.with_error(error)
+        return message.with_error(Failure(error, *self._source))
 
 
 def fail_batch(batch: Batch, error: Exception, ex: Execution) -> Batch:

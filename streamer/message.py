@@ -14,6 +14,30 @@ UNPARSED: Final = object()
 NO_META: Final[Mapping[str, Any]] = {}
 
 
+class Failure(str):
+    """The text of an error, and the component that it comes from.
+
+    Attributes:
+        name: the component's type (`mapping`).
+        label: its label, or an empty string.
+        path: where it stands in the config (`pipeline.processors.0`).
+    """
+
+    __slots__ = ("name", "label", "path")
+    name: str
+    label: str
+    path: str
+
+    def __new__(cls, text: str, name: str, label: str = "", path: str = "") -> Failure:
+        """Make a text that knows its component."""
+        self = super().__new__(cls, text)
+        self.name, self.label, self.path = name, label, path
+        return self
+
+    def __reduce__(self) -> tuple[type[Failure], tuple[str, str, str, str]]:
+        return (Failure, (str(self), self.name, self.label, self.path))
+
+
 class Message:
     """A payload (bytes, or the value that they parse to), metadata, and an error mark.
 
@@ -23,7 +47,8 @@ class Message:
 
     Attributes:
         meta: metadata by key; values are Bloblang values. Shared, never mutated.
-        error: the text of the failure that marks this message, or None.
+        error: the text of the failure that marks this message, or None; a `Failure` when it is
+            known which component it comes from.
     """
 
     __slots__ = ("_raw", "_doc", "meta", "error")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer.bloblang.declare import Declaration
-from streamer.bloblang.functions import environment, general, message
+from streamer.bloblang.functions import environment, general, message, tracing
 from streamer.bloblang.methods import (
     arrays,
     coercion,
@@ -60,8 +60,8 @@ FUNCTIONS: Final[dict[str, Declaration]] = _by_name(
     message.meta,
     message.metadata_value,
     message.root_meta,
-    message.tracing_id,
-    message.tracing_span,
+    tracing.tracing_id,
+    tracing.tracing_span,
 )
 
 METHODS: Final[dict[str, Declaration]] = _by_name(

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from streamer.errors import StreamerError
-from streamer.message import NO_META
+from streamer.message import NO_META, Failure
 from streamer.timestamps import Timestamp
 from streamer.value import Number
 
@@ -38,7 +38,8 @@ def encode_meta(meta: Mapping[str, Any], error: str | None = None) -> bytes:
             return orjson.dumps(meta)
     plain = {(_MARK + k if k.startswith(_MARK) else k): _plain(v) for k, v in meta.items()}
     if error is not None:
-        plain[_ERROR] = error
+        source = [error.name, error.label, error.path] if isinstance(error, Failure) else []
+        plain[_ERROR] = [str(error), *source]
     try:
         return orjson.dumps(plain)
     except TypeError:  # text with lone surrogates, which is what bytes that are no UTF-8 become
@@ -54,6 +55,9 @@ def decode_meta(data: bytes) -> tuple[Mapping[str, Any], str | None]:
     except ValueError:
         found = json.loads(data)
     error = found.pop(_ERROR, None)
+    # A checkpoint may still hold marks that are but a text.
+    if isinstance(error, list):
+        error = Failure(*error) if len(error) > 1 else error[0]
     return {k.removeprefix(_MARK): _value(v) for k, v in found.items()}, error
 
 

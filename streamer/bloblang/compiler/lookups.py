@@ -61,10 +61,6 @@ def _batch_size(code: Code, node: tree.Call) -> Value:
     return Value("len(B)", atom=False, kind="int")
 
 
-def _error(code: Code, node: tree.Call) -> Value:
-    return Value(f"{code.scope.message}.error", atom=False)
-
-
 def _errored(code: Code, node: tree.Call) -> Value:
     return Value(f"({code.scope.message}.error is not None)", atom=False, kind="bool")
 
@@ -78,7 +74,6 @@ FUNCTIONS: dict[str, Callable[[Code, tree.Call], Value | None]] = {
     "metadata": _metadata,
     "batch_index": _batch_index,
     "batch_size": _batch_size,
-    "error": _error,
     "errored": _errored,
     "content": _content,
 }

@@ -8,7 +8,7 @@ from typing import Any
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.runtime import document, metadata
 from streamer.bloblang.runtime.paths import search, split_path
-from streamer.message import Batch, Message
+from streamer.message import Batch, Failure, Message
 
 _CATEGORY = "Message Info"
 _KEY = Param("key", "string", default="")
@@ -111,7 +111,7 @@ def batch_size(batch: Batch) -> int:
 )
 def error(message: Message) -> str | None:
     """The error that marks the message, or null."""
-    return message.error
+    return None if message.error is None else str(message.error)
 
 
 @declare(
@@ -126,39 +126,29 @@ def errored(message: Message) -> bool:
     return message.error is not None
 
 
-def _source(name: str, summary: str) -> Any:
-    @declare(name, _CATEGORY, needs=("message",), uses=("error",), summary=summary)
-    def source(message: Message) -> Any:
-        # A message keeps its error's text; which component it came from is not kept.
-        return None
+def _source(name: str, attribute: str, summary: str) -> Any:
+    @declare(
+        name,
+        _CATEGORY,
+        examples=(Example(f"root = {name}()", "{}", "null"),),
+        needs=("message",),
+        uses=("error",),
+        summary=summary,
+    )
+    def source(message: Message) -> str | None:
+        error = message.error
+        found: str | None = getattr(error, attribute) if isinstance(error, Failure) else None
+        return found
 
     return source
 
 
-error_source_name = _source("error_source_name", "The component that failed the message, or null.")
-error_source_label = _source("error_source_label", "The label of that component, or null.")
-error_source_path = _source("error_source_path", "The path to that component, or null.")
-
-
-@declare(
-    "tracing_span",
-    _CATEGORY,
-    needs=("message",),
-    uses=("meta",),
+error_source_name = _source(
+    "error_source_name", "name", "The type of the component that failed the message, or null."
 )
-def tracing_span(message: Message) -> Any:
-    """The trace context that the message carries in `traceparent`, as an object, or null."""
-    parent = message.meta.get("traceparent")
-    return {"traceparent": parent} if parent else None
-
-
-@declare(
-    "tracing_id",
-    _CATEGORY,
-    needs=("message",),
-    uses=("meta",),
+error_source_label = _source(
+    "error_source_label", "label", "The label of the component that failed the message, or null."
 )
-def tracing_id(message: Message) -> str:
-    """The id of the trace that the message carries in `traceparent`, or 32 zeros."""
-    parts = str(message.meta.get("traceparent") or "").split("-")
-    return parts[1] if len(parts) > 2 else "0" * 32
+error_source_path = _source(
+    "error_source_path", "path", "Where the component that failed the message stands, or null."
+)

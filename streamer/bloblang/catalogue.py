@@ -5,19 +5,37 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer.bloblang.declare import Declaration
-from streamer.bloblang.functions import environment, general, message, tracing
+from streamer.bloblang.functions import (
+    environment,
+    fake,
+    general,
+    ids,
+    message,
+    tracing,
+    unique_ids,
+    wire,
+)
 from streamer.bloblang.methods import (
     arrays,
+    changes,
     coercion,
     compression,
     encoding,
     encryption,
+    jsonpath,
+    jwt,
+    markup,
+    msgpack,
     numbers,
     objects,
     parsing,
+    passwords,
     regexes,
+    segments,
+    slugs,
     strings,
     timestamps,
+    xml,
 )
 from streamer.bloblang.methods import general as general_methods
 
@@ -62,6 +80,12 @@ FUNCTIONS: Final[dict[str, Declaration]] = _by_name(
     message.root_meta,
     tracing.tracing_id,
     tracing.tracing_span,
+    unique_ids.ksuid,
+    unique_ids.uuid_v7,
+    fake.fake,
+    ids.snowflake_id,
+    ids.ulid,
+    wire.with_schema_registry_header,
 )
 
 METHODS: Final[dict[str, Declaration]] = _by_name(
@@ -214,4 +238,34 @@ METHODS: Final[dict[str, Declaration]] = _by_name(
     timestamps.ts_unix_micro,
     timestamps.ts_unix_milli,
     timestamps.ts_unix_nano,
+    changes.diff,
+    changes.patch,
+    jsonpath.json_path,
+    jwt.parse_jwt_es256,
+    jwt.parse_jwt_es384,
+    jwt.parse_jwt_es512,
+    jwt.parse_jwt_hs256,
+    jwt.parse_jwt_hs384,
+    jwt.parse_jwt_hs512,
+    jwt.parse_jwt_rs256,
+    jwt.parse_jwt_rs384,
+    jwt.parse_jwt_rs512,
+    jwt.sign_jwt_es256,
+    jwt.sign_jwt_es384,
+    jwt.sign_jwt_es512,
+    jwt.sign_jwt_hs256,
+    jwt.sign_jwt_hs384,
+    jwt.sign_jwt_hs512,
+    jwt.sign_jwt_rs256,
+    jwt.sign_jwt_rs384,
+    jwt.sign_jwt_rs512,
+    markup.strip_html,
+    msgpack.format_msgpack,
+    msgpack.parse_msgpack,
+    passwords.compare_argon2,
+    passwords.compare_bcrypt,
+    segments.unicode_segments,
+    slugs.slug,
+    xml.format_xml,
+    xml.parse_xml,
 )

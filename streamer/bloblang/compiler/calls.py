@@ -23,29 +23,9 @@ Emit = Callable[[Code, tree.Node], Value]
 _RUN = {"ex": "X", "batch": "B", "meta": "meta"}
 # Methods whose results for literals are small, and are quickly there.
 _FOLDED = frozenset(
-    [
-        "abs",
-        "capitalize",
-        "ceil",
-        "contains",
-        "floor",
-        "has_prefix",
-        "has_suffix",
-        "index_of",
-        "length",
-        "lowercase",
-        "number",
-        "parse_duration",
-        "parse_duration_iso8601",
-        "replace_all",
-        "round",
-        "string",
-        "trim",
-        "trim_prefix",
-        "trim_suffix",
-        "type",
-        "uppercase",
-    ]
+    """abs capitalize ceil contains floor has_prefix has_suffix index_of length lowercase number
+    parse_duration parse_duration_iso8601 replace_all round string trim trim_prefix trim_suffix
+    type uppercase""".split()  # noqa: SIM905 - a list of words
 )
 _PYTHON_TYPES = {"string": "str", "bool": "bool", "array": "list", "object": "dict"}
 
@@ -108,7 +88,9 @@ def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
 def _folded(code: Code, node: tree.Method, left: Value) -> Value | None:
     """Return what a method gives for a literal; None when that has to wait for the run."""
     binding: Binding = node.bound
-    if not (code.options.fold and left.known and node.name in _FOLDED and binding.all_static()):
+    if not binding.all_static() or binding.declaration.binds:
+        return None
+    if not (code.options.fold and left.known and node.name in _FOLDED):
         return None
     given = [getattr(argument, "value", None) for argument in binding.arguments]
     run = binding.declaration.run

@@ -41,22 +41,55 @@ def _statement(code: Code, statement: tree.Statement) -> None:
 def _assign(code: Code, path: tuple[str, ...], value: Value, node: tree.Node) -> None:
     if not path:
         _assign_root(code, value, node)
-    elif value.code == "DELETED" and _like_index(path[-1]) is False:
+    elif value.code == "DELETED" and not _like_index(path[-1]):
         _delete(code, path)
     elif value.special:
         _put_special(code, path, code.settle(value))
+    elif not code.options.copy_on_write:
+        _assign_any(code, path, value)
     elif path[:-1] in code.owned:
         code.emit(f"{_subscript(code, path)} = {value.code}")
-    elif code.untouched and len(path) < _LONG and not any(_like_index(part) for part in path):
-        text = value.code
-        for part in reversed(path):
-            text = f"{{{part!r}: {text}}}"
-        code.emit(f"{code.root} = {text}")
+    elif len(path) >= _LONG or any(_like_index(part) for part in path):
+        _assign_any(code, path, value)
+    elif code.untouched:
+        code.emit(f"{code.root} = {_nested(path, value)}")
     else:
-        assign = code.constant(paths.assign, "assign")
-        code.emit(f"{code.root} = {assign}({code.root}, {code.constant(path)}, {value.code})")
+        _assign_copying(code, path, code.settle(value))
     if path and not value.special:
         _after(code, path)
+
+
+def _assign_any(code: Code, path: tuple[str, ...], value: Value) -> None:
+    """Emit an assignment for whatever is there; it copies all objects on the way."""
+    assign = code.constant(paths.assign, "assign")
+    code.emit(f"{code.root} = {assign}({code.root}, {code.constant(path)}, {value.code})")
+
+
+def _nested(path: tuple[str, ...], value: Value) -> str:
+    text = value.code
+    for part in reversed(path):
+        text = f"{{{part!r}: {text}}}"
+    return text
+
+
+def _assign_copying(code: Code, path: tuple[str, ...], value: Value) -> None:
+    """Emit an assignment that copies the objects on the way which are not root's own."""
+    known = max((end for end in range(len(path)) if path[:end] in code.owned), default=-1)
+    tests = [f"type({code.root}) is dict"] if known < 0 else []
+    copies = [(code.root, code.root)] if known < 0 and not code.copied else []
+    known = max(known, 0)
+    at = _subscript(code, path[:known])
+    for end in range(known, len(path) - 1):
+        name = code.name("c")
+        tests.append(f"type({name} := {at}.get({path[end]!r})) is dict")
+        copies.append((_subscript(code, path[: end + 1]), name))
+        at = name
+    with code.block(f"if {' and '.join(tests)}:"):
+        for place, held in copies:
+            code.emit(f"{place} = {held}.copy()")
+        code.emit(f"{_subscript(code, path)} = {value.code}")
+    with code.block("else:"):
+        _assign_any(code, path, value)
 
 
 def _subscript(code: Code, path: tuple[str, ...]) -> str:
@@ -70,6 +103,8 @@ def _like_index(part: str) -> bool:
 def _after(code: Code, path: tuple[str, ...]) -> None:
     """Note what is certain once a path was assigned: the objects on the way are root's own."""
     code.untouched = False
+    if not code.options.copy_on_write:
+        return
     code.owned = {known for known in code.owned if known[: len(path)] != path}
     if len(code.owned) > _MOST_OWNED:
         code.owned = set()
@@ -87,7 +122,8 @@ def _assign_root(code: Code, value: Value, node: tree.Node) -> None:
     elif value.code != "NOTHING":
         code.emit(f"{code.root} = {value.code}")
     code.untouched = False
-    code.owned = {()} if isinstance(node, tree.Object) and not value.special else set()
+    fresh = isinstance(node, tree.Object) and not value.special and code.options.copy_on_write
+    code.owned, code.copied = {()} if fresh else set(), False
 
 
 def _put_special(code: Code, path: tuple[str, ...], value: Value) -> None:
@@ -102,23 +138,25 @@ def _put_special(code: Code, path: tuple[str, ...], value: Value) -> None:
         return
     put = code.constant(paths.put, "put")
     code.emit(f"{code.root} = {put}({code.root}, {code.constant(path)}, {value.code})")
-    code.untouched = False
-    code.owned = set()
+    code.untouched, code.owned, code.copied = False, set(), False
 
 
 def _delete(code: Code, path: tuple[str, ...]) -> None:
-    if () not in code.owned and len(path) == 1:
-        own = code.constant(paths.own, "own")
-        code.emit(f"{code.root} = {own}({code.root})")
-        code.emit(f"if type({code.root}) is dict: {code.root}.pop({path[0]!r}, None)")
-        code.untouched = False
-    elif path[:-1] in code.owned:
+    if path[:-1] in code.owned:
         code.emit(f"{_subscript(code, path[:-1])}.pop({path[-1]!r}, None)")
         code.owned = {known for known in code.owned if known[: len(path)] != path}
-    else:
-        remove = code.constant(paths.remove, "remove")
-        code.emit(f"{code.root} = {remove}({code.root}, {code.constant(path)})")
-        code.untouched, code.owned = False, set()
+        return
+    if len(path) == 1 and code.options.copy_on_write:
+        if not code.copied:
+            own = code.constant(paths.own, "own")
+            text = f"{code.root}.copy() if type({code.root}) is dict else {own}({code.root})"
+            code.emit(f"{code.root} = {text}")
+        code.emit(f"if type({code.root}) is dict: {code.root}.pop({path[0]!r}, None)")
+        code.untouched, code.copied = False, True
+        return
+    remove = code.constant(paths.remove, "remove")
+    code.emit(f"{code.root} = {remove}({code.root}, {code.constant(path)})")
+    code.untouched, code.owned, code.copied = False, set(), False
 
 
 def _assign_meta(code: Code, key: str | None, value: Value) -> None:

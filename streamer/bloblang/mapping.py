@@ -10,6 +10,7 @@ from typing import Any
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.analysis import only_index
 from streamer.bloblang.compiler.listing import listing
+from streamer.bloblang.compiler.options import ALL, Optimisations
 from streamer.bloblang.compiler.program import Compiled, compile_program
 from streamer.bloblang.outside import Luggage, Outside, latest
 from streamer.bloblang.program import read_program
@@ -30,7 +31,7 @@ class Mapping:
             all others; else None.
     """
 
-    def __init__(self, text: str, outside: Outside) -> None:
+    def __init__(self, text: str, outside: Outside, options: Optimisations = ALL) -> None:
         self.text = text
         self.outside = outside
         self._program, self.uses = read_program(text, outside)
@@ -38,7 +39,8 @@ class Mapping:
         self._identity = hashlib.blake2b(
             text.encode(errors="surrogatepass"), digest_size=6
         ).hexdigest()
-        self._full = compile_program(self._program, self._identity)
+        self._options = options
+        self._full = compile_program(self._program, self._identity, options=options)
         outside.seal()
 
     def __reduce__(self) -> tuple[Callable[..., Mapping], tuple[Any, ...]]:
@@ -54,7 +56,7 @@ class Mapping:
 
     @cached_property
     def _onto(self) -> Compiled:
-        return compile_program(self._program, self._identity, onto=True)
+        return compile_program(self._program, self._identity, onto=True, options=self._options)
 
     @cached_property
     def doc_fn(self) -> Callable[[Any], Any] | None:
@@ -67,7 +69,9 @@ class Mapping:
             return None
         if uses.random or uses.error or uses.impure:
             return None
-        return compile_program(self._program, self._identity, document_only=True).run
+        return compile_program(
+            self._program, self._identity, document_only=True, options=self._options
+        ).run
 
     def apply(self, batch: Batch, index: int, ex: Execution) -> Message | None:
         """Return the message that the mapping makes of one of a batch; None when it deletes it.

@@ -84,7 +84,7 @@ def type_name(value: Any) -> str:
 
 def _exact_int(text: str) -> int | Number:
     value = int(text)
-    return value if INT64_MIN <= value <= INT64_MAX and text != "-0" else Number(text)
+    return value if INT64_MIN <= value <= INT64_MAX and text != "-0" else Number(text, float(value))
 
 
 def _exact_float(text: str) -> float:

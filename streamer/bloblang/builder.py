@@ -140,7 +140,7 @@ class Builder(Transformer[Token, Any]):
         return tree.Array(place_of(parts[0]), parts[1:])
 
     def object(self, parts: list[Any]) -> tree.Node:
-        return tree.Object(_brace(parts[0]), parts[1:])
+        return tree.Object(_brace(parts[0]), _nodes(parts))
 
     def named_pair(self, parts: list[Any]) -> tuple[tree.Node, tree.Node]:
         return tree.Literal(place_of(parts[0]), _quoted(parts[0])), parts[1]
@@ -229,7 +229,7 @@ class Builder(Transformer[Token, Any]):
         return tree.IfStatement(place_of(token), [*branches, *otherwise])
 
     def block(self, parts: list[Any]) -> tuple[str, list[tree.Statement]]:
-        statements = parts[1:]
+        statements = _nodes(parts)
         for statement in statements:
             if isinstance(statement, tree.NamedMap | tree.Import):
                 place = statement.place
@@ -245,6 +245,8 @@ class Builder(Transformer[Token, Any]):
 
     def interpolation(self, parts: list[Any]) -> tree.Node:
         node: tree.Node = parts[0]
+        if parts[1].strip(" \t") != "}":
+            raise _unread(node)  # no line may end before the brace
         return node
 
     def field(self, parts: list[Any]) -> list[Any]:

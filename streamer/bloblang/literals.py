@@ -33,6 +33,8 @@ def unquote(text: str) -> str:
         ValueError: an escape that Go does not know.
     """
     body = text[1:-1]
+    if "\n" in body:
+        raise ValueError("invalid syntax")
     if "\\" not in body:
         return body
     if "\\x" not in body and not re.search(r"\\[0-7]", body):

@@ -25,7 +25,8 @@ DOCUMENT = '{"a":5,"b":"x","c":null,"d":[1,2,3],"e":{"f":1.5,"g":true}}'
         ("root = this.d\nroot.0 = 9", "[9,2,3]"),
         ('root = this.d\nroot."-" = 9', "[1,2,3,9]"),
         ("root = this.e\nroot.f = deleted()", '{"g":true}'),
-        ("root = this.d\nroot.0 = deleted()", "[2,3]"),
+        ("root = this.d\nroot.0 = deleted()", "[1,2,3]"),
+        ("root.d = this.d\nroot.d.0 = deleted()", '{"d":[2,3]}'),
         ("root.a = 1\nroot.b = root\nroot.a = 2", '{"a":2,"b":{"a":1}}'),
         ("root.a.b = 1\nroot.c = root.a\nroot.a.b = 2", '{"a":{"b":2},"c":{"b":1}}'),
         (

@@ -163,6 +163,8 @@ class Reader:
 
     def line_break(self, at: int) -> int:
         """Read a line break, with the comment before it."""
+        if self.text.startswith("\r", at) and not self.text.startswith("\r\n", at):
+            at += 1
         return self._needed(_BREAK, at, "line break")
 
     def word(self, at: int) -> int:

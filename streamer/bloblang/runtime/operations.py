@@ -88,9 +88,8 @@ def truncate(value: Any) -> int:
     """Return a number as int64, its fraction cut off."""
     if type(value) is int:
         return value if value <= INT64_MAX else wrap(value)
-    if value != value or not -9.3e18 < value < 9.3e18:
-        return INT64_MIN
-    return min(max(int(value), INT64_MIN), INT64_MAX)
+    # What does not fit becomes the smallest integer, as it does on amd64.
+    return int(value) if -(2.0**63) <= value < 2.0**63 else INT64_MIN
 
 
 def modulo(left: Any, right: Any) -> int:
@@ -126,7 +125,10 @@ def equal(left: Any, right: Any) -> bool:
         other = type(right)
         return other is bool and left is right or other in NUMBERS and left is (right != 0)
     if kind in NUMBERS:
-        return type(right) in NUMBERS and left == right
+        other = type(right)
+        if kind is not other and other in NUMBERS:  # an integer beside a float is one
+            return float(left) == float(right)
+        return other in NUMBERS and left == right
     text = text_or_none(left)
     if text is not None:
         return text == text_or_none(right)
@@ -159,7 +161,9 @@ def not_equal(left: Any, right: Any) -> bool:
 
 def _ordered(left: Any, right: Any) -> tuple[Any, Any]:
     if type(left) in NUMBERS and type(right) in NUMBERS:
-        return left, right
+        if type(left) is type(right):
+            return left, right
+        return float(left), float(right)
     texts = text_or_none(left), text_or_none(right)
     if texts[0] is None or texts[1] is None:
         raise OperandMismatch("compare", left, right)
@@ -194,6 +198,8 @@ def truth(value: Any) -> bool | None:
     """Return a boolean, a number as whether it is not 0, or None for anything else."""
     if value is True or value is False:
         return value
+    if type(value) is Number:
+        return value.text != "0"  # a document's number counts by its text: 0.0 is true
     if type(value) in NUMBERS:
         return value != 0  # type: ignore[no-any-return]
     return None

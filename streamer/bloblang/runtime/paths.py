@@ -80,7 +80,7 @@ def assign(root: Any, path: Sequence[str], value: Any) -> Any:
         root = {}
     if type(root) is list and path[0] == "-":
         return [*root, _fresh(path[1:], value)]
-    return _assign(root, path, 0, value)
+    return _assign(root, root, path, 0, value)
 
 
 def _fresh(path: Sequence[str], value: Any) -> Any:
@@ -89,7 +89,7 @@ def _fresh(path: Sequence[str], value: Any) -> Any:
     return value
 
 
-def _assign(target: Any, path: Sequence[str], at: int, value: Any) -> Any:
+def _assign(root: Any, target: Any, path: Sequence[str], at: int, value: Any) -> Any:
     if at == len(path):
         return value
     segment = path[at]
@@ -97,18 +97,32 @@ def _assign(target: Any, path: Sequence[str], at: int, value: Any) -> Any:
         child = target.get(segment)
         if child is None:
             return {**target, segment: _fresh(path[at + 1 :], value)}
-        return {**target, segment: _assign(child, path, at + 1, value)}
+        return {**target, segment: _assign(root, child, path, at + 1, value)}
     if type(target) is list:
         if segment == "-":
             return [*target, _fresh(path[at + 1 :], value)]
         index = _index(target, path, at)
         copy = list(target)
-        copy[index] = _assign(target[index], path, at + 1, value)
+        if target[index] is None and at + 1 < len(path):
+            raise QueryError(
+                f"unable to set target path {dot_path(path)}: "
+                f"failed to resolve path segment '{at + 1}': field '{path[at + 1]}' was not found"
+            )
+        copy[index] = _assign(root, target[index], path, at + 1, value)
         return copy
-    where = dot_path(path[:at]) if at else "the root"
-    raise QueryError(
+    raise _collision(root, path)
+
+
+def _collision(root: Any, path: Sequence[str]) -> QueryError:
+    """Blame the first thing on the way that is no object, be it an array that would have done."""
+    end = 0
+    while type(root) is dict:
+        root = root.get(path[end])
+        end += 1
+    where = dot_path(path[:end]) if end else "the root"
+    return QueryError(
         f"unable to set target path {dot_path(path)} as the value of {where} "
-        f"was a non-object type ({type_name(target)})"
+        f"was a non-object type ({type_name(root)})"
     )
 
 
@@ -132,22 +146,29 @@ def _index(target: list[Any], path: Sequence[str], at: int) -> int:
 
 
 def remove(root: Any, path: Sequence[str]) -> Any:
-    """Return the root without what is at the path; nothing happens when it is not there."""
+    """Return the root without what is at the path.
+
+    Nothing happens when it is not there, nor with an element of a root that is an array.
+    """
     if root is NOTHING or root is None:
         return {}
+    return root if type(root) is list and len(path) == 1 else _remove(root, path)
+
+
+def _remove(target: Any, path: Sequence[str]) -> Any:
     head, *rest = path
-    if type(root) is dict:
-        if head not in root:
-            return root
+    if type(target) is dict:
+        if head not in target:
+            return target
         if not rest:
-            return {key: value for key, value in root.items() if key != head}
-        return {**root, head: remove(root[head], rest)} if root[head] is not None else root
-    if type(root) is list and head.isdecimal() and int(head) < len(root):
+            return {key: value for key, value in target.items() if key != head}
+        return {**target, head: _remove(target[head], rest)}
+    if type(target) is list and _INDEX.fullmatch(head) and 0 <= int(head) < len(target):
         index = int(head)
         if not rest:
-            return root[:index] + root[index + 1 :]
-        return [*root[:index], remove(root[index], rest), *root[index + 1 :]]
-    return root
+            return target[:index] + target[index + 1 :]
+        return [*target[:index], _remove(target[index], rest), *target[index + 1 :]]
+    return target
 
 
 def own(root: Any) -> Any:

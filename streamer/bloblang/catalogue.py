@@ -9,9 +9,9 @@ from streamer.bloblang.functions import (
     environment,
     fake,
     general,
-    ids,
     message,
     tracing,
+    ulid_snowflake,
     unique_ids,
     wire,
 )
@@ -36,6 +36,7 @@ from streamer.bloblang.methods import (
     strings,
     timestamps,
     xml,
+    yaml_text,
 )
 from streamer.bloblang.methods import general as general_methods
 
@@ -83,8 +84,8 @@ FUNCTIONS: Final[dict[str, Declaration]] = _by_name(
     unique_ids.ksuid,
     unique_ids.uuid_v7,
     fake.fake,
-    ids.snowflake_id,
-    ids.ulid,
+    ulid_snowflake.snowflake_id,
+    ulid_snowflake.ulid,
     wire.with_schema_registry_header,
 )
 
@@ -141,6 +142,8 @@ METHODS: Final[dict[str, Declaration]] = _by_name(
     encoding.uuid_v5,
     encryption.decrypt_aes,
     encryption.encrypt_aes,
+    yaml_text.format_yaml,
+    yaml_text.parse_yaml,
     general_methods.apply,
     general_methods.catch,
     general_methods.exists,

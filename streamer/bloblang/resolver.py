@@ -214,7 +214,8 @@ class Resolver:
             binding = bind(declaration, arguments)
             if declaration.reaches:
                 binding.arguments.insert(0, Static(self.outside))
-            if declaration.binds and binding.all_static() and not declaration.needs:
+            late = {"site", "state"} & set(declaration.needs)
+            if declaration.binds and binding.all_static() and not late:
                 declaration.run(*_values(binding))
         except (ArgumentError, QueryError) as e:
             raise _refuse(node, str(e)) from None

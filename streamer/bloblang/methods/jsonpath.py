@@ -1,0 +1,54 @@
+"""The method that looks a JSONPath up in a value."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from streamer.bloblang.declare import CONNECT, Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.bloblang.runtime.gval import Evaluate
+
+_MANY = 256  # expressions that are kept when a mapping makes them from its documents
+
+
+@functools.lru_cache(maxsize=_MANY)
+def _read(expression: str) -> Evaluate:
+    from streamer.bloblang.runtime.jsonpath import Parser
+
+    try:
+        return Parser(expression).whole()
+    except RecursionError:
+        reason = "the expression is nested too deep"
+        raise ArgumentError(f"evaluating json path expression: {reason}") from None
+
+
+@declare(
+    "json_path",
+    "Object & Array Manipulation",
+    Param("expression", "string"),
+    examples=(
+        Example('root = this.json_path("$..a")', '{"a":1,"b":[{"a":2}]}', "[1,2]"),
+        Example(
+            "root = this.json_path(\"$.b[?(@.t=='x' && @.n>1)].n\")",
+            '{"b":[{"t":"x","n":1},{"t":"x","n":2},{"t":"y","n":3}]}',
+            "[2]",
+        ),
+        Example('root = this.json_path("$.b[0].a")', '{"b":[{"a":2}]}', "2"),
+    ),
+    binds=True,
+    own_errors=True,
+    origin=CONNECT,
+)
+def json_path(expression: str) -> Callable[[Any], Any]:
+    """What a JSONPath finds: an array if it can find several values, else the value itself."""
+    evaluate = _read(expression)
+
+    def look_up(value: Any) -> Any:
+        try:
+            return evaluate(value, None)
+        except RecursionError:
+            raise QueryError("the expression is nested too deep") from None
+
+    return look_up

@@ -1,0 +1,129 @@
+"""A value written as XML, by the conventions of Go's mxj: see xmltree.py.
+
+Texts are written as they are, without escapes, as Connect does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamer.bloblang.errors import QueryError
+from streamer.bloblang.runtime.operations import NUMBERS
+from streamer.bloblang.runtime.text import go_text, go_type
+from streamer.timestamps import Timestamp
+
+_TEXT: Final = "#text"
+_ROOT: Final = "doc"
+
+
+def _attribute(key: str, value: Any) -> str:
+    kind = type(value)
+    if kind is str:
+        text = value
+    elif kind is bytes:
+        text = value.decode(errors="replace")
+    elif kind in NUMBERS or kind is bool:
+        text = go_text(value)
+    else:
+        raise QueryError(f"invalid attribute value for: {key}:<{go_type(value)}>")
+    return f' {key[1:]}="{text}"'
+
+
+def _is_attribute(key: str) -> bool:
+    return len(key) > 1 and key[0] == "-"
+
+
+def _content(value: Any) -> str:
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is bytes:
+        return value.decode(errors="replace")  # type: ignore[no-any-return]
+    if kind is Timestamp:
+        return f"<Time>{value}</Time>"
+    return "" if value is None else go_text(value)
+
+
+class _Writer:
+    """Writes elements.
+
+    Attributes:
+        out: the pieces written.
+        indent: what stands for one level, or None to write all in one line.
+    """
+
+    def __init__(self, indent: str | None) -> None:
+        self.out: list[str] = []
+        self.indent = indent
+
+    def element(self, name: str, value: Any, padding: str) -> None:
+        """Write an element, or several when the value is an array."""
+        if type(value) is list:
+            self._array(name, value, padding)
+            return
+        end = "" if self.indent is None else "\n"
+        start = "" if self.indent is None else padding
+        if type(value) is dict:
+            self._object(name, value, start, padding)
+        else:
+            text = _content(value)
+            self.out.append(f"{start}<{name}>{text}</{name}>" if text else f"{start}<{name}/>")
+        self.out.append(end)
+
+    def _array(self, name: str, values: list[Any], padding: str) -> None:
+        step = self.indent or ""
+        if not values:
+            self.out.append(f"{padding}<{name}/>")
+        for value in values:
+            inner = padding + step if type(value) is list else padding
+            self.element(name, value, inner)
+
+    def _object(self, name: str, value: dict[str, Any], start: str, padding: str) -> None:
+        keys = sorted(value)
+        attributes = "".join(_attribute(k, value[k]) for k in keys if _is_attribute(k))
+        elements = [k for k in keys if not _is_attribute(k)]
+        if not elements:
+            self.out.append(f"{start}<{name}{attributes}/>")
+            return
+        text = go_text(_plain(value[_TEXT])) if _TEXT in value else ""
+        self.out.append(f"{start}<{name}{attributes}>{text}")
+        if elements == [_TEXT]:
+            self.out.append(f"</{name}>")
+            return
+        if self.indent is not None:
+            self.out.append("\n")
+        for key in elements:
+            if key != _TEXT:
+                self.element(key, value[key], padding + (self.indent or ""))
+        self.out.append(f"{start}</{name}>")
+
+
+def _plain(value: Any) -> Any:
+    return value.decode(errors="replace") if type(value) is bytes else value
+
+
+def _root(document: dict[str, Any], root_tag: str | None, indented: bool) -> tuple[str, Any]:
+    if len(document) != 1 or root_tag is not None:
+        return root_tag if root_tag is not None else _ROOT, document
+    ((name, value),) = document.items()
+    if type(value) is list and (indented or any(type(item) is not dict for item in value)):
+        return _ROOT, document
+    return name, value
+
+
+def write(document: dict[str, Any], indent: str | None, root_tag: str | None) -> bytes:
+    """Return an object as XML.
+
+    Args:
+        document: the object; its only key is the root element, unless it holds an array.
+        indent: what stands for one level, or None to write all in one line.
+        root_tag: the name of an element around all of it.
+
+    Raises:
+        QueryError: an attribute's value is neither text, number nor boolean.
+    """
+    name, value = _root(document, root_tag, indent is not None)
+    writer = _Writer(indent)
+    writer.element(name, value, "")
+    text = "".join(writer.out)
+    return text.removesuffix("\n").encode(errors="replace")

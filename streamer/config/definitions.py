@@ -95,13 +95,13 @@ def lint_definitions(text: str, name: str, options: LintOptions) -> tuple[Lint, 
 def read_definitions(path: str) -> Definitions:
     """Read the tests of a config, or of a file of definitions.
 
-    A file that is no YAML, or no object, gives its findings; one without tests gives none.
+    A file that is no YAML gives its findings; one without tests gives none.
     """
     try:
         text = read_file(path)
     except ConfigError as e:
         return Definitions(path, (), e.lints)
-    if _TESTS not in text:
+    if _TESTS not in text and not is_definition(path):
         return Definitions(path)
     findings = Findings()
     try:
@@ -132,6 +132,8 @@ def _tree(text: str, name: str, findings: Findings) -> Mapping | None:
         replace_variables(source, os.environ, findings, check=False)
         root = read_yaml(source, findings)
     if root is not None and not isinstance(root, Mapping):
+        if not is_definition(name):
+            return None  # whatever it is, it has no tests
         message = f"a file of tests is an object, got {described(root)}"
         findings.at(root, "expected_object", message, "begin with `tests:`")
         return None

@@ -122,8 +122,10 @@ def _stream(case: Parsed) -> Iterator[_Problem]:
     if not case["steps"] and not (case.given("steps") and case["steps"] is None):
         yield _Problem(case.place("target"), "a test with `target: stream` needs steps")
     ended = False
-    for step in case["steps"] or ():
+    for number, step in enumerate(case["steps"] or ()):
         if step is not None:
+            if not any(map(step.given, step)):
+                yield _Problem(case.place("steps"), f"step {number} is empty", "remove it")
             yield from _step(step, ended)
             ended = (ended or bool(step["end_of_input"])) and not step["restart"]
 

@@ -22,6 +22,8 @@ from streamer.unit_tests.failure import Failure, as_json, at, failure, pair, rec
 from streamer.unit_tests.files import read_beside
 from streamer.value import parse_json
 
+_CONDITION: Final = "the condition"
+
 Check = Callable[[Any, Message, Path, Execution], Iterator[Failure]]
 
 
@@ -71,8 +73,8 @@ def _metadata_equals(
 ) -> Iterator[Failure]:
     for key, value in sorted(expected.items()):
         if key not in message.meta:
-            has = ", ".join(sorted(message.meta)) or "no metadata"
-            yield failure(f"metadata key {key!r} expected but not found", received(has))
+            has = ", ".join(sorted(message.meta)) or "none"
+            yield failure(f"metadata key {key!r} expected but not found; the message has {has}")
             continue
         found = message.meta[key]
         if not (value is None and found is None) and not equal(value, found):
@@ -95,7 +97,7 @@ def _json(superset: bool) -> Check:
     def check(expected: Any, message: Message, directory: Path, ex: Execution) -> Iterator[Failure]:
         # As in Benthos, a text is the text of a JSON document.
         raw = expected.encode() if isinstance(expected, str) else as_json(expected).encode()
-        yield from _compare(raw, "the condition", message, superset)
+        yield from _compare(raw, _CONDITION, message, superset)
 
     return check
 
@@ -115,7 +117,8 @@ def _compare(expected: bytes, whose: str, message: Message, superset: bool) -> I
     try:
         wanted = parse_json(expected)
     except ValueError as e:
-        yield failure(f"{whose} is no JSON document: {e}")
+        hint = "; a string is written as '\"text\"'" if whose == _CONDITION else ""
+        yield failure(f"{whose} is no JSON document: {e}{hint}")
         return
     try:
         found = message.doc

@@ -43,7 +43,7 @@ def _differences(expected: Any, received: Any, superset: bool, place: str) -> It
         pairs = [(str(i), _item(expected, i), _item(received, i)) for i in range(count)]
     else:
         if not _same(expected, received):
-            yield Difference(place or "root", *_distinct(expected, received))
+            yield Difference(place or "root", _text(expected), _text(received))
         return
     for name, wanted, found in pairs:
         below = f"{place}.{name}" if place else name
@@ -66,9 +66,10 @@ def difference_lines(found: list[Difference]) -> list[Line]:
 
 def text_lines(expected: str, received: str) -> list[Line]:
     """Show how two texts differ: line by line where one has several."""
+    if expected.strip() == received.strip():
+        # Only the white space around them differs, which nobody can see.
+        return pair(quoted(expected), quoted(received))
     if "\n" not in expected and "\n" not in received:
-        if expected.strip() == received.strip():
-            expected, received = quoted(expected), quoted(received)
         return pair(expected, received)
     wanted, found = expected.split("\n"), received.split("\n")
     lines = []
@@ -105,10 +106,6 @@ def _same(left: Any, right: Any) -> bool:
 
 def _decimal(value: Any) -> Decimal:
     return Decimal(value.text) if isinstance(value, Number) else Decimal(value)
-
-
-def _distinct(expected: Any, received: Any) -> tuple[str, str]:
-    return _text(expected), _text(received)
 
 
 def _text(value: Any) -> str:

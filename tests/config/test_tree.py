@@ -1,0 +1,64 @@
+"""Places in a config's tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamer.config.nodes import Mapping, plain, written
+from streamer.config.source import Source
+from streamer.config.tree import label_way, labelled_ways, node_at, pointer_way, put_at
+
+SOURCE = Source("", "")
+
+
+def tree() -> Mapping:
+    value = {"a": [{"label": "x", "b": 1}, {"c/d": {"e~f": 2}}], "empty": {}}
+    found = written(value, SOURCE)
+    assert isinstance(found, Mapping)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value"),
+    [("/a/0/b", 1), ("/a/1/c~1d/e~0f", 2), ("/empty", {}), ("/a/0", {"label": "x", "b": 1})],
+)
+def test_a_pointer_leads_to_a_value(pointer: str, value: object) -> None:
+    assert plain(node_at(tree(), pointer_way(pointer))) == value
+
+
+@pytest.mark.parametrize(
+    ("pointer", "problem"),
+    [
+        ("/b", "there is no 'b' in the config, which has a, empty"),
+        ("/a/2", "there is no '2' in /a, which is a list of 2 items"),
+        ("/a/-1", "there is no '-1' in /a, which is a list of 2 items"),
+        ("/a/0/b/c", "there is no 'c' in /a/0/b, which is a number"),
+        ("/empty/x", "there is no 'x' in /empty, which is empty"),
+    ],
+)
+def test_a_pointer_that_leads_nowhere_says_how_far_it_led(pointer: str, problem: str) -> None:
+    with pytest.raises(ValueError) as e:
+        node_at(tree(), pointer_way(pointer))
+    assert str(e.value) == problem
+
+
+def test_a_pointer_begins_with_a_slash() -> None:
+    with pytest.raises(ValueError, match="begins with a slash, found 'a/b'"):
+        pointer_way("a/b")
+
+
+@pytest.mark.parametrize("pointer", ["/a/0", "/a", "/a/1/c~1d"])
+def test_a_value_is_replaced(pointer: str) -> None:
+    root = tree()
+    put_at(root, pointer_way(pointer), written("new", SOURCE))
+    assert plain(node_at(root, pointer_way(pointer))) == "new"
+    with pytest.raises(ValueError):
+        put_at(root, ("nowhere",), written("new", SOURCE))
+
+
+def test_a_label_leads_to_its_component() -> None:
+    root = tree()
+    label = node_at(root, ("a", "0", "label"))
+    assert label_way(root, label) == ("a", "0")  # type: ignore[arg-type]
+    assert list(labelled_ways(root, "x")) == [("a", "0")]
+    assert list(labelled_ways(root, "y")) == []

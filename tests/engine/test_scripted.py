@@ -1,0 +1,72 @@
+"""A stream without Spark on a scripted clock."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from streamer.config import parse_config
+from streamer.durations import SECOND
+from streamer.engine.scripted import ScriptedStream, Sent
+from streamer.message import Message
+from streamer.plan import make_plan
+
+T = 1_700_000_000 * SECOND  # a multiple of 10 s
+CONFIG = """
+input: {stdin: {}, processors: [{mapping: root = deleted()}]}
+buffer: {system_window: {timestamp_mapping: root = this.at, size: 10s}}
+pipeline: {processors: [%s]}
+spark: {shards: 3}
+"""
+
+
+def stream(processors: str = "", log: Any = None, level: str = "INFO") -> ScriptedStream:
+    plan = make_plan(parse_config(CONFIG % processors, "x.yaml"), level)
+    return ScriptedStream(plan, log) if log else ScriptedStream(plan)
+
+
+def sent(at: float, **more: Any) -> Sent:
+    return Sent(Message(json.dumps({"at": at, **more}).encode()))
+
+
+def test_the_input_s_processors_are_left_out() -> None:
+    run = stream()
+    run.micro_batch(T, [sent(1_700_000_001)])
+    assert run.snapshot.held == 1
+
+
+def test_groups_come_out_by_arrival_however_many_shards_there_are() -> None:
+    run = stream("{group_by_value: {value: '${! this.k }'}}")
+    run.micro_batch(T, [sent(1_700_000_001, k=k) for k in "zyxabcz"])
+    [*groups] = run.micro_batch(T + 10 * SECOND).batches
+    assert [[m.doc["k"] for m in batch] for batch in groups] == [["z", "z"], *map(list, "yxabc")]
+
+
+def test_the_clock_of_processors_is_the_scripted_one_and_never_runs_backwards() -> None:
+    run = stream("{mapping: root = timestamp_unix()}")
+    run.micro_batch(T, [sent(1_700_000_001)])
+    run.micro_batch(T - SECOND)
+    assert run.now == T
+    [[message]] = run.micro_batch(T + 11 * SECOND).batches
+    assert message.doc == 1_700_000_011
+
+
+def test_log_lines_are_given_down_to_the_plan_s_level() -> None:
+    lines: list[tuple[str, str]] = []
+    processors = "{log: {message: hello}}, {log: {message: more, level: DEBUG}}"
+    run = stream(processors, lambda level, text, fields: lines.append((level, text)))
+    run.micro_batch(T, [sent(1_700_000_001), Sent(Message(b"x"))])
+    run.micro_batch(T + 10 * SECOND)
+    shown = [line for line in lines if "micro-batch" not in line[1]]
+    assert [level for level, _ in shown] == ["WARN", "INFO"]
+    assert shown[1] == ("INFO", "hello")
+
+
+def test_an_input_that_has_ended_stays_so_until_a_restart() -> None:
+    run = stream()
+    run.micro_batch(T, ended=True)
+    run.micro_batch(T + SECOND)
+    assert run.snapshot.ended
+    run.restart()
+    run.micro_batch(T + SECOND)
+    assert not run.snapshot.ended

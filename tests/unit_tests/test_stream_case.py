@@ -1,0 +1,209 @@
+"""Tests of whole streams: every step does what it says, and what is wrong is told exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from streamer.config.definitions import read_definitions
+from streamer.config.tests_fields import STEP, STREAM
+from streamer.durations import SECOND
+from streamer.timestamps import parse_event_time
+from streamer.unit_tests.script import Turn, turns
+from streamer.unit_tests.suite import SuiteResult, find_suites, run_suite
+from streamer.unit_tests.surroundings import Surroundings
+
+WINDOWS = sorted((Path(__file__).parent / "windows").glob("*.yaml"))
+START = parse_event_time("2026-01-01T10:00:00Z")
+
+BUFFER = """\
+buffer:
+  system_window: { timestamp_mapping: root = this.at, size: 10s }
+"""
+CASE = """\
+tests:
+  - name: a window
+    target: stream
+    clock: 2026-01-01T10:00:00Z
+"""
+
+Run = Callable[..., SuiteResult]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a config with the one case that is given, without name, target and clock."""
+
+    def run(case: str, config: str = BUFFER, resource_files: tuple[str, ...] = ()) -> SuiteResult:
+        monkeypatch.chdir(tmp_path)
+        text = config + CASE + "".join(f"    {line}\n" for line in dedent(case).splitlines())
+        Path("x.yaml").write_text(text)
+        [suite] = find_suites(["x.yaml"])
+        return run_suite(suite, Surroundings(suite.config, resource_files))
+
+    return run
+
+
+def texts(result: SuiteResult) -> list[str]:
+    assert result.lints == ()
+    return [line.text for case in result.cases for found in case.failures for line in found]
+
+
+@pytest.mark.parametrize("path", WINDOWS, ids=lambda path: path.stem)
+def test_the_rules_of_windows_hold_on_a_scripted_clock(path: Path) -> None:
+    [suite] = find_suites([str(path)])
+    result = run_suite(suite, Surroundings(suite.config))
+    assert texts(result) == []
+    assert len(result.cases) == path.read_text().count("target: stream") > 0
+
+
+def test_every_field_of_a_step_and_of_a_stream_test_is_used() -> None:
+    cases = [case.parsed for path in WINDOWS for case in read_definitions(str(path)).cases]
+    steps = [step for case in cases for step in case["steps"]]
+    assert {name for step in steps for name in step if step.given(name)} == {f.name for f in STEP}
+    assert {f.name for f in STREAM} <= {name for c in cases for name in c if c.given(name)}
+
+
+SENT = """\
+steps:
+  - send:
+      - json_content: { id: 1, at: 2026-01-01T10:00:05Z }
+      - json_content: { id: 2, at: 2026-01-01T09:00:00Z }
+  - advance: 10s
+"""
+OUT = (
+    '{"at":"2026-01-01T10:00:05Z","id":1} metadata: {"window_end_timestamp":"2026-01-01T10:00:10Z"}'
+)
+
+
+def test_what_came_out_must_be_listed(run: Run) -> None:
+    assert texts(run(SENT)) == ["unexpected batch 0", f"  received: {OUT}"]
+
+
+def test_a_step_lists_what_came_out_since_the_last_list(run: Run) -> None:
+    found = texts(run(SENT + "    output_batches: []\n"))
+    assert found == ["step 1 [line 11]: unexpected batch 0", f"  received: {OUT}"]
+    assert texts(run(SENT + "  - output_batches: [[{ json_contains: { id: 1 } }]]\n")) == []
+    found = texts(run(SENT + "  - output_batches: [[{ json_contains: { id: 9 } }]]\n"))
+    assert found[:4] == [
+        "step 2 [line 12]: batch 0 message 0: json_contains: JSON superset mismatch",
+        "  at id:",
+        "    expected: 9",
+        "    received: 1",
+    ]
+
+
+def test_what_a_step_lists_counts_for_the_whole_test_too(run: Run) -> None:
+    case = SENT + "    output_batches: [[{ json_contains: { id: 1 } }]]\n"
+    assert texts(run(case)) == []
+    assert texts(run(case + "output_batches: [[{}]]\n")) == []
+    assert texts(run(case + "output_batches: [[{}], [{}]]\n")) == [
+        "wrong batch count, expected 2, got 1"
+    ]
+
+
+def test_drops_are_checked_when_they_are_listed_and_left_out_means_none(run: Run) -> None:
+    case = SENT + "output_batches: [[{}]]\n"
+    assert texts(run(case)) == []
+    assert texts(run(case + "dropped: { late: 1 }\n")) == []
+    assert texts(run(case + "dropped: { expired: 2 }\n")) == [
+        "dropped messages, reason expired",
+        "  expected: 2",
+        "  received: 0",
+        "dropped messages, reason late",
+        "  expected: 0",
+        "  received: 1",
+    ]
+
+
+LATE = """\
+output_resources:
+  - label: rest
+    stdout: {}
+    processors: [{ mapping: "root = {\\"id\\":this.id, \\"why\\":@window_drop_reason}" }]
+"""
+
+
+def test_late_output_is_checked_when_it_is_listed(run: Run) -> None:
+    config = BUFFER.replace("size: 10s", "size: 10s, late_output: rest") + LATE
+    case = SENT + "output_batches: [[{}]]\n"
+    assert texts(run(case, config)) == []
+    assert texts(run(case + "late_output: [{ json_equals: { id: 2, why: late } }]\n", config)) == []
+    assert texts(run(case + "late_output: []\n", config)) == [
+        "unexpected late_output message 0",
+        '  received: {"id":2,"why":"late"} metadata: {"window_drop_reason":"late"}',
+    ]
+    assert texts(run(case + "late_output: [{}, {}]\n", config)) == [
+        "late_output: wrong message count, expected 2, got 1"
+    ]
+
+
+def test_resources_come_from_other_files_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "more.yaml").write_text(LATE)
+    config = BUFFER.replace("size: 10s", "size: 10s, late_output: rest")
+    case = SENT + "output_batches: [[{}]]\nlate_output: [{ json_contains: { why: late } }]\n"
+    assert texts(run(case, config, ("more.yaml",))) == []
+    [message, *_] = texts(run(case, config))
+    assert message.startswith("the test cannot be run: there is no output resource")
+    both = texts(run(case, config + LATE, ("more.yaml",)))
+    assert both == [
+        "the test cannot be run:",
+        "  more.yaml(2,12) label 'rest' collides with a previously defined label at line 4",
+    ]
+
+
+def test_a_config_that_is_wrong_is_not_run(run: Run) -> None:
+    result = run("steps: [{ advance: 1s }]", BUFFER.replace("10s", "10x"))
+    assert result.failed and result.cases[0].error
+    [_, line] = [line.text for line in result.cases[0].failures[0]]
+    assert line.startswith("  x.yaml(2,") and line.strip() == str(result.lints[0])
+
+
+def test_mocks_and_variables_are_those_of_the_test(run: Run) -> None:
+    config = (
+        BUFFER.replace("10s", "${SIZE}")
+        + "pipeline: { processors: [{ label: slow, mapping: root = this.nope.not_null() }] }\n"
+    )
+    case = """
+        environment: { SIZE: 20s }
+        mocks: { slow: { mapping: "root = @window_end_timestamp" } }
+        steps:
+          - send: [{ json_content: { at: 2026-01-01T10:00:05Z } }]
+          - advance: 20s
+        output_batches: [[{ content_equals: "2026-01-01T10:00:20Z" }]]
+    """
+    assert texts(run(case, config)) == []
+
+
+def script(tmp_path: Path, steps: str) -> list[Turn]:
+    path = tmp_path / "x_streamer_test.yaml"
+    path.write_text(CASE + "    steps:\n" + "".join(f"      - {s}\n" for s in steps.splitlines()))
+    definitions = read_definitions(str(path))
+    assert definitions.lints == ()
+    return list(turns(definitions.cases[0].parsed, tmp_path))
+
+
+def test_the_clock_moves_by_steps_alone(tmp_path: Path) -> None:
+    found = script(
+        tmp_path,
+        "{ send: [] }\n"
+        "{ advance: 10s, send: [{ content: a }, { content: b, partition: 1, failed: no }] }\n"
+        "{ restart: true }\n"
+        "{ clock: 2026-01-01T09:00:00Z }\n"
+        "{ end_of_input: true }\n"
+        "{ advance: 5s }\n"
+        "{ output_batches: [] }\n",
+    )
+    assert [(turn.t - START) // SECOND for turn in found] == [0, 10, 10, -3600, -3600, 15, 15]
+    assert [turn.runs for turn in found] == [True, True, False, True, True, True, False]
+    assert [turn.restart for turn in found] == [n == 2 for n in range(7)]
+    assert [turn.ended for turn in found] == [n == 4 for n in range(7)]
+    assert [(s.message.raw, s.message.error, s.partition) for s in found[1].sent] == [
+        (b"a", None, 0),
+        (b"b", "no", 1),
+    ]
+    assert [turn.expected for turn in found] == [None] * 6 + [()]
+    assert [turn.place for turn in found] == [f"step {n} [line {n + 6}]" for n in range(7)]

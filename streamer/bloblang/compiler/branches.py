@@ -112,7 +112,7 @@ def match(code: Code, node: tree.Match, emit: Emit) -> Value:
     if node.subject is not None:
         subject = code.settle(emit(code, node.subject))
     else:
-        subject = Value(code.scope.this or code.scope.document or _document_or_null(code))
+        subject = Value(code.scope.this or _document_or_null(code))
     merged = Value(code.name())
     # What stands behind `_` is never reached.
     arms = list(itertools.takewhile(lambda case: case[0] is not None, node.cases))
@@ -137,6 +137,11 @@ def match(code: Code, node: tree.Match, emit: Emit) -> Value:
 
 
 def _document_or_null(code: Code) -> str:
+    if code.linked:
+        code.owned, code.copied = set(), False
+        return code.store("None if D is NOTHING else D").code
+    if code.scope.document is not None:
+        return code.scope.document
     return code.store(f"{code.constant(document.or_null, 'or_null')}(M)").code
 
 

@@ -116,6 +116,7 @@ class Code:
         blocks: how many loops and `try` stand in each other here, within one Python function.
         identity: a text that tells this mapping from others.
         onto: whether the mapping changes the message itself.
+        linked: whether this is a place where `this` is that message, changes and all.
         given: the parameters that every function of the mapping gets and hands on.
         options: which optimisations are made.
     """
@@ -140,6 +141,7 @@ class Code:
         self.identity = ""
         self.given = ""
         self.onto = False
+        self.linked = False
         self._names = 0
         self._shared: dict[int, str] = {}
 
@@ -214,6 +216,20 @@ class Code:
         """Apply steps to errors of everything emitted for a while."""
         with self.within(steps=(*steps, *self.scope.steps)):
             yield
+
+    def changing(self, fetch: str, *steps: Step) -> str:
+        """Return the variable with the document of the message that is being changed.
+
+        Args:
+            fetch: Python that says why there is none.
+            steps: what an error raised there means.
+        """
+        # What is read goes anywhere, so what is written next may not be changed in place.
+        self.owned, self.copied = set(), False
+        if self.scope.document is None:
+            self.emit(f"if D is NOTHING: {fetch}", *steps)
+            self.scope.document = "D"
+        return "D"
 
     def original_meta(self) -> str:
         """Return Python for the metadata of the message that functions look at.

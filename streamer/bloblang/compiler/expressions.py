@@ -104,6 +104,9 @@ def literal(code: Code, node: tree.Literal) -> Value:
 
 def document_of(code: Code, path: tuple[str, ...] = ()) -> str:
     """Return the variable with the message's own document, fetched if need be."""
+    if code.linked:
+        fetch = code.constant(document.of_message, "document")
+        return code.changing(f"{fetch}(M)", Context(dot_path(path)))
     if code.scope.document is None:
         name = code.name("d")
         fetch = code.constant(document.of_message, "document")
@@ -128,7 +131,7 @@ def walk(code: Code, name: str, path: tuple[str, ...]) -> Value:
         for part in path:
             name = code.store(f"{code.constant(paths.step, 'step')}({name}, {part!r})").code
         return Value(name)
-    if name in (code.scope.document, "T"):
+    if name in (code.scope.document, "T") and not code.linked:
         return _kept_walk(code, name, path)
     for part in path[:-1]:
         name = code.store(_step(code, name, part)).code

@@ -22,7 +22,9 @@ def _json(code: Code, node: tree.Call) -> Value | None:
     if path is None:
         return None
     scope = code.scope
-    if scope.message == "M":
+    if scope.message == "M" and code.linked:
+        name = code.changing(f"{code.constant(document.for_json, 'json_document')}(M)")
+    elif scope.message == "M":
         if scope.document is None:
             name = code.name("d")
             fetch = code.constant(document.for_json, "json_document")

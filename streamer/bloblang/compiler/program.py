@@ -123,7 +123,11 @@ def compile_program(
     code.untouched, code.owned, code.copied = not onto, set(), False
     parameter = ", root" if onto else ", root=NOTHING"
     end = "return root" if document_only else "return root, meta"
-    emit_function(code, f"run({given}{parameter})", program.statements, scope, end)
+    # A message that is changed itself is seen changed: D is its document as long as L holds.
+    begin = ("D = root", "L = root is not NOTHING") if onto else ()
+    code.linked = onto
+    head = f"run({given}{parameter})"
+    emit_function(code, head, program.statements, scope, end, begin)
     compiled = Compiled(code, name, table)
     maps = code.constants.get("MAPS", {})
     maps.update({key: code.constants[made] for key, made in code.named_maps.items()})

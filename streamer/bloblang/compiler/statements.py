@@ -25,7 +25,12 @@ def emit_all(code: Code, statements: list[tree.Statement]) -> None:
 def _statement(code: Code, statement: tree.Statement) -> None:
     match statement:
         case tree.Assign(path=path, value=value):
-            _assign(code, path, emit(code, value), value)
+            found = emit(code, value)
+            if code.linked:
+                found = code.settle(found)
+            _assign(code, path, found, value)
+            if code.linked:
+                _follow(code, path, found)
         case tree.AssignMeta(key=key, value=value, allowed=allowed):
             if allowed:
                 _assign_meta(code, key, emit(code, value))
@@ -36,6 +41,14 @@ def _statement(code: Code, statement: tree.Statement) -> None:
             _let(code, name, emit(code, value))
         case tree.IfStatement(branches=parts):
             _if(code, parts)
+
+
+def _follow(code: Code, path: tuple[str, ...], value: Value) -> None:
+    """Let `this` see what was written into the message, until root became something else."""
+    if path:
+        code.emit(f"if L: D = {code.root}")
+    elif value.code != "NOTHING":
+        code.emit(f"if {value.code} is not NOTHING: L = False" if value.special else "L = False")
 
 
 def _assign(code: Code, path: tuple[str, ...], value: Value, node: tree.Node) -> None:
@@ -216,7 +229,12 @@ def _lets(statements: list[tree.Statement]) -> list[str]:
 
 
 def emit_function(
-    code: Code, head: str, statements: list[tree.Statement], scope: Scope, end: str
+    code: Code,
+    head: str,
+    statements: list[tree.Statement],
+    scope: Scope,
+    end: str,
+    begin: tuple[str, ...] = (),
 ) -> None:
     """Emit a function that runs statements.
 
@@ -226,12 +244,15 @@ def emit_function(
         statements: what it does; they may use `root` and `meta`.
         scope: what is visible to them.
         end: the last line.
+        begin: the first lines.
     """
     code.depth = 0
     code.scope = scope
     code.line = statements[0].place.line if statements else 1
     code.emit(f"def {head}:")
     code.depth = 1
+    for line in begin:
+        code.emit(line)
     names = _lets(statements)
     code.variables = {name: f"var{i}" for i, name in enumerate(names)}
     code.assigned = set()

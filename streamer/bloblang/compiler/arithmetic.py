@@ -82,6 +82,8 @@ def _comparison(
     both = (left.kind, right.kind)
     if both == ("str", "str") or (left.kind in _NUMBERS and right.kind in _NUMBERS):
         return Value(f"({plain})", atom=False, kind="bool")
+    if all(both) or (left.known and right.known):
+        return code.store(call, site, kind="bool")
     if operator in ("==", "!=") and "None" in (left.code, right.code):
         word = "is" if operator == "==" else "is not"
         return Value(f"({left.code} {word} {right.code})", atom=False, kind="bool")

@@ -25,6 +25,7 @@ _COMMANDS: Final = {
     "test": ("streamer.cli.test", "Run the unit tests of configs."),
     "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),
     "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
+    "list": ("streamer.cli.listing", "List components, and Bloblang functions and methods."),
 }
 
 _HELP: Final = """\

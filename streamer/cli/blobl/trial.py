@@ -23,7 +23,7 @@ from streamer.value import dump_json
 
 MOST_SHOWN: Final = 1 << 20
 """How many bytes of results are shown; those after them are left out."""
-_NAMED: Final = re.compile(r"^unrecognised \w+ '([^']+)'")
+_NAMED: Final = re.compile(r"^(?:unrecognised )?(?:function|method) '([^']+)'")
 _WORD: Final = re.compile(r"[\w$@]+|[^\s\w]")
 _LINE: Final = re.compile(r"failed assignment \(line (\d+)\)")
 

@@ -128,6 +128,7 @@ def test_a_failure_is_told_with_its_line(execute: Execute) -> None:
         ("root = this\nroot.b = nope(1)", 2, "nope"),
         ("root = this.a.uppercaze()", 1, "uppercaze"),
         ("root = this.a.uppercaze().uppercaze()", 1, "uppercaze"),
+        ('root = env("HOME") + "x"', 1, "env"),
         ("root.a = ", 1, "="),
         ("", 1, ""),
         ("root = this.a +\n", 1, "+"),

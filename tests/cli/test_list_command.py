@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+
+from streamer import catalog
+from streamer.bloblang.catalogue import FUNCTIONS, METHODS
+from streamer.cli.listing import LISTS
+from streamer.cli.main import invoke
+from streamer.spec import Kind
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def listed(capfd: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = invoke(["list", *arguments])
+        return (code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def data(listed: Run) -> Callable[..., Any]:
+    def run(*arguments: str) -> Any:
+        code, out, err = listed(*arguments)
+        assert (code, err, out.count("\n")) == (0, "", 1)
+        return json.loads(out)
+
+    return run
+
+
+def test_lists_are_printed_as_benthos_prints_them(listed: Run) -> None:
+    assert listed("scanners", "buffers") == (
+        0,
+        "Buffers:\n  - memory\n  - none\n  - system_window\n\nScanners:\n  - lines\n",
+        "",
+    )
+
+
+def test_without_names_everything_is_listed(listed: Run, data: Callable[..., Any]) -> None:
+    _, out, _ = listed()
+    titles = [line for line in out.split("\n") if line.endswith(":")]
+    assert titles[:2] + titles[-2:] == [
+        "Inputs:",
+        "Processors:",
+        "Bloblang Functions:",
+        "Bloblang Methods:",
+    ]
+    everything = data("--format", "json")
+    assert tuple(everything) == LISTS
+    assert everything["rate-limits"] == sorted(catalog.names(Kind.RATE_LIMIT))
+
+
+@pytest.mark.parametrize(
+    ("name", "declared"), [("bloblang-functions", FUNCTIONS), ("bloblang-methods", METHODS)]
+)
+def test_functions_and_methods_are_listed_as_they_are_declared(
+    data: Callable[..., Any], name: str, declared: Any
+) -> None:
+    entries = data(name, "--format", "json")[name]
+    assert [entry["name"] for entry in entries] == sorted(declared)
+    for entry in entries:
+        one = declared[entry["name"]]
+        assert (entry["category"], entry["summary"]) == (one.category, one.summary)
+        assert [param["name"] for param in entry["params"]] == [p.name for p in one.params]
+        assert entry["origin"] in ("benthos", "connect")
+        assert entry["status"] == ("deprecated" if one.deprecated else "stable")
+
+
+def test_parameters_say_what_they_are_without_an_argument(data: Callable[..., Any]) -> None:
+    (found,) = data("bloblang-functions", "range", "--format", "json")["bloblang-functions"]
+    assert found["params"] == [
+        {"name": "start", "type": "integer", "required": True},
+        {"name": "stop", "type": "integer", "required": True},
+        {"name": "step", "type": "integer", "required": False, "default": 1},
+    ]
+    assert found["signature"] == "range(start, stop, step = 1)"
+    assert {"mapping": "root = range(4, 0, -2)", "input": "{}", "output": "[4,2]"} in found[
+        "examples"
+    ]
+
+
+def test_one_name_is_shown_in_full(listed: Run) -> None:
+    code, out, _ = listed("bloblang-methods", "trim_prefix")
+    assert code == 0
+    assert out.startswith(".trim_prefix(prefix)\n  ")
+    assert "\n  prefix: string\n" in out
+    assert "\n  # Out: " in out
+    code, out, _ = listed("buffers", "memory")
+    assert out.startswith("memory\n  ")
+    assert "\n  limit: " in out
+
+
+def test_components_come_with_their_fields_when_asked(data: Callable[..., Any]) -> None:
+    (spec,) = data("inputs", "file", "--format", "json-full")["inputs"]
+    fields = {field["name"]: field for field in spec["config"]["children"]}
+    expected = catalog.spec(Kind.INPUT, "file")
+    assert expected is not None
+    assert list(fields) == [field.name for field in expected.fields]
+    assert fields["paths"]["kind"] == "array" and "default" not in fields["paths"]
+    assert fields["delete_on_finish"]["default"] is False
+
+
+def test_a_status_narrows_the_lists(data: Callable[..., Any]) -> None:
+    found = data("bloblang-methods", "--format", "json", "--status", "deprecated")
+    names = [entry["name"] for entry in found["bloblang-methods"]]
+    assert names == sorted(one.name for one in METHODS.values() if one.deprecated)
+
+
+def test_the_schema_of_a_config_can_be_had(listed: Run) -> None:
+    _, out, _ = listed("--format", "jsonschema")
+    jsonschema.Draft7Validator.check_schema(json.loads(out))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["input"], "error: there is no list 'input'; did you mean inputs?\n"),
+        (["xyz"], "error: there is no list 'xyz'; the lists are inputs, processors, outputs, "),
+        (
+            ["bloblang-methods", "upercase"],
+            "error: there is no 'upercase' among bloblang-methods; did you mean uppercase?\n",
+        ),
+        (["--format", "cue"], "'cue' is not one of 'text', 'json', 'json-full', 'jsonschema'"),
+    ],
+)
+def test_what_does_not_exist_is_told(listed: Run, arguments: list[str], said: str) -> None:
+    code, out, err = listed(*arguments)
+    assert (code, out) == (1, "")
+    assert said in err

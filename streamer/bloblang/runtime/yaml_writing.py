@@ -1,0 +1,163 @@
+"""A value as YAML, the way Go's yaml.v3 encodes plain types: four spaces, keys in natural order.
+
+Source: `gopkg.in/yaml.v3`. Different on purpose: numbers that came with a document are written as
+numbers, where Benthos quotes them, and texts are quoted where yaml.v3 could not read its own
+output again (several lines that begin with white space, the key `<<`).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from functools import cmp_to_key
+from typing import Any, Final
+
+import yaml
+from yaml.emitter import Emitter
+
+from streamer.bloblang.runtime.yaml_reading import time_of
+from streamer.timestamps import Timestamp
+from streamer.value import DELETED, NOTHING, Number, format_float
+from streamer.yaml_scalars import resolve, truth
+
+_INDENT: Final = 4
+_LONGEST_KEY: Final = 128
+# What is escaped, besides all that is beyond 16 bits: other line breaks, the byte order mark.
+_ESCAPED: Final = "\x85\u2028\u2029\ufeff"
+_TAB_FIRST: Final = re.compile(r"^ *\t", re.MULTILINE)
+_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+
+
+class _Emitter(Emitter):
+    """PyYAML's emitter with yaml.v3's indentation."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Indent by four; within a list's item by the two columns that its dash takes."""
+        self.indents.append(self.indent)
+        if self.indent is None:
+            self.indent = _INDENT if flow else 0
+        elif self.states[-1] == self.expect_block_sequence_item:
+            self.indent += 2
+        else:
+            self.indent = (self.indent + _INDENT) // _INDENT * _INDENT
+
+    def check_simple_key(self) -> bool:
+        """Allow empty keys, and such as are not too long in bytes, on their value's line."""
+        if not isinstance(self.event, yaml.ScalarEvent):
+            return bool(super().check_simple_key())
+        if self.analysis is None:
+            self.analysis = self.analyze_scalar(self.event.value)
+        return not self.analysis.multiline and len(self.event.value.encode()) <= _LONGEST_KEY
+
+    def analyze_scalar(self, scalar: str) -> Any:
+        """Allow tabs in texts of several lines, where no line begins with one."""
+        if "\t" not in scalar or "\n" not in scalar or _TAB_FIRST.search(scalar):
+            return super().analyze_scalar(scalar)
+        found = super().analyze_scalar(scalar.replace("\t", "-"))
+        found.scalar, found.allow_single_quoted = scalar, False
+        return found
+
+
+def write_yaml(value: Any) -> bytes:
+    """Return a value as one YAML document."""
+    out = io.StringIO()
+    emitter = _Emitter(out, indent=_INDENT, width=1 << 31, allow_unicode=True)
+    emitter.emit(yaml.StreamStartEvent())
+    emitter.emit(yaml.DocumentStartEvent(explicit=False))
+    for event in _events(value):
+        emitter.emit(event)
+    emitter.emit(yaml.DocumentEndEvent(explicit=False))
+    emitter.emit(yaml.StreamEndEvent())
+    return out.getvalue().removesuffix("...\n").encode(errors="replace")
+
+
+def _events(value: Any) -> Iterator[yaml.Event]:
+    """Return the events of a value; what is still to come is kept on a stack, however deep."""
+    left: list[Any] = [value]
+    while left:
+        part = left.pop()
+        kind = type(part)
+        if isinstance(part, yaml.Event):
+            yield part
+        elif kind is dict:
+            yield yaml.MappingStartEvent(None, None, True, flow_style=not part)
+            left.append(yaml.MappingEndEvent())
+            for key in sorted(part, key=cmp_to_key(_natural), reverse=True):
+                left += [part[key], _key(key)]
+        elif kind is list or kind is bytes:
+            yield yaml.SequenceStartEvent(None, None, True, flow_style=not part)
+            left.append(yaml.SequenceEndEvent())
+            left += reversed(part)
+        else:
+            yield _text(part) if kind is str else _scalar(_spelling(part))
+
+
+def _spelling(value: Any) -> str:
+    if value is None or value is DELETED or value is NOTHING:
+        return "null"
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is Number:
+        text: str = value.text
+        return text
+    if type(value) is Timestamp:
+        return str(value)
+    if isinstance(value, float):
+        text = format_float(value)
+        return {"NaN": ".nan", "+Inf": ".inf", "-Inf": "-.inf"}.get(text, text)
+    return str(value)
+
+
+def _scalar(text: str, style: str | None = None) -> yaml.ScalarEvent:
+    return yaml.ScalarEvent(None, None, (True, True), text, style=style)
+
+
+def _text(text: str) -> yaml.ScalarEvent:
+    if "\n" in text:
+        # A block that begins with white space needs its indentation told, which yaml.v3 gets wrong.
+        return _scalar(text, '"' if text[0] in " \n" or _is_escaped(text) else "|")
+    return _scalar(text, None if _stays_text(text) else '"')
+
+
+def _key(key: str) -> yaml.ScalarEvent:
+    # As a key, the sign for a merge would be taken for one.
+    return _scalar(key, '"') if key == "<<" else _text(key)
+
+
+def _is_escaped(text: str) -> bool:
+    return not text.isascii() and (max(text) > "\uffff" or any(c in text for c in _ESCAPED))
+
+
+def _stays_text(text: str) -> bool:
+    """Whether a text may go without quotes: it is read as that text again, by everybody."""
+    if not text or not isinstance(resolve(text), str) or truth(text) is not None:
+        return False
+    if _is_escaped(text):
+        return False
+    return _BASE_60.fullmatch(text) is None and time_of(text) is None
+
+
+def _natural(left: str, right: str) -> int:
+    """Order keys as yaml.v3 does: letters after all else, digits by the numbers they make."""
+    digits = False
+    for at, (a, b) in enumerate(zip(left, right, strict=False)):
+        if a == b:
+            digits = a.isdigit()
+        elif a.isalpha() and b.isalpha():
+            return -1 if a < b else 1
+        elif a.isalpha() or b.isalpha():
+            return -1 if a.isalpha() is digits else 1
+        else:
+            return _by_number(left, right, at)
+    return (len(left) > len(right)) - (len(left) < len(right))
+
+
+def _by_number(left: str, right: str, at: int) -> int:
+    begun = "0" in (left[at], right[at]) and re.search(r"[1-9]\d*\Z", left[:at]) is not None
+    runs = []
+    for text in (left, right):
+        match = re.compile(r"[0-9]*").match(text, at)
+        assert match is not None
+        runs.append((int(f"{int(begun)}{match[0]}"), match.end(), text[at]))
+    return -1 if runs[0] < runs[1] else 1

@@ -6,6 +6,7 @@ The tables are built from grammar.lark once per process, when the first mapping 
 from __future__ import annotations
 
 from collections.abc import Callable
+import re
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
@@ -19,6 +20,9 @@ from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.refusal import Miss
 
 _STARTS: Final = ["mapping", "expression", "field"]
+
+
+_BEGUN: Final = re.compile(r"(?:[ \t]|(?:#[^\n]*)?\r?\n)*(?:import|let|map)[ \t]")
 
 
 @lru_cache(maxsize=1)
@@ -89,9 +93,14 @@ def parse_mapping(text: str) -> list[tree.Statement] | tree.Node:
         error = e
     try:
         node: tree.Node = _parse(whole, "expression")
-        return node
+        # After `let` and the like a name is required: no expression may begin so.
+        begun = _BEGUN.match(text)
+        miss = refusal.statements_error(text) if begun else None
+        if miss is None or not miss.reason:
+            return node
     except (UnexpectedInput, BloblangError):
-        raise _refused(_why(refusal.mapping_error, text), error, text) from None
+        pass
+    raise _refused(_why(refusal.mapping_error, text), error, text) from None
 
 
 def parse_field(text: str) -> list[str | tree.Node]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from streamer.bloblang import tree
 from streamer.bloblang.compiler.options import ALL, Optimisations
 from streamer.bloblang.compiler.sites import Site, Step
+from streamer.bloblang.runtime.objects import lacking
 from streamer.bloblang.errors import BloblangError
 
 # Python takes 20 loops and `try` in each other within one function, and 100 levels of indentation.
@@ -116,6 +117,7 @@ class Code:
         blocks: how many loops and `try` stand in each other here, within one Python function.
         identity: a text that tells this mapping from others.
         onto: whether the mapping changes the message itself.
+        alone: whether this is an expression without a mapping, as in an interpolated string.
         linked: whether this is a place where `this` is that message, changes and all.
         given: the parameters that every function of the mapping gets and hands on.
         options: which optimisations are made.
@@ -141,6 +143,7 @@ class Code:
         self.identity = ""
         self.given = ""
         self.onto = False
+        self.alone = False
         self.linked = False
         self._names = 0
         self._shared: dict[int, str] = {}
@@ -216,6 +219,10 @@ class Code:
         """Apply steps to errors of everything emitted for a while."""
         with self.within(steps=(*steps, *self.scope.steps)):
             yield
+
+    def lacking(self, words: str) -> Value:
+        """Return what fails because an expression without a mapping has no such thing."""
+        return self.store(f"{self.constant(lacking, 'lacking')}({words!r})")
 
     def changing(self, fetch: str, *steps: Step) -> str:
         """Return the variable with the document of the message that is being changed.

@@ -175,6 +175,8 @@ def _path(code: Code, base: str, path: tuple[str, ...]) -> Value:
         return walk(code, name, path)
     if base != "root":
         return walk(code, scope.named[base], path)
+    if code.alone:
+        return code.lacking("unable to reference `root` from this context")
     # What is read from root may go anywhere, so it may not be changed in place any more.
     code.owned = {known for known in code.owned if known[: len(path)] != path}
     code.copied = code.copied and bool(path)
@@ -185,6 +187,8 @@ def _path(code: Code, base: str, path: tuple[str, ...]) -> Value:
 
 def _variable(code: Code, name: str) -> Value:
     variable = code.variables.get(name)
+    if code.alone:
+        return code.lacking("variables were undefined")
     if variable is None:
         undefined = code.constant(objects.undefined, "undefined")
         return code.store(f"{undefined}({name!r})")

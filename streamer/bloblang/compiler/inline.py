@@ -87,6 +87,8 @@ def _filter(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
 
 def _apply(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     left = code.settle(left)
+    if code.alone:
+        return code.lacking("no maps were found")
     argument = node.bound.arguments[0]
     if isinstance(argument, Static) and argument.value in code.named_maps:
         return code.store(

@@ -176,6 +176,7 @@ def compile_query(node: tree.Node, identity: str, *, document_only: bool = False
     code.scope = Scope(document="doc" if document_only else None)
     code.line = 1
     code.depth = 0
+    code.alone = True
     with code.block(f"def run({code.given}):"):
         code.emit(f"return {emit(code, node).code}")
     return Compiled(code, name, table)

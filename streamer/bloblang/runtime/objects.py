@@ -17,6 +17,11 @@ def undefined(name: str) -> NoReturn:
     raise QueryError(f"variable '{name}' undefined")
 
 
+def lacking(words: str) -> NoReturn:
+    """Refuse what only mappings have, in an expression that stands alone."""
+    raise QueryError(words)
+
+
 def variable(held: Mapping[str, Any], name: str) -> Any:
     """Return the value of a variable whose name was computed."""
     value = held.get(name, UNSET)

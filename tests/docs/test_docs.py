@@ -22,6 +22,8 @@ import pytest
 from streamer import catalog
 from streamer.buffers import system_window
 from streamer.config import lint_config
+from streamer.config.tests_fields import CONDITIONS, STEP
+from streamer.config.tests_section import CASE
 from streamer.spec import Kind
 
 ROOT = Path(__file__).parents[2]
@@ -150,6 +152,13 @@ def test_the_page_on_configs_has_every_component() -> None:
     for kind in (Kind.INPUT, Kind.BUFFER, Kind.PROCESSOR, Kind.OUTPUT, Kind.SCANNER):
         row = next(line for line in table.splitlines() if line.startswith(f"| {kind}s |"))
         assert sorted(re.findall(r"`(\w+)`", row)) == sorted(catalog.names(kind))
+
+
+def test_the_page_on_tests_has_every_field() -> None:
+    page = (ROOT / "streamer" / "docs" / "testing.md").read_text()
+    tables = "\n".join(line for line in page.splitlines() if line.startswith("|"))
+    fields = [field.name for field in (*CASE, *CONDITIONS, *STEP)]
+    assert [name for name in fields if f"`{name}`" not in tables] == []
 
 
 @pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.stem)

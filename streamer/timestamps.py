@@ -63,7 +63,10 @@ def format_rfc3339(ns: int, offset: int = 0) -> str:
         offset: seconds east of UTC of the zone to write; 0 is written `Z`.
     """
     seconds, fraction = divmod(ns, SECOND)
+    seconds, years = within_calendar(seconds)
     text = datetime.fromtimestamp(seconds + offset, UTC).isoformat()[:19]
+    if years:
+        text = year_text(int(text[:4]) + years) + text[4:]
     if fraction:
         text += f".{fraction:09d}".rstrip("0")
     if not offset:
@@ -72,9 +75,37 @@ def format_rfc3339(ns: int, offset: int = 0) -> str:
     return f"{text}{sign}{size // 3600:02d}:{size // 60 % 60:02d}"
 
 
+# The calendar repeats itself, weekdays included, every 400 years.
+_CYCLE: Final = 146_097 * 86_400
+_FIRST: Final = -62_135_510_400  # 0001-01-02 and 9999-12-30: a zone's offset stays inside
+_LAST: Final = 253_402_214_400
+
+
+def within_calendar(seconds: int) -> tuple[int, int]:
+    """Move an instant by whole cycles of 400 years into the years that `datetime` knows.
+
+    Args:
+        seconds: since the Unix epoch.
+
+    Returns:
+        The instant within the years 1 to 9999, and how many years to add to its year.
+    """
+    if _FIRST <= seconds <= _LAST:
+        return seconds, 0
+    # Before all, to the first 400 years, when zones had their local mean time.
+    cycles = (seconds - (_FIRST if seconds < 0 else 946_684_800)) // _CYCLE
+    return seconds - cycles * _CYCLE, cycles * 400
+
+
+def year_text(year: int) -> str:
+    """Write a year with at least four digits, as Go does."""
+    return f"-{-year:04d}" if year < 0 else f"{year:04d}"
+
+
 _FRACTION: Final = re.compile(r"[.,](\d+)")
 _RFC3339: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?([Zz]|[+-]\d\d:\d\d)"
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?([Zz]|[+-]\d\d:\d\d)",
+    re.ASCII,
 )
 
 
@@ -85,10 +116,10 @@ def _bounded(ns: int) -> int:
 
 
 def parse_rfc3339(text: str) -> Timestamp:
-    """Parse an RFC 3339 date-time, keeping nanoseconds and zone.
+    """Parse an RFC 3339 date-time of the years 0 to 9999, keeping nanoseconds and zone.
 
     Raises:
-        ValueError: the text is not a date-time with a zone, or lies outside int64 nanoseconds.
+        ValueError: the text is not a date-time with a zone.
     """
     if text[-1:] == "Z" and len(text) == 20:  # what most are: whole seconds in UTC
         try:
@@ -96,13 +127,14 @@ def parse_rfc3339(text: str) -> Timestamp:
         except ValueError:
             pass
         else:
-            return Timestamp(_bounded((since.days * 86400 + since.seconds) * SECOND))
+            return Timestamp((since.days * 86400 + since.seconds) * SECOND)
     match = _RFC3339.fullmatch(text)
     if match is None:
         raise ValueError(f"expected an RFC 3339 date-time with a zone, got {text!r}")
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     try:
-        days = date(int(year), int(month), int(day)).toordinal() - _EPOCH_DAY
+        cycle = 0 if year != "0000" else 146_097
+        days = date(int(year) or 400, int(month), int(day)).toordinal() - _EPOCH_DAY - cycle
     except ValueError as e:
         raise ValueError(f"{text!r} is no date: {e}") from None
     if int(hour) > 23 or int(minute) > 59 or int(second) > 59:
@@ -113,7 +145,7 @@ def parse_rfc3339(text: str) -> Timestamp:
             raise ValueError(f"{text!r} has no valid zone offset")
         offset = (int(zone[1:3]) * 60 + int(zone[4:])) * (-60 if zone[0] == "-" else 60)
     seconds = days * 86400 + int(hour) * 3600 + int(minute) * 60 + int(second) - offset
-    ns = _bounded(seconds * SECOND + int((fraction or "0")[:9].ljust(9, "0")))
+    ns = seconds * SECOND + int((fraction or "0")[:9].ljust(9, "0"))
     return Timestamp(ns, offset, "" if offset else "UTC", "" if offset else "UTC")
 
 
@@ -156,7 +188,7 @@ def _text_time(text: str) -> int:
     try:
         moment = ciso8601.parse_datetime(text)
     except (ValueError, OverflowError):
-        return parse_rfc3339(text).ns
+        return _bounded(parse_rfc3339(text).ns)
     if moment.tzinfo is None:
         raise ValueError(f"expected a date-time with a zone as event time, got {text!r}")
     ns = moment.microsecond * 1000

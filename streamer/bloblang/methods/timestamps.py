@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime import golayout, periods, strftime, zones
+from streamer.bloblang.runtime import golayout, goparse, periods, strftime, strptime, zones
 from streamer.bloblang.runtime.convert import text_of, to_timestamp
-from streamer.bloblang.runtime.goquote import quote
-from streamer.durations import parse_duration as read_duration
+from streamer.bloblang.runtime.goduration import go_duration
+from streamer.bloblang.runtime.operations import wrap
 from streamer.timestamps import Timestamp
+from streamer.value import INT64_MAX, INT64_MIN
 
 _CATEGORY = "Timestamp Manipulation"
 _RFC3339 = "2006-01-02T15:04:05.999999999Z07:00"
@@ -30,10 +30,7 @@ _YEAR_ONE = 62135596800 * 1_000_000_000
 )
 def parse_duration(value: Any) -> int:
     """A duration as Go writes it (`1h30m`), in nanoseconds."""
-    try:
-        return read_duration(text_of(value))
-    except ValueError:
-        raise QueryError(f"time: invalid duration {quote(text_of(value))}") from None
+    return go_duration(text_of(value))
 
 
 @declare(
@@ -139,7 +136,7 @@ ts_sub_iso8601 = _shift(
 )
 def ts_sub(value: Any, t2: Timestamp) -> int:
     """The nanoseconds from another timestamp to this one."""
-    return to_timestamp(value).ns - t2.ns
+    return max(min(to_timestamp(value).ns - t2.ns, INT64_MAX), INT64_MIN)
 
 
 def _parsing(name: str, parse: Callable[[str, str], Timestamp], as_text: bool, given: str) -> Any:
@@ -166,11 +163,11 @@ def _parsing(name: str, parse: Callable[[str, str], Timestamp], as_text: bool, g
     return method
 
 
-ts_parse = _parsing("ts_parse", golayout.parse_time, False, "2006-Jan-02")
-parse_timestamp = _parsing("parse_timestamp", golayout.parse_time, True, "2006-Jan-02")
-ts_strptime = _parsing("ts_strptime", strftime.parse_time, False, "%Y-%b-%d")
+ts_parse = _parsing("ts_parse", goparse.parse_time, False, "2006-Jan-02")
+parse_timestamp = _parsing("parse_timestamp", goparse.parse_time, True, "2006-Jan-02")
+ts_strptime = _parsing("ts_strptime", strptime.parse_time, False, "%Y-%b-%d")
 parse_timestamp_strptime = _parsing(
-    "parse_timestamp_strptime", strftime.parse_time, True, "%Y-%b-%d"
+    "parse_timestamp_strptime", strptime.parse_time, True, "%Y-%b-%d"
 )
 
 
@@ -224,7 +221,7 @@ def _unix(name: str, unit: str, size: int, deprecated: bool) -> Any:
         folds=True,
     )
     def method(value: Any) -> int:
-        return to_timestamp(value).ns // size
+        return wrap(to_timestamp(value).ns // size)
 
     return method
 

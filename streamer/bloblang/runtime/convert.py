@@ -6,13 +6,17 @@ import re
 from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError, TypeMismatch
-from streamer.bloblang.runtime.operations import NUMBERS, truth
+from streamer.bloblang.runtime.goquote import quote
+from streamer.bloblang.runtime.operations import NUMBERS, truncate, truth
 from streamer.timestamps import SECOND, Timestamp, parse_rfc3339
 from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number
 
 _FLOAT: Final = re.compile(
     r"[+-]?(?:(?:\d[\d_]*)?\.?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\d+\.|inf|infinity|nan)",
     re.IGNORECASE,
+)
+_HEXADECIMAL: Final = re.compile(
+    r"[+-]?0[xX]_?(?:[0-9a-fA-F](?:_?[0-9a-fA-F])*\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+"
 )
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
@@ -42,16 +46,11 @@ def parse_float(text: str) -> float:
     if _FLOAT.fullmatch(text) and "_" not in text:
         value = float(text)
         if value in (float("inf"), float("-inf")) and "n" not in text.lower():
-            raise QueryError(f'strconv.ParseFloat: parsing "{text}": value out of range')
+            raise QueryError(f"strconv.ParseFloat: parsing {quote(text)}: value out of range")
         return value
-    try:
-        return float.fromhex(text) if text.lower().lstrip("+-").startswith("0x") else _no(text)
-    except ValueError:
-        return _no(text)
-
-
-def _no(text: str) -> float:
-    raise QueryError(f'strconv.ParseFloat: parsing "{text}": invalid syntax')
+    if _HEXADECIMAL.fullmatch(text):
+        return float.fromhex(text.replace("_", ""))
+    raise QueryError(f"strconv.ParseFloat: parsing {quote(text)}: invalid syntax")
 
 
 def to_float(value: Any) -> float:
@@ -83,7 +82,7 @@ def parse_int(text: str, function: str) -> int:
     """
     match = _INTEGER.fullmatch(text)
     if match is None or (function == "ParseUint" and match[1]):
-        raise QueryError(f'strconv.{function}: parsing "{text}": invalid syntax')
+        raise QueryError(f"strconv.{function}: parsing {quote(text)}: invalid syntax")
     sign, sixteen, two, eight, ten = match.groups()
     for digits, base in ((sixteen, 16), (two, 2), (eight, 8), (ten, 10)):
         if digits is not None:
@@ -108,7 +107,7 @@ def to_int(value: Any) -> int:
         try:
             number = int(text)
         except ValueError:
-            raise QueryError(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+            raise QueryError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax") from None
         return _in_range(number, text, "ParseInt", INT64_MIN, INT64_MAX)
     if kind is float:
         return _whole(value, "a signed", float(INT64_MIN), float(INT64_MAX))
@@ -121,7 +120,7 @@ def to_int(value: Any) -> int:
 def _in_range(number: int, text: str, function: str, low: int, high: int) -> int:
     if low <= number <= high:
         return number
-    raise QueryError(f'strconv.{function}: parsing "{text}": value out of range')
+    raise QueryError(f"strconv.{function}: parsing {quote(text)}: value out of range")
 
 
 def _whole(value: float, kind: str, low: float, high: float) -> int:
@@ -173,6 +172,16 @@ def to_bool(value: Any) -> bool:
     raise TypeMismatch(value, "bool")
 
 
+def _read_timestamp(text: str) -> Timestamp:
+    try:
+        return parse_rfc3339(text)
+    except ValueError:
+        # Go's words for what is wrong, from the reader of layouts.
+        from streamer.bloblang.runtime.goparse import parse_time
+
+        return parse_time(text, "2006-01-02T15:04:05.999999999Z07:00")
+
+
 def to_timestamp(value: Any) -> Timestamp:
     """Return a timestamp: Unix seconds as a number, or an RFC 3339 text."""
     kind = type(value)
@@ -181,15 +190,9 @@ def to_timestamp(value: Any) -> Timestamp:
     if kind is int:
         return Timestamp(value * SECOND)
     if kind in NUMBERS:
-        whole = int(value)
-        return Timestamp(whole * SECOND + int((value - whole) * 1e9))
+        whole = truncate(value)
+        fraction = value - whole if abs(whole) < 1 << 53 else 0.0
+        return Timestamp(whole * SECOND + int(fraction * 1e9))
     if kind is str or kind is bytes:
-        text = text_of(value)
-        try:
-            return parse_rfc3339(text)
-        except ValueError:
-            layout = "2006-01-02T15:04:05.999999999Z07:00"
-            raise QueryError(
-                f'parsing time "{text}" as "{layout}": cannot parse "{text}" as "2006"'
-            ) from None
+        return _read_timestamp(text_of(value))
     raise TypeMismatch(value, "number", "string")

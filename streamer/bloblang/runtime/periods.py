@@ -1,65 +1,71 @@
-"""ISO 8601 durations (`P1Y2M3DT4H5M6S`): added to a date, or as nanoseconds."""
+"""ISO 8601 durations (`P1Y2M3DT4H5M6S`): added to a date, or as nanoseconds.
+
+Source: github.com/rickb777/period, the library that Benthos uses; its words for what is wrong.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from decimal import Decimal
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from streamer.bloblang.errors import ArgumentError
-from streamer.bloblang.runtime.zones import from_local, load, local
+from streamer.bloblang.runtime.operations import wrap
+from streamer.bloblang.runtime.zones import at_zone, from_local, load, local, year_shift
 from streamer.timestamps import SECOND, Timestamp
 
-_NUMBER: Final = r"[+-]?\d+(?:[.,]\d+)?"
-_PERIOD: Final = re.compile(
-    rf"([+-]?)P(?:({_NUMBER})Y)?(?:({_NUMBER})M)?(?:({_NUMBER})W)?(?:({_NUMBER})D)?"
-    rf"(?:T(?:({_NUMBER})H)?(?:({_NUMBER})M)?(?:({_NUMBER})S)?)?"
-)
-# A year of the Gregorian calendar on average, as Benthos's library counts it.
-_YEAR: Final = Decimal(31556952)
+_FIELD: Final = re.compile(r"(-?[0-9.,]*)(.?)", re.DOTALL)
+# Billionths of a day: the library counts years and months by the calendar's average.
+_DAYS: Final = {"Y": 365_242_500_000, "M": 30_436_875_000, "W": 7 * 10**9, "D": 10**9}
+_CLOCK: Final = {"H": 3600 * SECOND, "m": 60 * SECOND, "S": SECOND}
+_CYCLE: Final = 146_097  # days in 400 years
+_LAST_DAY: Final = date(9999, 1, 1).toordinal()
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A duration in calendar units; `seconds` is all that a day has."""
+    """A duration: numbers by their designator, `m` standing for minutes."""
 
-    years: Decimal
-    months: Decimal
-    days: Decimal
-    seconds: Decimal
+    fields: dict[str, Decimal]
+    negative: bool
+
+    def _clock(self) -> int:
+        return wrap(sum(int(self.fields.get(unit, 0) * size) for unit, size in _CLOCK.items()))
 
     def nanoseconds(self) -> int:
         """Return the period as nanoseconds, years and months by their average."""
-        total = self.years * _YEAR + self.months * _YEAR / 12 + self.days * 86400 + self.seconds
-        return int(total * SECOND)
+        days = sum(int(self.fields.get(unit, 0) * size) for unit, size in _DAYS.items())
+        total = days * 86_400 + self._clock()
+        return wrap(-total if self.negative else total)
 
     def added_to(self, moment: Timestamp, sign: int) -> Timestamp:
-        """Return a timestamp moved by the period in its own zone; a day too far flows over.
-
-        Raises:
-            QueryError: never; dates outside of what the program holds are left to formatting.
-        """
+        """Return a timestamp moved by the period in its own zone; a day too far flows over."""
+        calendar = [self.fields.get(unit, Decimal()) for unit in "YMWD"]
+        if not any(calendar) or any(number % 1 for number in calendar):
+            return _at(moment, moment.ns + sign * self.nanoseconds())
+        sign = -sign if self.negative else sign
+        years, months, weeks, days = (int(number) * sign for number in calendar)
         when = local(moment)
-        zone = load(moment.location) if moment.location not in ("", "UTC") else when.tzinfo
-        months = when.month - 1 + sign * (int(self.months) + 12 * int(self.years))
-        first = datetime(when.year + months // 12, months % 12 + 1, 1, tzinfo=zone)
-        moved = first + timedelta(
-            days=when.day - 1 + sign * int(self.days),
-            hours=when.hour,
-            minutes=when.minute,
-            seconds=when.second,
-        )
-        result = from_local(moved, moment.ns % SECOND)
-        rest = self.days % 1 * 86400 + self.seconds
-        rest += (self.years % 1 * 12 + self.months % 1) * _YEAR / 12
-        ns = result.ns + sign * int(rest * SECOND)
-        if not moment.location:
-            return Timestamp(ns, moment.offset, moment.zone, "")
-        from streamer.bloblang.runtime.zones import at_zone
+        month = when.month - 1 + months
+        year = when.year + year_shift(moment) + years + month // 12
+        low = 2 if year < 2 else 2000
+        base = year if 1 < year < 9999 else (year - low) % 400 + low
+        ordinal = date(base, month % 12 + 1, 1).toordinal() + when.day - 1 + weeks * 7 + days
+        cycles = 0 if 365 < ordinal < _LAST_DAY else (ordinal - 366) // _CYCLE
+        day = date.fromordinal(ordinal - cycles * _CYCLE)
+        named = moment.location not in ("", "UTC")
+        moved = datetime.combine(day, when.time(), load(moment.location) if named else UTC)
+        result = from_local(moved, moment.ns % SECOND, year - base + cycles * 400)
+        ns = result.ns if named else result.ns - moment.offset * SECOND
+        return _at(moment, ns + sign * self._clock())
 
+
+def _at(moment: Timestamp, ns: int) -> Timestamp:
+    if moment.location:
         return at_zone(ns, moment.location)
+    return Timestamp(ns, moment.offset, moment.zone, "")
 
 
 def parse(text: str) -> Period:
@@ -68,11 +74,53 @@ def parse(text: str) -> Period:
     Raises:
         ArgumentError: the text is no ISO 8601 duration.
     """
-    match = _PERIOD.fullmatch(text)
-    if match is None or text[-1:] in "PT":
-        raise ArgumentError(f"{text}: expected an ISO 8601 duration such as P1DT2H")
-    numbers = [Decimal((part or "0").replace(",", ".")) for part in match.groups()[1:]]
-    if match[1] == "-":
-        numbers = [-number for number in numbers]
-    years, months, weeks, days, hours, minutes, seconds = numbers
-    return Period(years, months, weeks * 7 + days, hours * 3600 + minutes * 60 + seconds)
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    if not rest:
+        raise ArgumentError("cannot parse a blank string as a period")
+    if rest[0] != "P":
+        raise ArgumentError(f"{text}: expected 'P' period mark at the start")
+    fields: dict[str, Decimal] = {}
+    rest, clock, fraction = rest[1:], False, ""
+    while rest:
+        if rest[0] == "T":
+            if clock:
+                raise ArgumentError(f"{text}: 'T' designator cannot occur more than once")
+            clock, rest = True, rest[1:]
+            continue
+        number, unit, rest = _field(text, rest, clock)
+        letter = unit.upper()
+        if fraction and number:
+            both = f"'{fraction}' & '{letter}'"
+            raise ArgumentError(f"{text}: {both} only the last field can have a fraction")
+        if (unit in _CLOCK) is not clock:
+            raise ArgumentError(f"{text}: '{letter}' designator cannot occur here")
+        if unit in fields:
+            raise ArgumentError(f"{text}: '{letter}' designator cannot occur more than once")
+        fields[unit] = number
+        exponent = number.as_tuple().exponent
+        fraction = letter if isinstance(exponent, int) and exponent < 0 else fraction
+    if not fields:
+        expected = "expected 'Y', 'M', 'W', 'D', 'H', 'M', or 'S' designator"
+        raise ArgumentError(f"{text}: {expected}")
+    return Period(fields, text.startswith("-"))
+
+
+def _field(text: str, rest: str, clock: bool) -> tuple[Decimal, str, str]:
+    """Read one number with its designator; return them and what comes behind."""
+    match = _FIELD.match(rest)
+    digits, unit = (match[1], match[2]) if match else ("", "")
+    if not digits:
+        raise ArgumentError(f"{text}: expected a number but found '{rest[0]}'")
+    if not unit:
+        raise ArgumentError(f"{text}: missing designator at the end")
+    try:
+        number = Decimal(digits.replace(",", "."))
+    except InvalidOperation:
+        number = Decimal("Infinity")
+    if number.is_infinite() or abs(number) >= 10**19:
+        raise ArgumentError(f"{text}: number invalid or out of range")
+    if unit not in "YMWDHS":
+        expected = f"expected a designator Y, M, W, D, H, or S not '{unit}'"
+        raise ArgumentError(f"{text}: {expected}")
+    assert match is not None
+    return number, "m" if clock and unit == "M" else unit, rest[match.end() :]

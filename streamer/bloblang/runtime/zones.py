@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from streamer.bloblang.errors import ArgumentError
-from streamer.timestamps import SECOND, Timestamp
+from streamer.timestamps import SECOND, Timestamp, within_calendar
 
 
 @lru_cache(maxsize=256)
@@ -28,13 +28,20 @@ def load(name: str) -> tzinfo:
 
 
 def local(moment: Timestamp) -> datetime:
-    """Return a timestamp's date and time in its zone, whole seconds only."""
-    zone: tzinfo = UTC
+    """Return a timestamp's date and time in its zone, whole seconds only.
+
+    Its year lacks `year_shift(moment)` when it lies outside of the years 1 to 9999.
+    """
+    seconds = within_calendar(moment.ns // SECOND)[0]
     if moment.location not in ("", "UTC"):
-        zone = load(moment.location)
-    elif moment.offset:
-        zone = timezone(timedelta(seconds=moment.offset))
-    return datetime.fromtimestamp(moment.ns // SECOND, zone)
+        return datetime.fromtimestamp(seconds, load(moment.location))
+    # A bare offset may be one that Python's zones don't take, such as 24 hours.
+    return datetime.fromtimestamp(seconds + moment.offset, UTC)
+
+
+def year_shift(moment: Timestamp) -> int:
+    """Return how many years to add to what `local` gives."""
+    return within_calendar(moment.ns // SECOND)[1]
 
 
 def at_zone(ns: int, name: str) -> Timestamp:
@@ -47,15 +54,21 @@ def at_zone(ns: int, name: str) -> Timestamp:
     zone = load(name)
     if zone is UTC:
         return Timestamp(ns)
-    moment = datetime.fromtimestamp(ns // SECOND, zone)
+    moment = datetime.fromtimestamp(within_calendar(ns // SECOND)[0], zone)
     offset = moment.utcoffset() or timedelta()
     return Timestamp(ns, int(offset.total_seconds()), moment.tzname() or "", name)
 
 
-def from_local(moment: datetime, ns: int) -> Timestamp:
-    """Return the timestamp of a date and time with zone, and nanoseconds within the second."""
+def from_local(moment: datetime, ns: int, years: int = 0) -> Timestamp:
+    """Return the timestamp of a date and time.
+
+    Args:
+        moment: the date and time, with a zone.
+        ns: nanoseconds within the second.
+        years: a multiple of 400 to add to the year.
+    """
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    seconds = since.days * 86400 + since.seconds
+    seconds = (since.days + years // 400 * 146_097) * 86400 + since.seconds
     offset = moment.utcoffset() or timedelta()
     name = moment.tzname() or ""
     key = getattr(moment.tzinfo, "key", "" if offset else "UTC")

@@ -76,6 +76,7 @@ _OTHERWISE: Final = {
     "є": "ie",
     "׀": "",
     "ʰ": "k",
+    "一": "-",
 }
 _UNKNOWN: Final = "[?]"
 # Rows of the table that are known to have no spelling, other than those that are missing in it.

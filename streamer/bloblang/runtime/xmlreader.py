@@ -176,7 +176,8 @@ class Reader:
 
     def _clean(self, chunk: str, quoted: bool = False, section: bool = False) -> str:
         if not quoted and not section and "]]>" in chunk:
-            self.fail("unescaped ]]> not in CDATA section", self.at)
+            at = self.at - len(chunk) + chunk.index("]]>")
+            self.fail("unescaped ]]> not in CDATA section", at)
         if "\r" in chunk:
             chunk = chunk.replace("\r\n", "\n").replace("\r", "\n")
         if not section and "&" in chunk:
@@ -239,6 +240,8 @@ class Reader:
         return None
 
     def _directive(self) -> None:
+        self._need()
+        self.at += 1  # whatever stands behind <! opens nothing
         depth = 0
         while True:
             match = _QUOTED.match(self.text, self.at)

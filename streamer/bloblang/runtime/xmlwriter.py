@@ -5,15 +5,22 @@ Texts are written as they are, without escapes, as Connect does.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime.operations import NUMBERS
 from streamer.bloblang.runtime.text import go_text, go_type
 from streamer.timestamps import Timestamp
+from streamer.value import json_float
 
 _TEXT: Final = "#text"
 _ROOT: Final = "doc"
+
+
+def _spelt(value: Any) -> str:
+    # A number of a document keeps the spelling that it came with.
+    return json_float(value) if type(value) is float and isfinite(value) else go_text(value)
 
 
 def _attribute(key: str, value: Any) -> str:
@@ -23,7 +30,7 @@ def _attribute(key: str, value: Any) -> str:
     elif kind is bytes:
         text = value.decode(errors="replace")
     elif kind in NUMBERS or kind is bool:
-        text = go_text(value)
+        text = _spelt(value)
     else:
         raise QueryError(f"invalid attribute value for: {key}:<{go_type(value)}>")
     return f' {key[1:]}="{text}"'
@@ -41,7 +48,7 @@ def _content(value: Any) -> str:
         return value.decode(errors="replace")  # type: ignore[no-any-return]
     if kind is Timestamp:
         return f"<Time>{value}</Time>"
-    return "" if value is None else go_text(value)
+    return "" if value is None else _spelt(value)
 
 
 class _Writer:
@@ -56,46 +63,52 @@ class _Writer:
         self.out: list[str] = []
         self.indent = indent
 
-    def element(self, name: str, value: Any, padding: str) -> None:
+    def element(self, name: str, value: Any, depth: int) -> None:
         """Write an element, or several when the value is an array."""
         if type(value) is list:
-            self._array(name, value, padding)
+            self._array(name, value, depth)
             return
-        end = "" if self.indent is None else "\n"
-        start = "" if self.indent is None else padding
+        padding = self._padding(depth)
         if type(value) is dict:
-            self._object(name, value, start, padding)
+            self._object(name, value, padding, depth)
         else:
             text = _content(value)
-            self.out.append(f"{start}<{name}>{text}</{name}>" if text else f"{start}<{name}/>")
-        self.out.append(end)
+            self.out.append(f"{padding}<{name}>{text}</{name}>" if text else f"{padding}<{name}/>")
+        self._end_line()
 
-    def _array(self, name: str, values: list[Any], padding: str) -> None:
-        step = self.indent or ""
+    def _padding(self, depth: int) -> str:
+        return "" if self.indent is None else self.indent * depth
+
+    def _end_line(self) -> None:
+        if self.indent is not None:
+            self.out.append("\n")
+
+    def _array(self, name: str, values: list[Any], depth: int) -> None:
         if not values:
-            self.out.append(f"{padding}<{name}/>")
+            # Where mxj puts the white space of an empty array is of no use, but harmless.
+            self.out.append(f"{self._padding(depth)}<{name}{self._padding(depth - 1)}/>")
+            if depth > 1:
+                self._end_line()
         for value in values:
-            inner = padding + step if type(value) is list else padding
-            self.element(name, value, inner)
+            self.element(name, value, depth + 1 if type(value) is list else depth)
 
-    def _object(self, name: str, value: dict[str, Any], start: str, padding: str) -> None:
+    def _object(self, name: str, value: dict[str, Any], padding: str, depth: int) -> None:
         keys = sorted(value)
         attributes = "".join(_attribute(k, value[k]) for k in keys if _is_attribute(k))
         elements = [k for k in keys if not _is_attribute(k)]
         if not elements:
-            self.out.append(f"{start}<{name}{attributes}/>")
+            self.out.append(f"{padding}<{name}{attributes}/>")
             return
-        text = go_text(_plain(value[_TEXT])) if _TEXT in value else ""
-        self.out.append(f"{start}<{name}{attributes}>{text}")
+        text = _spelt(_plain(value[_TEXT])) if _TEXT in value else ""
+        self.out.append(f"{padding}<{name}{attributes}>{text}")
         if elements == [_TEXT]:
             self.out.append(f"</{name}>")
             return
-        if self.indent is not None:
-            self.out.append("\n")
+        self._end_line()
         for key in elements:
             if key != _TEXT:
-                self.element(key, value[key], padding + (self.indent or ""))
-        self.out.append(f"{start}</{name}>")
+                self.element(key, value[key], depth + 1)
+        self.out.append(f"{padding}</{name}>")
 
 
 def _plain(value: Any) -> Any:
@@ -124,6 +137,6 @@ def write(document: dict[str, Any], indent: str | None, root_tag: str | None) ->
     """
     name, value = _root(document, root_tag, indent is not None)
     writer = _Writer(indent)
-    writer.element(name, value, "")
+    writer.element(name, value, 0)
     text = "".join(writer.out)
     return text.removesuffix("\n").encode(errors="replace")

@@ -5,8 +5,8 @@ The tables are built from grammar.lark once per process, when the first mapping 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Final

@@ -11,8 +11,8 @@ from typing import Any, Final
 from streamer.bloblang import tree
 from streamer.bloblang.compiler.options import ALL, Optimisations
 from streamer.bloblang.compiler.sites import Site, Step
-from streamer.bloblang.runtime.objects import lacking
 from streamer.bloblang.errors import BloblangError
+from streamer.bloblang.runtime.objects import lacking
 
 # Python takes 20 loops and `try` in each other within one function, and 100 levels of indentation.
 _BLOCKS: Final = {"try:": 1, "except": 2, "for": 1, "while": 1}

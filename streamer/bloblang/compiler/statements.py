@@ -33,7 +33,8 @@ def _statement(code: Code, statement: tree.Statement) -> None:
                 _follow(code, path, found)
         case tree.AssignMeta(key=key, value=value, allowed=allowed):
             if allowed:
-                _assign_meta(code, key, emit(code, value))
+                of_document = isinstance(value, tree.Path | tree.Get)
+                _assign_meta(code, key, emit(code, value), of_document)
             else:
                 refuse = code.constant(metadata.refuse, "refuse_meta")
                 code.emit(f"{refuse}({emit(code, value).code})")
@@ -172,11 +173,11 @@ def _delete(code: Code, path: tuple[str, ...]) -> None:
     code.untouched, code.owned, code.copied = False, set(), False
 
 
-def _assign_meta(code: Code, key: str | None, value: Value) -> None:
+def _assign_meta(code: Code, key: str | None, value: Value, of_document: bool) -> None:
     value = code.settle(value)
     if key is None:
         replace = code.constant(metadata.replace, "replace_meta")
-        code.emit(f"{code.meta} = {replace}({code.meta}, {value.code})")
+        code.emit(f"{code.meta} = {replace}({code.meta}, {value.code}, {of_document})")
     elif value.special:
         put = code.constant(metadata.put, "put_meta")
         code.emit(f"{code.meta} = {put}({code.meta}, {key!r}, {value.code})")

@@ -19,15 +19,16 @@ def put(meta: Mapping[str, Any], key: str, value: Any) -> Mapping[str, Any]:
     return {**meta, key: value}
 
 
-def replace(meta: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
-    """Return an object as the whole metadata."""
+def replace(meta: Mapping[str, Any], value: Any, of_document: bool) -> Mapping[str, Any]:
+    """Return an object as the whole metadata; anything else is refused by its type."""
     if value is NOTHING:
         return meta
     if value is DELETED:
         return {}
     if type(value) is dict:
         return value
-    raise QueryError(f"setting root meta object requires object value, received: {go_type(value)}")
+    kind = go_type(value, of_document=of_document)
+    raise QueryError(f"setting root meta object requires object value, received: {kind}")
 
 
 def refuse(value: Any) -> None:

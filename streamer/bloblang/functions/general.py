@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.bloblang.limits import check_bytes, check_elements
 from streamer.bloblang.runtime.operations import NUMBERS, truncate
 from streamer.message import Execution
 from streamer.value import DELETED, INT64_MAX, NOTHING
@@ -76,6 +77,7 @@ def range_(start: int, stop: int, step: int) -> Callable[[], list[int]]:
         raise ArgumentError(f"with positive step arg start ({start}) must be < stop ({stop})")
     # As many as whole steps fit: Benthos leaves out a last one that a step would only overshoot.
     count = abs(stop - start) // abs(step)
+    check_elements(count, "a range")
     values = [start + step * i for i in range(count)]
     return lambda: values
 
@@ -100,6 +102,7 @@ def bytes_(length: int) -> bytes:
     """As many zero bytes as asked for."""
     if length < 0:
         raise ArgumentError(f"a length must not be negative, got {length}")
+    check_bytes(length, "bytes")
     return b"\0" * length
 
 
@@ -112,6 +115,7 @@ def uuid_v4() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+_LONGEST_ID = 1_000_000
 _NANOID = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -126,6 +130,8 @@ def nanoid(length: int | None, alphabet: str | None) -> str:
     """A random id that is safe in URLs."""
     if alphabet is not None and length is None:
         raise ArgumentError("field length must be specified when an alphabet is specified")
+    if length is not None and length > _LONGEST_ID:
+        raise ArgumentError(f"an id of {length} letters, more than the {_LONGEST_ID} allowed")
     choice = random.SystemRandom().choice
     return "".join(choice(alphabet or _NANOID) for _ in range(21 if length is None else length))
 

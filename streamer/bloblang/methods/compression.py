@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.limits import MOST_BYTES, check_unpacked
 from streamer.bloblang.runtime import deflate, lz4_frames
 
+_PIECE: Final = 1 << 16
 _CATEGORY = "Encoding and Encryption"
 
 
@@ -31,6 +33,7 @@ def _unsnappy(data: bytes) -> bytes:
     import cramjam
 
     try:
+        check_unpacked(cramjam.snappy.decompress_raw_len(data))
         return bytes(cramjam.snappy.decompress_raw(data))
     except cramjam.DecompressionError:
         raise QueryError("s2: corrupt input") from None
@@ -57,11 +60,42 @@ def _unzstd(data: bytes) -> bytes:
         return b""
     if data[:4] != _ZSTD_MAGIC and not (0x50 <= data[0] <= 0x5F and data[1:4] == b"\x2a\x4d\x18"):
         raise QueryError("magic number mismatch" if len(data) > 3 else "unexpected EOF")
+    room = min(max(1 << 16, 4 * len(data)), MOST_BYTES)
     try:
-        return bytes(cramjam.zstd.decompress(data))
+        while True:
+            found = bytearray(room)
+            try:
+                return bytes(found[: cramjam.zstd.decompress_into(data, found)])
+            except cramjam.DecompressionError as e:
+                if "whole buffer" not in str(e):
+                    raise
+            check_unpacked(room + (room == MOST_BYTES))
+            room = min(room * 8, MOST_BYTES)
     except cramjam.DecompressionError as e:
         cut = "incomplete" in str(e).lower()
         raise QueryError("unexpected EOF" if cut else f"zstd: {e}") from None
+
+
+def _bunzip(data: bytes) -> bytes:
+    found: list[bytes] = []
+    at = size = 0
+    while at < len(data):
+        stream = bz2.BZ2Decompressor()
+        try:
+            while not stream.eof:
+                piece = data[at : at + _PIECE] if stream.needs_input else b""
+                if stream.needs_input and not piece:
+                    raise EOFError
+                at += len(piece)
+                found.append(stream.decompress(piece, _PIECE))
+                size += len(found[-1])
+                check_unpacked(size)
+        except OSError:
+            if found:
+                break  # what stands behind a stream and is none is not looked at
+            raise
+        at -= len(stream.unused_data)
+    return b"".join(found)
 
 
 def _unbzip2(data: bytes) -> bytes:
@@ -70,8 +104,8 @@ def _unbzip2(data: bytes) -> bytes:
     if data[:2] != b"BZ":
         raise QueryError("bzip2 data invalid: bad magic value")
     try:
-        return bz2.decompress(data)
-    except ValueError:
+        return _bunzip(data)
+    except EOFError:
         raise QueryError("unexpected EOF") from None
     except OSError:
         raise QueryError("bzip2 data invalid: corrupt block") from None

@@ -11,6 +11,7 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError, TypeMismatch
+from streamer.bloblang.limits import check_bytes
 from streamer.bloblang.outside import Outside
 from streamer.bloblang.runtime.convert import text_of
 from streamer.jsonfault import end_of_value
@@ -81,7 +82,7 @@ def format_json(value: Any, indent: str, no_indent: bool, escape_html: bool) -> 
 def indented(text: str, indent: str) -> str:
     """Return compact JSON with line breaks and indentation; spellings stay as they are."""
     parts: list[str] = []
-    depth, at = 0, 0
+    depth, at, size = 0, 0, len(text)
     while at < len(text):
         c = text[at]
         if c == '"':
@@ -95,6 +96,8 @@ def indented(text: str, indent: str) -> str:
             at += 1
         elif c in "{[,":
             depth += c != ","
+            size += len(indent) * depth
+            check_bytes(size, "indented JSON")
             parts.append(f"{c}\n{indent * depth}")
         elif c in "}]":
             depth -= 1

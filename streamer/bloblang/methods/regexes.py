@@ -8,6 +8,7 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, TypeMismatch
+from streamer.bloblang.limits import MOST_GROUPS
 
 _CATEGORY = "Regular Expressions"
 _PATTERN = Param("pattern", "string")
@@ -19,10 +20,16 @@ def _compile(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(pattern, options=options)
+        compiled = re2.compile(pattern, options=options)
     except re2.error as e:
         reason = e.args[0].decode() if isinstance(e.args[0], bytes) else str(e.args[0])
         raise ArgumentError(f"error parsing regexp: {reason}: `{pattern}`") from None
+    if compiled.groups > MOST_GROUPS:
+        raise ArgumentError(
+            f"error parsing regexp: {compiled.groups} groups, more than the {MOST_GROUPS} that are "
+            f"allowed: `{pattern}`"
+        )
+    return compiled
 
 
 def _text(value: Any) -> str:

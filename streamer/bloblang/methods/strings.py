@@ -8,6 +8,7 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.limits import MOST_BYTES
 from streamer.bloblang.runtime import letters
 from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.goformat import sprintf
@@ -224,7 +225,7 @@ def repeat(count: int) -> Callable[[Any], Any]:
     def run(value: Any) -> Any:
         if type(value) not in (str, bytes):
             raise TypeMismatch(value, "string")
-        if len(value) * count > 1 << 31:
+        if len(value) * count > MOST_BYTES:
             raise QueryError(f"invalid count, would overflow: {len(value)}*{count}")
         return value * count
 

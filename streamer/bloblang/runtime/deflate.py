@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
+from streamer.bloblang.limits import check_unpacked
 
 _SMALL: Final = 128
 _SURELY_STORED: Final = 32
@@ -102,17 +103,34 @@ def flate(data: bytes, level: int) -> bytes:
 _CUT: Final = "unexpected EOF"
 
 
-def _inflate(data: bytes, wbits: int, checked: str) -> tuple[bytes, bytes]:
-    """Return what a stream holds, and the bytes behind it."""
+_PIECE: Final = 1 << 16
+
+
+def _inflate(data: bytes, begin: int, wbits: int, checked: str, size: int = 0) -> tuple[bytes, int]:
+    """Return what the stream that begins at a place holds, and the place behind it.
+
+    Args:
+        data: the stream, and what may come before and after it.
+        begin: where it begins.
+        wbits: which wrapping it has.
+        checked: what is said of a wrong checksum.
+        size: how much came out of streams before it.
+    """
     stream = zlib.decompressobj(wbits)
+    found, at = [], begin
     try:
-        found = stream.decompress(data) + stream.flush()
+        while not stream.eof and at < len(data):
+            piece = data[at : at + _PIECE]
+            found.append(stream.decompress(piece))
+            at += len(piece)
+            size += len(found[-1])
+            check_unpacked(size)
     except zlib.error as e:
         failed = "data check" in str(e) or "length check" in str(e)
-        raise QueryError(checked if failed else _corrupt(data, wbits)) from None
+        raise QueryError(checked if failed else _corrupt(data[begin:], wbits)) from None
     if not stream.eof:
         raise QueryError(_CUT)
-    return found, stream.unused_data
+    return b"".join(found), at - len(stream.unused_data)
 
 
 def _corrupt(data: bytes, wbits: int) -> str:
@@ -130,7 +148,7 @@ def _corrupt(data: bytes, wbits: int) -> str:
 
 def unflate(data: bytes) -> bytes:
     """Return what a DEFLATE stream holds; what comes behind it is not looked at."""
-    return _inflate(data, -15, "")[0]
+    return _inflate(data, 0, -15, "")[0]
 
 
 def unzlib(data: bytes) -> bytes:
@@ -139,7 +157,7 @@ def unzlib(data: bytes) -> bytes:
         raise QueryError(_CUT)
     if data[0] & 15 != 8 or data[0] >> 4 > 7 or int.from_bytes(data[:2], "big") % 31:
         raise QueryError("zlib: invalid header")
-    return _inflate(data, 15, "zlib: invalid checksum")[0]
+    return _inflate(data, 0, 15, "zlib: invalid checksum")[0]
 
 
 def ungzip(data: bytes) -> bytes:
@@ -147,11 +165,13 @@ def ungzip(data: bytes) -> bytes:
     if not data:
         raise QueryError("EOF")
     found = []
-    while data:
-        if len(data) < 10:
+    at = size = 0
+    while at < len(data):
+        if len(data) - at < 10:
             raise QueryError(_CUT)
-        if data[:3] != b"\x1f\x8b\x08":
+        if not data.startswith(b"\x1f\x8b\x08", at):
             raise QueryError("gzip: invalid header")
-        part, data = _inflate(data, 31, "gzip: invalid checksum")
+        part, at = _inflate(data, at, 31, "gzip: invalid checksum", size)
+        size += len(part)
         found.append(part)
     return b"".join(found)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from streamer.bloblang.limits import check_bytes
 from streamer.bloblang.runtime.goverbs import Verb, write
 from streamer.bloblang.runtime.text import go_type
 
@@ -42,8 +43,8 @@ class _Filling:
     good: bool = True
 
     def run(self) -> str:
-        out = []
-        end = len(self.template)
+        out: list[str] = []
+        end, size = len(self.template), 0
         while self.at < end:
             percent = self.template.find("%", self.at)
             if percent < 0:
@@ -52,6 +53,8 @@ class _Filling:
             out.append(self.template[self.at : percent])
             self.at = percent + 1
             out.append(self._verb())
+            size += len(out[-1])
+            check_bytes(size, "a formatted text")
         if not self.reordered and self.next < len(self.args):
             out.append(f"%!(EXTRA {', '.join(map(_extra, self.args[self.next :]))})")
         return "".join(out)

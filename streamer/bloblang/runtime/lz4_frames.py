@@ -10,10 +10,12 @@ import struct
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
+from streamer.bloblang.limits import check_unpacked
 
 _MAGIC: Final = b"\x04\x22\x4d\x18"
 _HEAD: Final = _MAGIC + b"\x64\x70\xb9"
 _SMALL: Final = 4096
+_PIECE: Final = 1 << 16
 _LAST_LITERALS: Final = 14
 _UNCOMPRESSED: Final = 1 << 31
 
@@ -125,19 +127,25 @@ def decompress(data: bytes) -> bytes:
     import lz4.frame
 
     found = []
-    while data:
-        if len(data) < 4:
+    at = size = 0
+    while at < len(data):
+        if len(data) - at < 4:
             raise QueryError("unexpected EOF")
-        if data[:4] != _MAGIC:
+        if not data.startswith(_MAGIC, at):
             raise QueryError("lz4: bad magic number")
         stream = lz4.frame.LZ4FrameDecompressor()
         try:
-            found.append(stream.decompress(data))
+            while not stream.eof and at < len(data):
+                piece = data[at : at + _PIECE]
+                found.append(stream.decompress(piece))
+                at += len(piece)
+                size += len(found[-1])
+                check_unpacked(size)
         except RuntimeError as e:
             text = str(e).rpartition("ERROR_")[2]
             known = {"contentChecksum_invalid": "invalid frame checksum"}
             raise QueryError(f"lz4: {known.get(text, text)}") from None
         if not stream.eof:
             raise QueryError("unexpected EOF")
-        data = stream.unused_data or b""
+        at -= len(stream.unused_data or b"")
     return b"".join(found)

@@ -83,6 +83,8 @@ def type_name(value: Any) -> str:
 
 
 def _exact_int(text: str) -> int | Number:
+    if len(text) > 20:
+        return Number(text)
     value = int(text)
     return value if INT64_MIN <= value <= INT64_MAX and text != "-0" else Number(text, float(value))
 

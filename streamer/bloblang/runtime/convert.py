@@ -49,7 +49,11 @@ def parse_float(text: str) -> float:
             raise QueryError(f"strconv.ParseFloat: parsing {quote(text)}: value out of range")
         return value
     if _HEXADECIMAL.fullmatch(text):
-        return float.fromhex(text.replace("_", ""))
+        try:
+            return float.fromhex(text.replace("_", ""))
+        except OverflowError:
+            pass
+        raise QueryError(f"strconv.ParseFloat: parsing {quote(text)}: value out of range")
     raise QueryError(f"strconv.ParseFloat: parsing {quote(text)}: invalid syntax")
 
 
@@ -67,6 +71,8 @@ def to_float(value: Any) -> float:
     raise TypeMismatch(value, "number")
 
 
+# More digits than any int64 has, in base 2 too; Python itself stops at 4,300.
+_MOST_DIGITS: Final = 100
 _INTEGER: Final = re.compile(
     r"([+-]?)(?:0[xX]([0-9a-fA-F](?:_?[0-9a-fA-F])*)|0[bB]([01](?:_?[01])*)"
     r"|0[oO]?([0-7](?:_?[0-7])*)|(0|[1-9](?:_?[0-9])*))"
@@ -86,7 +92,8 @@ def parse_int(text: str, function: str) -> int:
     sign, sixteen, two, eight, ten = match.groups()
     for digits, base in ((sixteen, 16), (two, 2), (eight, 8), (ten, 10)):
         if digits is not None:
-            value = int(digits.replace("_", ""), base)
+            digits = digits.replace("_", "").lstrip("0") or "0"
+            value = int(digits, base) if len(digits) <= _MOST_DIGITS else 1 << 64
             return -value if sign == "-" else value
     return 0
 

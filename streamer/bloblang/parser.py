@@ -1,6 +1,6 @@
 """Reading a mapping with lark's LALR tables; refusal/ puts errors in Benthos's words.
 
-The tables are built from grammar.lark once per process, when the first mapping is read (60 ms).
+The tables are read once per process, when the first mapping is.
 """
 
 from __future__ import annotations
@@ -8,33 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import resources
 from typing import Any, Final
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedInput
 
-from streamer.bloblang import refusal, tree
+from streamer.bloblang import refusal, tables, tree
 from streamer.bloblang.builder import Builder
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.refusal import Miss
-
-_STARTS: Final = ["mapping", "expression", "field"]
-
 
 _BEGUN: Final = re.compile(r"(?:[ \t]|(?:#[^\n]*)?\r?\n)*(?:import|let|map)[ \t]")
 
 
 @lru_cache(maxsize=1)
 def _lark() -> Lark:
-    grammar = resources.files("streamer.bloblang").joinpath("grammar.lark").read_text()
-    return Lark(
-        grammar,
-        parser="lalr",
-        start=_STARTS,
-        maybe_placeholders=False,
-        transformer=Builder(),
-    )
+    return tables.load(Builder())
 
 
 def _parse(text: str, start: str) -> Any:

@@ -1,0 +1,153 @@
+"""Mappings against hand-written Python: ratios, rate on one core, compile and load time.
+
+Both sides are run in this process on the same bytes, turn and turn about, parsing and serialising
+included; the product's side is its `mapping` processor, from messages to bytes. CPU time, of which
+a loaded machine takes less than of the clock.
+"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from streamer.bloblang import compile_mapping
+from streamer.failure import Origin
+from streamer.message import Execution, Message
+from streamer.processors.mapping import MappingProcessor
+from streamer.spec import Kind, ParsedComponent
+from tests.bench import report
+from tests.bench.mapping_cases import CASES, Case
+
+_SIMPLE = """root.id = this.id
+root.name = this.name.uppercase()
+root.enough = this.stock > 200
+"""
+_LINES = """let created = this.created.ts_parse("2006-01-02T15:04:05Z07:00")
+root.id = this.id
+root.at = $created.ts_unix()
+root.name = this.name.uppercase()
+root.total = this.price * this.quantity
+root.taxed = (this.price * this.quantity * 1.19).round()
+root.kind = match this.kind { "a" => "first", "b" => "second", _ => "other" }
+root.tags = this.tags.map_each(tag -> tag.lowercase()).filter(tag -> tag != "")
+root.first = this.tags.index(0) | "none"
+root.user.name = this.user.name.catch("anonymous")
+root.user.mail = this.user.mail.lowercase().trim()
+root.high = this.readings.filter(r -> r.v > 50 && r.id != 7).map_each(r -> r.v * 2)
+root.level = if this.score > 0.9 { "high" } else if this.score > 0.5 { "mid" } else { "low" }
+root.address = {"street": this.street, "city": this.city.or("unknown"), "zip": this.zip}
+root.path = this.url.split("/").slice(3).join("/")
+root.ip = this.message.re_find_object("^(?P<ip>[0-9.]+) ").ip
+meta topic = "orders-" + this.region
+root.internal = deleted()
+root.count = this.tags.length() + this.readings.length()
+root.text = "%s has %v".format(this.name, this.count)
+"""
+_LOAD = """
+import time
+from streamer.bloblang import parser
+began = time.process_time()
+parser.parse_mapping("root = this")
+print(time.process_time() - began)
+"""
+
+
+def _product(mapping: str) -> Callable[[list[bytes]], list[bytes]]:
+    origin = Origin(ParsedComponent(Kind.PROCESSOR, "mapping"))
+    processor = MappingProcessor(compile_mapping(mapping), origin)
+    ex = Execution(time.time_ns)
+
+    def run(raws: list[bytes]) -> list[bytes]:
+        return [made.raw for made in processor.process_each([Message(raw) for raw in raws], ex)]
+
+    return run
+
+
+def _seconds(run: Callable[[list[bytes]], list[bytes]], raws: list[bytes]) -> float:
+    began = time.process_time()
+    run(raws)
+    return time.process_time() - began
+
+
+def _case(case: Case, rounds: int, count: int) -> None:
+    raws = case.documents(count)
+    product = _product(case.mapping)
+
+    def by_hand(given: list[bytes]) -> list[bytes]:
+        return [case.by_hand(raw) for raw in given]
+
+    if product(raws) != by_hand(raws):
+        raise RuntimeError(f"{case.name}: the mapping's result is not that of the hand-written one")
+    ratios, ours, theirs = [], [], []
+    for turn in range(rounds):
+        order = (product, by_hand) if turn % 2 else (by_hand, product)
+        took = {run: _seconds(run, raws) for run in order}
+        ours.append(took[product])
+        theirs.append(took[by_hand])
+        ratios.append(took[product] / took[by_hand])
+    micro = 1e6 / count
+    report.figure(f"{case.name}: median ratio", median(ratios), most=1.5)
+    report.note(
+        f"best of the product {min(ours) * micro:.2f} µs, by hand {min(theirs) * micro:.2f} µs: "
+        f"{min(ours) / min(theirs):.2f}; smallest ratio {min(ratios):.2f}; "
+        f"{sum(map(len, raws)) / count:.0f} bytes"
+    )
+
+
+def _rate(rounds: int, count: int) -> None:
+    raws = CASES[1].documents(count)
+    product = _product(_SIMPLE)
+    product(raws)
+    rates = [count / _seconds(product, raws) for _ in range(rounds)]
+    report.figure("simple mappings on one core, best", max(rates), "/s", least=250_000)
+    report.note(f"median {median(rates):,.0f}/s; {len(_SIMPLE.splitlines())} lines, parsed, dumped")
+
+
+def _compile(rounds: int) -> None:
+    compile_mapping(_LINES)
+    took = []
+    for turn in range(rounds):
+        began = time.process_time()
+        compile_mapping(f"{_LINES}# {turn}\n")
+        took.append(time.process_time() - began)
+    report.figure("compiling 20 lines, median", median(took) * 1000, "ms", most=5)
+    report.note(f"best {min(took) * 1000:.2f} ms, parser loaded")
+
+
+def _load(rounds: int) -> None:
+    root = Path(__file__).parents[2]
+    took = []
+    for _ in range(rounds):
+        done = subprocess.run(
+            [sys.executable, "-c", _LOAD], cwd=root, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise RuntimeError(f"the parser could not be loaded: {done.stderr}")
+        took.append(float(done.stdout))
+    report.figure("loading the parser, first line read, median", median(took) * 1000, "ms", most=60)
+    report.note(f"best {min(took) * 1000:.1f} ms, each in a new process, tables from the package")
+
+
+def mappings(rounds: int = 15, count: int = 3_000) -> None:
+    """Measure and print everything about mappings.
+
+    Raises:
+        RuntimeError: a mapping's result is not that of the hand-written function.
+    """
+    report.heading("Mappings against hand-written Python over orjson")
+    gc.collect()
+    gc.set_threshold(200_000, 50, 100)  # as the workers do
+    for case in CASES:
+        _case(case, rounds, count)
+    _rate(rounds, count)
+    _compile(rounds)
+    _load(5)
+
+
+if __name__ == "__main__":
+    mappings()

@@ -196,7 +196,13 @@ class Builder(Transformer[Token, Any]):
         if len(parts) == 1:
             return parts[0]  # type: ignore[no-any-return]
         signs = [str(token).partition("#")[0].strip() for token in parts[1::2]]
-        return operators.arrange(parts[::2], signs, leftmost(parts[0]).place)
+        operands, place = parts[::2], leftmost(parts[0]).place
+        if isinstance(parts[0], tree.Binary):
+            place = parts[0].place
+        for operand in operands:
+            if isinstance(operand, tree.Binary):
+                operand.place = place  # a minus sign belongs to the whole
+        return operators.arrange(operands, signs, place)
 
     def path(self, parts: list[Token]) -> tuple[Place, tuple[str, ...]]:
         return place_of(parts[0]), tuple(map(_word, parts))

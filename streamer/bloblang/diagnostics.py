@@ -125,6 +125,9 @@ def _apply(step: sites.Step, finding: Finding, frame: FrameType) -> None:
         case sites.PrefixElement():
             finding.text = step.text.format(_element(step, frame.f_locals)) + finding.text
             finding.error = None
+        case sites.PrefixKey(text=text, variable=variable):
+            finding.text = text.format(frame.f_locals.get(variable, "")) + finding.text
+            finding.error = None
         case sites.Context(path=path):
             if isinstance(error, NoContext) and finding.context is not None:
                 finding.context = (path, finding.context[1])

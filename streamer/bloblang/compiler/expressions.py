@@ -6,7 +6,7 @@ from streamer.bloblang import tree
 from streamer.bloblang.annotations import annotation
 from streamer.bloblang.compiler import arithmetic, branches, calls
 from streamer.bloblang.compiler.code import Code, Value
-from streamer.bloblang.compiler.sites import Context, From, Prefix
+from streamer.bloblang.compiler.sites import Context, From, Prefix, PrefixKey
 from streamer.bloblang.runtime import document, objects, operations, paths
 from streamer.bloblang.runtime.paths import dot_path
 from streamer.value import DELETED, NOTHING
@@ -252,20 +252,25 @@ def _object(code: Code, pairs: list[tuple[tree.Node, tree.Node]]) -> Value:
     entries: list[tuple[str, Value]] = []
     for key, node in pairs:
         if isinstance(key, tree.Literal):
-            name, label = repr(key.value), key.value
+            name = repr(key.value)
+            step: Prefix | PrefixKey = Prefix(f"failed to resolve '{key.value}' value: ")
         else:
             with code.steps(Prefix("failed to resolve key: ")):
                 found = code.settle(emit(code, key))
             check = code.constant(objects.key, "key")
             of_document = isinstance(key, tree.Path)
-            name, label = code.store(f"{check}({found.code}, {of_document})").code, "key"
-        with code.steps(Prefix(f"failed to resolve '{label}' value: ")):
+            name = code.store(f"{check}({found.code}, {of_document})").code
+            step = PrefixKey("failed to resolve '{}' value: ", name)
+        with code.steps(step):
             entries.append((name, emit(code, node)))
             if not _pure(node):
                 entries[-1] = (name, code.settle(entries[-1][1]))
-    text = "{" + ", ".join(f"{name}: {value.code}" for name, value in entries) + "}"
     if any(value.special for _, value in entries):
-        text = "{k: v for k, v in " + text + ".items() if v is not DELETED and v is not NOTHING}"
+        # One by one: what gives nothing does not take away what its key had before.
+        listed = "".join(f"({name}, {value.code}), " for name, value in entries)
+        text = f"{{k: v for k, v in ({listed}) if v is not DELETED and v is not NOTHING}}"
+    else:
+        text = "{" + ", ".join(f"{name}: {value.code}" for name, value in entries) + "}"
     return Value(text, atom=False, kind="dict")
 
 

@@ -55,6 +55,19 @@ class PrefixElement:
 
 
 @dataclass(frozen=True, slots=True)
+class PrefixKey:
+    """Words before the text that name a key which a local variable holds.
+
+    Attributes:
+        text: a format with one place for the key.
+        variable: the local variable.
+    """
+
+    text: str
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """The line fetches the parsed document for the path of `this` given here."""
 
@@ -68,7 +81,7 @@ class Failed:
     line: int
 
 
-Step = From | Operands | Condition | Prefix | PrefixElement | Context | Failed
+Step = From | Operands | Condition | Prefix | PrefixElement | PrefixKey | Context | Failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,18 @@ def _lark() -> Lark:
     return tables.load(Builder())
 
 
+class Unreadable(BloblangError):
+    """A text that is no mapping.
+
+    Attributes:
+        read: how many characters of it are whole statements.
+    """
+
+    def __init__(self, line: int, column: int, message: str, *, read: int) -> None:
+        super().__init__(line, column, message)
+        self.read = read
+
+
 def _parse(text: str, start: str) -> Any:
     return _lark().parse(text, start=start)
 
@@ -33,7 +45,7 @@ def _parse(text: str, start: str) -> Any:
 def _refused(miss: Miss | None, error: UnexpectedInput | BloblangError, text: str) -> BloblangError:
     """Say why a text was refused, in Benthos's words when it refuses it as well."""
     if miss is not None:
-        return BloblangError(*_place(text, miss.at), miss.message)
+        return Unreadable(*_place(text, miss.at), miss.message, read=miss.read)
     if isinstance(error, BloblangError):
         return error
     last = _place(text, len(text))

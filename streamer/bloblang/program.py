@@ -6,7 +6,7 @@ from streamer.bloblang import tree
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.imports import File, failed_import, replaced_by
 from streamer.bloblang.outside import Outside
-from streamer.bloblang.parser import parse_mapping, parse_statements
+from streamer.bloblang.parser import Unreadable, parse_mapping, parse_statements
 from streamer.bloblang.resolver import Resolver, Uses
 
 
@@ -20,10 +20,20 @@ def read_program(text: str, outside: Outside) -> tuple[tree.Program, Uses]:
     used: set[str] = set()
     path = replaced_by(text)
     if path is None:
-        program = _resolved(file, parse_mapping(text), used, used)
+        program = _resolved(file, _read(file), used, used)
     else:
         program = _imported(file, path, tree.Place(1, 1), used, used)
     return program, Uses(**dict.fromkeys(used, True))
+
+
+def _read(file: File) -> list[tree.Statement] | tree.Node:
+    """Parse a mapping; what is wrong with whole statements before the unreadable one is told."""
+    try:
+        return parse_mapping(file.text)
+    except Unreadable as e:
+        if e.read:
+            _resolved(file, parse_statements(file.text[: e.read]), set(), set())
+        raise
 
 
 def _imported(

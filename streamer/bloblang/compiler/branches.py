@@ -110,7 +110,9 @@ def if_expression(code: Code, node: tree.If, emit: Emit) -> Value:
 def match(code: Code, node: tree.Match, emit: Emit) -> Value:
     """Emit a `match` expression."""
     if node.subject is not None:
-        subject = code.settle(emit(code, node.subject))
+        subject = emit(code, node.subject)
+        # A literal gets a variable as well: what is written out looks at its type.
+        subject = code.store(subject.code, special=subject.special, kind=subject.kind)
     else:
         subject = Value(code.scope.this or _document_or_null(code))
     merged = Value(code.name())

@@ -222,6 +222,8 @@ def _binary(code: Code, node: tree.Binary, left: Value) -> Value:
 
 def into(code: Code, target: Value, query: tree.Node) -> Value:
     """Emit a query with `this` set to a value."""
+    if not target.code.isidentifier() or target.code == "None":
+        target = code.store(target.code, special=target.special, kind=target.kind)
     with code.within(this=target.code, previous=code.scope.this):
         return code.settle(emit(code, query))
 

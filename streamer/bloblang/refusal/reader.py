@@ -30,12 +30,14 @@ class Miss(Exception):
         at: the place in the text, from 0.
         expected: what would have done there.
         reason: why no other alternative is tried; empty when others may be.
+        read: how many characters before are whole statements.
     """
 
     def __init__(self, at: int, *expected: str, reason: str = "") -> None:
         self.at = at
         self.expected = list(expected)
         self.reason = reason
+        self.read = 0
         super().__init__(at)
 
     @property

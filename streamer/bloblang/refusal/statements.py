@@ -21,6 +21,8 @@ from streamer.bloblang.refusal.reader import (
 class Statements(Queries):
     """Reads mappings and strings, and says where and why it had to stop."""
 
+    _read = 0
+
     def mapping_error(self) -> Miss | None:
         """Return why the text is no mapping, neither statements nor one expression; else None."""
         as_statements = self.statements_error()
@@ -37,6 +39,7 @@ class Statements(Queries):
         try:
             self._statements()
         except Miss as miss:
+            miss.read = self._read
             return miss
         return None
 
@@ -67,6 +70,7 @@ class Statements(Queries):
         while (at := self.blanks(at)) < end:
             at = self.space(self.line_break(at))
             if at < end:
+                self._read = at
                 at = self._statement(top=True, meta=True)(at)
 
     def _alone(self) -> None:

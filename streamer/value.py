@@ -211,8 +211,13 @@ def _go_floats(value: Any) -> Any:
 def _dump_odd(value: Any, error: Exception) -> bytes:
     """Write what orjson refuses: integers beyond 64 bits, and texts with bytes that are no UTF-8.
 
-    Such bytes stand in a text as lone surrogates; like Go, each is written as U+FFFD.
+    Such bytes stand in a text as lone surrogates; like Go, each is written as U+FFFD. It refuses
+    deep values as well.
     """
+    if "Recursion" in str(error):
+        from streamer.deepjson import dump_deep
+
+        return dump_deep(value, dump_json)
     try:
         return orjson.dumps(_plain(value), default=_default, option=_OPTIONS)
     except (orjson.JSONEncodeError, RecursionError):

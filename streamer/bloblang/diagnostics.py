@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang.compiler import sites
 from streamer.bloblang.compiler.sites import Site
@@ -48,6 +48,9 @@ class Finding:
 Table = Mapping[str, Mapping[int, Site]]
 
 
+_TOO_DEEP: Final = "the value is nested too deeply"
+
+
 def explain(error: BaseException, table: Table) -> Finding:
     """Follow an exception's trace from the inside out and put its text together.
 
@@ -55,11 +58,15 @@ def explain(error: BaseException, table: Table) -> Finding:
         error: what was raised, with its traceback.
         table: the sites by generated line, by the name of the generated code.
     """
-    finding = _start(error, table)
-    for site, frame in reversed(_frames(error, table)):
-        finding.line = site.line
-        for step in site.steps:
-            _apply(step, finding, frame)
+    try:
+        finding = _start(error, table)
+        for site, frame in reversed(_frames(error, table)):
+            finding.line = site.line
+            for step in site.steps:
+                _apply(step, finding, frame)
+    except RecursionError:  # a value that the text shows
+        frames = _frames(error, table)
+        finding = Finding(_TOO_DEEP, None, sealed=True, line=frames[0][0].line if frames else 0)
     return finding
 
 
@@ -70,11 +77,7 @@ def _start(error: BaseException, table: Table) -> Finding:
         finding.error = None
         return finding
     if isinstance(error, RecursionError):
-        text = (
-            "entering a map exceeded maximum allowed stacks of 5000, "
-            "this could be due to unbounded recursion"
-        )
-        return Finding(text, None, sealed=True)
+        return Finding(_TOO_DEEP, None, sealed=True)
     if isinstance(error, NoContext):
         return Finding(str(error), error, context=("", error.reason))
     finding = Finding(str(error) or type(error).__name__, error, isinstance(error, UnplacedError))

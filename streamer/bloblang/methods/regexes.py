@@ -7,29 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.errors import ArgumentError, TypeMismatch
-from streamer.bloblang.limits import MOST_GROUPS
+from streamer.bloblang.errors import TypeMismatch
+from streamer.bloblang.runtime.matching import Matcher
 
 _CATEGORY = "Regular Expressions"
 _PATTERN = Param("pattern", "string")
-
-
-def _compile(pattern: str) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        compiled = re2.compile(pattern, options=options)
-    except re2.error as e:
-        reason = e.args[0].decode() if isinstance(e.args[0], bytes) else str(e.args[0])
-        raise ArgumentError(f"error parsing regexp: {reason}: `{pattern}`") from None
-    if compiled.groups > MOST_GROUPS:
-        raise ArgumentError(
-            f"error parsing regexp: {compiled.groups} groups, more than the {MOST_GROUPS} that are "
-            f"allowed: `{pattern}`"
-        )
-    return compiled
 
 
 def _text(value: Any) -> str:
@@ -38,25 +20,6 @@ def _text(value: Any) -> str:
     if type(value) is bytes:
         return value.decode("utf-8", "surrogateescape")
     raise TypeMismatch(value, "string")
-
-
-def _names(compiled: Any) -> list[str]:
-    names = {index: name for name, index in compiled.groupindex.items()}
-    return [names.get(i, str(i)) for i in range(compiled.groups + 1)]
-
-
-def _groups(match: Any) -> list[str]:
-    return [match.group(0) or "", *(group or "" for group in match.groups())]
-
-
-def _matches(compiled: Any, text: str) -> Any:
-    """Go through all matches; an empty one right behind another does not count, as in Go."""
-    end = -1
-    for match in compiled.finditer(text):
-        if match.start() == match.end() == end:
-            continue
-        end = match.end()
-        yield match
 
 
 @declare(
@@ -68,8 +31,8 @@ def _matches(compiled: Any, text: str) -> Any:
 )
 def re_match(pattern: str) -> Callable[[Any], bool]:
     """Whether an expression matches anywhere in the text."""
-    search = _compile(pattern).search
-    return lambda value: search(_text(value)) is not None
+    test = Matcher(pattern).test
+    return lambda value: test(_text(value))
 
 
 @declare(
@@ -81,8 +44,8 @@ def re_match(pattern: str) -> Callable[[Any], bool]:
 )
 def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
     """All matches."""
-    compiled = _compile(pattern)
-    return lambda value: [m.group(0) for m in _matches(compiled, _text(value))]
+    matcher = Matcher(pattern)
+    return lambda value: [groups[0] for groups in matcher.all(_text(value))]
 
 
 @declare(
@@ -94,8 +57,8 @@ def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
 )
 def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
     """All matches, each as an array of the match and its groups."""
-    compiled = _compile(pattern)
-    return lambda value: [_groups(match) for match in _matches(compiled, _text(value))]
+    matcher = Matcher(pattern)
+    return lambda value: [list(groups) for groups in matcher.all(_text(value))]
 
 
 @declare(
@@ -109,12 +72,12 @@ def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
 )
 def re_find_object(pattern: str) -> Callable[[Any], dict[str, str]]:
     """The first match as an object of its groups by name, or by number."""
-    compiled = _compile(pattern)
-    names = _names(compiled)
+    matcher = Matcher(pattern)
+    names = matcher.names
 
     def run(value: Any) -> dict[str, str]:
-        match = compiled.search(_text(value))
-        return {} if match is None else dict(zip(names, _groups(match), strict=True))
+        groups = matcher.first(_text(value))
+        return {} if groups is None else dict(zip(names, groups, strict=True))
 
     return run
 
@@ -132,19 +95,18 @@ def re_find_object(pattern: str) -> Callable[[Any], dict[str, str]]:
 )
 def re_find_all_object(pattern: str) -> Callable[[Any], list[dict[str, str]]]:
     """All matches, each as an object of its groups by name, or by number."""
-    compiled = _compile(pattern)
-    names = _names(compiled)
+    matcher = Matcher(pattern)
+    names = matcher.names
     return lambda value: [
-        dict(zip(names, _groups(match), strict=True)) for match in _matches(compiled, _text(value))
+        dict(zip(names, groups, strict=True)) for groups in matcher.all(_text(value))
     ]
 
 
 _REFERENCE = re.compile(r"\$(?:\$|(\w+)|\{(\w+)\})")
 
 
-def _replacer(compiled: Any, template: str) -> Callable[[Any], str]:
-    """Return a function that fills a template of Go's `Expand` from a match."""
-    names = {name: index for name, index in compiled.groupindex.items()}
+def _replacer(matcher: Matcher, template: str) -> Callable[[tuple[str, ...]], str]:
+    """Return a function that fills a template of Go's `Expand` from a match's groups."""
     parts: list[str | int] = []
     end = 0
     for match in _REFERENCE.finditer(template):
@@ -154,11 +116,11 @@ def _replacer(compiled: Any, template: str) -> Callable[[Any], str]:
         if name is None:
             parts.append("$")
         elif name.isdecimal():
-            parts.append(int(name) if int(name) <= compiled.groups else "")
+            parts.append(int(name) if int(name) < len(matcher.names) else "")
         else:
-            parts.append(names.get(name, ""))
+            parts.append(matcher.indices.get(name, ""))
     parts.append(template[end:])
-    return lambda found: "".join([p if isinstance(p, str) else found.group(p) or "" for p in parts])
+    return lambda groups: "".join([p if isinstance(p, str) else groups[p] for p in parts])
 
 
 def _replacing(name: str, deprecated: bool) -> Any:
@@ -173,16 +135,16 @@ def _replacing(name: str, deprecated: bool) -> Any:
         summary="The text with all matches replaced; `$1` and `${name}` stand for groups.",
     )
     def method(pattern: str, template: str) -> Callable[[Any], str]:
-        compiled = _compile(pattern)
-        fill = _replacer(compiled, template)
+        matcher = Matcher(pattern)
+        fill = _replacer(matcher, template)
 
         def run(value: Any) -> str:
             text = _text(value)
             parts = []
             end = 0
-            for match in _matches(compiled, text):
-                parts += [text[end : match.start()], fill(match)]
-                end = match.end()
+            for start, stop, groups in matcher.places(text):
+                parts += [text[end:start], fill(groups)]
+                end = stop
             return "".join([*parts, text[end:]]) if parts else text
 
         return run

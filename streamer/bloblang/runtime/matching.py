@@ -1,0 +1,106 @@
+"""Regular expressions matched: by RE2, or by Python's engine where that is as good and faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from streamer.bloblang.errors import ArgumentError
+from streamer.bloblang.limits import MOST_GROUPS
+from streamer.bloblang.runtime.regular import as_python
+
+# Up to here Python's engine is asked: it tries an expression at every place of the text.
+_SHORT: Final = 1_000
+_SHORT_ANCHORED: Final = 65_536
+
+
+def _re2(pattern: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(pattern, options=options)
+    except re2.error as e:
+        reason = e.args[0].decode() if isinstance(e.args[0], bytes) else str(e.args[0])
+        raise ArgumentError(f"error parsing regexp: {reason}: `{pattern}`") from None
+    if compiled.groups > MOST_GROUPS:
+        raise ArgumentError(
+            f"error parsing regexp: {compiled.groups} groups, more than the {MOST_GROUPS} that are "
+            f"allowed: `{pattern}`"
+        )
+    return compiled
+
+
+def _decoded(raw: bytes | None) -> str:
+    return raw.decode("utf-8", "surrogateescape") if raw else ""
+
+
+class Matcher:
+    """A regular expression.
+
+    Attributes:
+        names: what its groups are called; number 0 is the whole match.
+        indices: the numbers of the groups that have a name.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        """Compile an expression of Go's syntax.
+
+        Raises:
+            ArgumentError: it is none, or has too many groups.
+        """
+        self._re2 = _re2(pattern)
+        self.indices: dict[str, int] = dict(self._re2.groupindex)
+        by_index = {index: name for name, index in self.indices.items()}
+        self.names = [by_index.get(i, str(i)) for i in range(self._re2.groups + 1)]
+        python = as_python(pattern)
+        self._python = python
+        self._anchored = pattern.startswith("^")
+        self._short = 0 if python is None else _SHORT_ANCHORED if self._anchored else _SHORT
+        self._first = python and (python.match if self._anchored else python.search)
+
+    def test(self, text: str) -> bool:
+        """Whether there is a match."""
+        if self._first is not None and len(text) <= self._short and text.isascii():
+            return self._first(text) is not None
+        return self._re2.search(text.encode("utf-8", "surrogateescape")) is not None
+
+    def first(self, text: str) -> tuple[str, ...] | None:
+        """Return the first match and its groups; a group that took no part is empty."""
+        if self._first is not None and len(text) <= self._short and text.isascii():
+            found = self._first(text)
+            return found and (found[0], *found.groups())
+        match = self._re2.search(text.encode("utf-8", "surrogateescape"))
+        if match is None:
+            return None
+        return (_decoded(match.group(0)), *map(_decoded, match.groups()))
+
+    def all(self, text: str) -> list[tuple[str, ...]]:
+        """Return all matches as `first` does."""
+        return [groups for _, _, groups in self.places(text)]
+
+    def places(self, text: str) -> Iterable[tuple[int, int, tuple[str, ...]]]:
+        """Go through all matches: begin and end in the text, the match and its groups."""
+        if self._python is not None and len(text) <= self._short and text.isascii():
+            if self._anchored:
+                found = self._python.match(text)
+                return [(*found.span(), (found[0], *found.groups()))] if found else []
+            return [(*m.span(), (m[0], *m.groups())) for m in self._python.finditer(text)]
+        return self._slow(text)
+
+    def _slow(self, text: str) -> Iterable[tuple[int, int, tuple[str, ...]]]:
+        # Places in bytes are places in the text when that is ASCII, and RE2's binding need not
+        # translate them, which takes longer than the search.
+        subject = text.encode() if text.isascii() else text
+        end = -1
+        for match in self._re2.finditer(subject):
+            # An empty match right behind another one does not count, as in Go.
+            if match.start() == match.end() == end:
+                continue
+            end = match.end()
+            groups = (match.group(0), *match.groups())
+            if subject is text:
+                yield match.start(), end, tuple(group or "" for group in groups)
+            else:
+                yield match.start(), end, tuple(map(_decoded, groups))

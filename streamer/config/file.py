@@ -21,12 +21,12 @@ def read_file(name: str) -> str:
         if size > MAX_BYTES:
             raise _unreadable(name, f"the file has {size:,} bytes; expected at most {MAX_BYTES:,}")
         raw = Path(name).read_bytes()
-    except OSError as e:
+    except (OSError, ValueError) as e:
         reason = {
             FileNotFoundError: "there is no such file",
             IsADirectoryError: "this is a directory; expected a file",
             PermissionError: "the file cannot be read: permission denied",
-        }.get(type(e), f"the file cannot be read: {e.strerror or e}")
+        }.get(type(e), f"the file cannot be read: {getattr(e, 'strerror', None) or e}")
         raise _unreadable(name, reason) from None
     try:
         return raw.decode("utf-8-sig")

@@ -101,7 +101,7 @@ def open_target(
         resource_files: files with further resources.
 
     Raises:
-        ConfigError: a file cannot be read at all.
+        ConfigError: a file cannot be read at all, or there is something wrong with a resource.
         StreamerError: there is nothing in the place of a mock.
     """
     root, text = _tree(path, env)
@@ -116,6 +116,9 @@ def open_target(
         more, _ = _tree(file, env)
         fields = (*_RESOURCE_SECTIONS, *DEFINITION_FIELDS)
         resources |= resources_of(reading, read_fields(reading, fields, more, "", more), more)
+    wrong = [lint for lint in reading.findings.sorted() if lint.file in resource_files]
+    if wrong:
+        raise ConfigError(wrong)
     return Target(path, resources, root, parsed, reading, text)
 
 

@@ -12,6 +12,14 @@ from streamer.spec import Field, Parsed, Place
 
 TARGET_STREAM: Final = "stream"
 
+
+def _environment_problem(variables: dict[str, str]) -> str | None:
+    for name, value in variables.items():
+        if not name or "=" in name or "\0" in name + (value or ""):
+            return f"has the variable {name!r}, which no environment can hold"
+    return None
+
+
 CASE: Final = (
     Field("name", "string", "What is tested, as a sentence."),
     optional(
@@ -19,6 +27,7 @@ CASE: Final = (
         "string",
         "Environment variables that are set for the test.",
         shape="map",
+        check=_environment_problem,
     ),
     Field(
         "target",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -31,26 +30,32 @@ def differences(expected: Any, received: Any, superset: bool, place: str = "") -
         superset: `received` may have more: fields of objects, items at the end of lists.
         place: the dotted path of both.
     """
-    return list(_differences(expected, received, superset, place))
+    found = []
+    # No recursion: a message may be nested deeper than Python's stack is.
+    pending = [(place, expected, received)]
+    while pending:
+        here, wanted, got = pending.pop()
+        pairs = _pairs(wanted, got, superset)
+        if pairs is None:
+            if not _same(wanted, got):
+                found.append(Difference(here or "root", _text(wanted), _text(got)))
+            continue
+        below = [(f"{here}.{name}" if here else name, a, b) for name, a, b in pairs]
+        pending += reversed(below)
+    return found
 
 
-def _differences(expected: Any, received: Any, superset: bool, place: str) -> Iterator[Difference]:
+def _pairs(expected: Any, received: Any, superset: bool) -> list[tuple[str, Any, Any]] | None:
+    """Return what two objects or two lists hold, by name; None for anything else."""
     if isinstance(expected, dict) and isinstance(received, dict):
         names = sorted(expected) if superset else sorted({*expected, *received})
-        pairs = [(name, _get(expected, name), _get(received, name)) for name in names]
-    elif isinstance(expected, list) and isinstance(received, list):
+        return [
+            (name, expected.get(name, _NOTHING), received.get(name, _NOTHING)) for name in names
+        ]
+    if isinstance(expected, list) and isinstance(received, list):
         count = len(expected) if superset else max(len(expected), len(received))
-        pairs = [(str(i), _item(expected, i), _item(received, i)) for i in range(count)]
-    else:
-        if not _same(expected, received):
-            yield Difference(place or "root", _text(expected), _text(received))
-        return
-    for name, wanted, found in pairs:
-        below = f"{place}.{name}" if place else name
-        if wanted is _NOTHING or found is _NOTHING:
-            yield Difference(below, _text(wanted), _text(found))
-        else:
-            yield from _differences(wanted, found, superset, below)
+        return [(str(i), _item(expected, i), _item(received, i)) for i in range(count)]
+    return None
 
 
 def difference_lines(found: list[Difference]) -> list[Line]:
@@ -88,15 +93,13 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
-def _get(value: dict[str, Any], name: str) -> Any:
-    return value.get(name, _NOTHING)
-
-
 def _item(value: list[Any], index: int) -> Any:
     return value[index] if index < len(value) else _NOTHING
 
 
 def _same(left: Any, right: Any) -> bool:
+    if left is _NOTHING or right is _NOTHING:
+        return False
     if type_name(left) != type_name(right):
         return False
     if isinstance(left, Number) or isinstance(right, Number):
@@ -105,7 +108,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _decimal(value: Any) -> Decimal:
-    return Decimal(value.text) if isinstance(value, Number) else Decimal(value)
+    return Decimal(value.text) if isinstance(value, Number) else Decimal(repr(value))
 
 
 def _text(value: Any) -> str:

@@ -15,5 +15,5 @@ def read_beside(directory: Path, name: str) -> tuple[bytes, str]:
     path = directory / name
     try:
         return path.read_bytes(), ""
-    except OSError as e:
-        return b"", f"{path}: {(e.strerror or str(e)).lower()}"
+    except (OSError, ValueError) as e:
+        return b"", f"{path}: {(getattr(e, 'strerror', None) or str(e)).lower()}"

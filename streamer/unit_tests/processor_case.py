@@ -75,7 +75,7 @@ def _mapping(case: Case, around: Surroundings) -> Sequence[Any]:
     if path is not None and (path.is_file() or not _INLINE.search(text.strip())):
         try:
             text, directory = path.read_text(encoding="utf-8"), path.parent
-        except (OSError, UnicodeDecodeError) as e:
+        except (OSError, ValueError) as e:
             reason = getattr(e, "strerror", None) or str(e)
             raise StreamerError(f"target_mapping {path}: {reason.lower()}") from None
     try:

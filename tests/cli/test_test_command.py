@@ -181,6 +181,14 @@ def test_resource_files_may_be_globs(capsys: pytest.CaptureFixture[str]) -> None
     assert run(capsys, "--resources", "sub/rest.yml", "late.yaml")[0] == 0
 
 
+def test_what_is_wrong_with_a_resource_file_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("sub/rest.yml").write_text("output_resources: [{ label: rest, dorp: {} }]\n")
+    code, out, _ = run(capsys, "-r", "sub/rest.yml", "good.yaml")
+    assert code == 1
+    assert "the test cannot be run:\n  sub/rest.yml(1,35) output 'dorp' is not known; did" in out
+    assert "gone.yml(1,1) there is no such file" in run(capsys, "-r", "gone.yml", "good.yaml")[1]
+
+
 def test_the_environment_is_as_it_was(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

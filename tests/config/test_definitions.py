@@ -42,6 +42,10 @@ BROKEN = {
         "tests: [{name: a, output_batches: [[{content_matches: '('}]]}]",
         "(1,55) field content_matches is no regular expression (RE2): missing ): (",
     ),
+    "a variable that is none": (
+        "tests: [{name: a, environment: {A=B: c}}]",
+        "(1,32) field environment has the variable 'A=B', which no environment can hold",
+    ),
     "an unknown target": (
         "tests: [{name: a, target: streem}]",
         "(1,27) field target: value 'streem' is not one of processors, stream; "

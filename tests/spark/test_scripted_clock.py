@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +12,13 @@ from typing import Any
 import pytest
 
 from streamer.catalog import build_context
-from streamer.config import load_config
+from streamer.config import load_config, parse_config
 from streamer.config.definitions import Case, read_definitions
-from streamer.engine.scripted import ScriptedStream
-from streamer.message import Execution
+from streamer.durations import MILLISECOND, SECOND
+from streamer.engine.scripted import ScriptedStream, Sent
+from streamer.message import Execution, Message
 from streamer.plan import Plan, make_plan
+from streamer.timestamps import parse_event_time
 from streamer.unit_tests.script import Turn, turns
 
 pytestmark = pytest.mark.spark
@@ -73,3 +77,52 @@ def test_a_scripted_stream_gives_what_spark_gives(
             [sorted(b.splitlines()) for b in out] for out in expected
         ]
     assert any(out for outputs in expected for out in outputs) or dropped
+
+
+RANDOM = """
+buffer:
+  system_window:
+    timestamp_mapping: root = this.at
+    size: 10s
+    %s
+    allowed_lateness: 1500ms
+    offset: -2s
+    late_output: rest
+pipeline:
+  processors:
+    - mapping: root = {"n":this.n, "end":@window_end_timestamp, "of":@part, "why":error()}
+output_resources: [{ label: rest, stdout: {} }]
+spark: { shards: 1 }
+"""
+
+
+def random_script(chance: random.Random) -> list[Turn]:
+    """Return twenty turns: small steps and jumps, early and late messages, restarts, an end."""
+    t, n, script = parse_event_time("2026-01-01T00:00:00Z"), 0, []
+    for place in range(20):
+        t += chance.choice((0, 1, 500, 2_000, 9_999, 60_000)) * MILLISECOND
+        restart = chance.random() < 0.1
+        sent = []
+        for _ in range(chance.randrange(8)):
+            n += 1
+            at = (t + chance.randrange(-25_000, 15_000) * MILLISECOND) / SECOND
+            document = {"n": n, "at": at if chance.random() < 0.95 else "never"}
+            message = Message(json.dumps(document).encode(), {"part": n % 3})
+            error = "broken" if chance.random() < 0.05 else None
+            sent.append(Sent(message.with_error(error), chance.randrange(3)))
+        last = place == 19
+        script.append(Turn(str(place), restart, not restart, t, tuple(sent), last, None))
+    return script
+
+
+@pytest.mark.parametrize("more", ["end_of_input: flush", "slide: 2500ms", "on_expired: keep"])
+def test_random_scripts_give_what_spark_gives(session: Any, tmp_path: Path, more: str) -> None:
+    from .scripted import run_on_spark
+
+    seed = random.randrange(10**6)
+    plan = make_plan(parse_config(RANDOM % more, "x.yaml"))
+    script = random_script(random.Random(seed))
+    expected, dropped = scripted(plan, script)
+    ran = run_on_spark(session, plan, script, tmp_path)
+    assert (ran.dropped, ran.outputs) == (dropped, expected), f"seed {seed}"
+    assert any(expected[0]), f"nothing came out, seed {seed}"

@@ -12,7 +12,7 @@ from streamer.config.tests_fields import CONDITIONS
 from streamer.unit_tests.suite import SuiteResult, find_suites, run_suite
 from streamer.unit_tests.surroundings import Surroundings
 
-from .verdicts import CONFIG, FILES, RIGHT, WRONG
+from .verdicts import CONFIG, FILES, RIGHT, WRONG, doc
 
 TEXTS = Path(__file__).with_name("failures.txt")
 
@@ -57,3 +57,22 @@ def test_every_condition_is_there_right_and_wrong() -> None:
     for field in CONDITIONS:
         for table in (RIGHT, WRONG):
             assert any(f"{field.name}:" in case for case in table.values()), field.name
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        doc('file_equals: "a\\0b"'),
+        'input_batch: [{file_content: "\\0"}]',
+        'target_mapping: "\\0"',
+        'target_processors: "a\\0b#/pipeline/processors"',
+        "target_processors: '#'",
+        "target_processors: '/'",
+        "target_processors: ''",
+        "mocks: {'': {mapping: root = this}}",
+        "mocks: {/pipeline/processors: null}",
+        "mocks: {/: {mapping: root = this}}",
+    ],
+)
+def test_odd_names_are_failures_like_others(case: str) -> None:
+    assert run("odd", case).failed

@@ -1,0 +1,160 @@
+"""Whatever a mapping meets, it gives a message, deletes it, or fails as Benthos says it fails."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping, diagnostics
+from streamer.bloblang.errors import Prefixed, QueryError
+from streamer.errors import MessageError
+from streamer.message import Message
+from tests.bloblang.generating import DOCUMENTED, expressions, mappings, payloads
+from tests.bloblang.running import execution
+
+slowly = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Errors that somebody wrote; any other is one of Python's that nobody thought of.
+MEANT = (QueryError, MessageError, RecursionError)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def unforeseen():
+    """Collect the errors behind failures that no code raises on purpose."""
+    found = []
+    start = diagnostics._start
+
+    def noted(error, table):
+        inner = error
+        while isinstance(inner, Prefixed):
+            inner = inner.cause
+        if not isinstance(inner, MEANT):
+            found.append(repr(inner))
+        return start(error, table)
+
+    diagnostics._start = noted
+    yield found
+    diagnostics._start = start
+
+
+def answer(compiled, payload):
+    """Run a mapping in each way that there is; failures are fine if they are messages' errors."""
+    for way in (compiled.apply, compiled.overlay, compiled.query):
+        message = Message(payload, {"a": "x", "b": 1})
+        try:
+            result = way([message, Message(b'{"a":1}')], 0, execution())
+            if isinstance(result, Message):
+                assert type(result.raw) is bytes
+        except MessageError as e:
+            assert str(e).startswith("failed assignment (line "), e
+
+
+@slowly
+@given(mappings, payloads)
+def test_a_mapping_answers_any_payload(unforeseen, text, payload):
+    unforeseen.clear()
+    try:
+        compiled = compile_mapping(text, impure=False)
+    except BloblangError:
+        return
+    answer(compiled, payload)
+    assert not unforeseen
+
+
+@slowly
+@given(st.sampled_from(DOCUMENTED), payloads)
+def test_a_documented_mapping_answers_any_payload(unforeseen, text, payload):
+    unforeseen.clear()
+    answer(compile_mapping(text), payload)
+    assert not unforeseen
+
+
+@slowly
+@given(expressions(), payloads)
+def test_an_interpolation_answers_any_payload(unforeseen, text, payload):
+    unforeseen.clear()
+    try:
+        compiled = compile_interpolation("a${! " + text + " }b", impure=False)
+    except BloblangError:
+        return
+    batch = [Message(payload)]
+    try:
+        assert type(compiled.text_of(batch, 0, execution())) is str
+        assert type(compiled.bytes_of(batch, 0, execution())) is bytes
+    except MessageError as e:
+        assert str(e)
+    assert not unforeseen
+
+
+@slowly
+@given(mappings, payloads)
+def test_a_mapping_leaves_the_document_it_was_given_alone(text, payload):
+    try:
+        compiled = compile_mapping(text, impure=False)
+        message = Message(payload)
+        before = copy.deepcopy(message.doc)
+        metadata = dict(message.meta)
+        compiled.apply([message], 0, execution())
+    except (BloblangError, MessageError):
+        return
+    assert message.doc == before and dict(message.meta) == metadata
+    assert message.raw == payload
+
+
+RECURSIVE = [
+    "root = this",
+    "root.a = this",
+    "root = [this].flatten()",
+    "root = this.collapse()",
+    "root = this.merge(this)",
+    "root = this.assign(this)",
+    "root = this.squash()",
+    'root = this.explode("a")',
+    "root = this == this",
+    "root = this == this.merge({})",
+    "root = [this].contains(this)",
+    "root = [this].unique(x -> x.format_json())",
+    "root = this.format_json()",
+    "root = this.format_yaml()",
+    "root = this.format_msgpack().parse_msgpack()",
+    "root = this.format_xml()",
+    "root = this.string()",
+    'root = "%v".format(this)',
+    "root = this.string().parse_json()",
+    "root = this.string().parse_yaml()",
+    "root = this.key_values()",
+    'root = this.with("a.b.c")',
+    'root = this.without("a.b.c")',
+    "root = this.diff({})",
+    'root = this.apply("m")\nmap m { root = this.a.apply("m") }',
+    "root = [this, this].sort()",
+    "root = [this].find(this)",
+    'root = match this { {"a":1} => 1, _ => 2 }',
+    "root = if this { 1 }",
+    "root = throw(this)",
+    "root = this + 1",
+    "root = this.uppercase()",
+    "meta a = this",
+]
+
+
+@pytest.mark.parametrize("text", RECURSIVE)
+def test_documents_nested_without_end_are_answered(unforeseen, text):
+    unforeseen.clear()
+    try:
+        compiled = compile_mapping(text)
+    except BloblangError as e:
+        pytest.fail(f"{e}")
+    for depth in (100, 500, 1_000, 2_000, 10_000, 100_000):
+        for begin, end in (("[", "]"), ('{"a":', "}")):
+            answer(compiled, (begin * depth + "1" + end * depth).encode())
+            answer(compiled, (begin * depth).encode())
+    assert not unforeseen
+
+
+def test_three_hundred_levels_of_a_document_are_no_trouble():
+    deep = '{"a":' * 300 + "1" + "}" * 300
+    for text in ("root = this", "root.a = this", "root = this.merge({})", "root = this.collapse()"):
+        result = compile_mapping(text).apply([Message(deep.encode())], 0, execution())
+        json.loads(result.raw)

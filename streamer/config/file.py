@@ -9,6 +9,12 @@ from streamer.errors import ConfigError, Lint
 
 MAX_BYTES: Final = 5_000_000
 
+_REASONS: Final[dict[type[Exception], str]] = {
+    FileNotFoundError: "there is no such file",
+    IsADirectoryError: "this is a directory; expected a file",
+    PermissionError: "the file cannot be read: permission denied",
+}
+
 
 def read_file(name: str) -> str:
     """Return a file's text, without a byte order mark.
@@ -22,11 +28,8 @@ def read_file(name: str) -> str:
             raise _unreadable(name, f"the file has {size:,} bytes; expected at most {MAX_BYTES:,}")
         raw = Path(name).read_bytes()
     except (OSError, ValueError) as e:
-        reason = {
-            FileNotFoundError: "there is no such file",
-            IsADirectoryError: "this is a directory; expected a file",
-            PermissionError: "the file cannot be read: permission denied",
-        }.get(type(e), f"the file cannot be read: {getattr(e, 'strerror', None) or e}")
+        detail = getattr(e, "strerror", None) or e
+        reason = _REASONS.get(type(e), f"the file cannot be read: {detail}")
         raise _unreadable(name, reason) from None
     try:
         return raw.decode("utf-8-sig")

@@ -12,7 +12,7 @@ from streamer.bloblang.compiler.program import Compiled, compile_query
 from streamer.bloblang.outside import Luggage, Outside, latest
 from streamer.bloblang.parser import parse_field
 from streamer.bloblang.resolver import Resolver
-from streamer.bloblang.runtime.text import to_bytes, to_text
+from streamer.bloblang.runtime.text import of_config, to_bytes, to_text
 from streamer.errors import MessageError
 from streamer.message import Batch, Execution
 
@@ -103,7 +103,7 @@ class Interpolation:
         """
         return b"".join(
             [
-                part.encode()
+                part.encode("utf-8", "surrogateescape")
                 if isinstance(part, str)
                 else to_bytes(self._run(part, batch, index, ex))
                 for part in self._compiled
@@ -131,7 +131,7 @@ def compile_interpolation(
     Raises:
         BloblangError: an expression in it cannot be read.
     """
-    return latest(_compiled, text, Outside(impure, directory))
+    return latest(_compiled, of_config(text), Outside(impure, directory))
 
 
 @lru_cache(maxsize=1024)

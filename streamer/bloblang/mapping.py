@@ -15,6 +15,7 @@ from streamer.bloblang.compiler.program import Compiled, compile_program
 from streamer.bloblang.outside import Luggage, Outside, latest
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
+from streamer.bloblang.runtime.text import of_config
 from streamer.errors import MessageError
 from streamer.message import Batch, Execution, Message
 from streamer.value import DELETED, NOTHING
@@ -145,7 +146,7 @@ def compile_mapping(text: str, *, impure: bool | None = None, directory: str = "
     Raises:
         BloblangError: the text is no mapping.
     """
-    return latest(_compiled, text, Outside(impure, directory))
+    return latest(_compiled, of_config(text), Outside(impure, directory))
 
 
 @lru_cache(maxsize=1024)

@@ -14,6 +14,17 @@ SPACE: Final = (
 )
 
 
+_NO_BYTE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+
+
+def of_config(text: str) -> str:
+    """Return a mapping's text without halves of surrogate pairs, which Go's strings don't hold.
+
+    Those that stand for a stray byte stay.
+    """
+    return text if text.isascii() else _NO_BYTE.sub("\ufffd", text)
+
+
 def to_text(value: Any) -> str:
     """Return a value as text: scalars by themselves, arrays and objects as JSON."""
     kind = type(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from streamer.timestamps import Timestamp
@@ -12,8 +13,6 @@ SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
     "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-
-
 _NO_BYTE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 

@@ -44,6 +44,7 @@ def _from_start(arguments: list[Any]) -> bool:
 
 
 _ASCII: Final = "{v}.isascii()"
+_BOUNDED: Final = "INT64_MIN <= {v}.ns <= INT64_MAX"
 _REPLACE: Final = Quick(("str",), "{v}.replace({0}, {1})")
 # Methods that look the same for texts and arrays: bytes are counted, which ASCII has one a letter.
 _QUICK: Final[dict[str, tuple[Quick, ...]]] = {
@@ -78,8 +79,8 @@ _QUICK: Final[dict[str, tuple[Quick, ...]]] = {
     "exists": (
         Quick(("dict",), "{0} in {v}", kind="bool", fits=lambda a: not set(".~*") & set(a[0])),
     ),
-    "ts_unix": (Quick(("Timestamp",), "{v}.ns // 1000000000", kind="int"),),
-    "ts_unix_nano": (Quick(("Timestamp",), "{v}.ns", kind="int"),),
+    "ts_unix": (Quick(("Timestamp",), "{v}.ns // 1000000000", _BOUNDED, kind="int"),),
+    "ts_unix_nano": (Quick(("Timestamp",), "{v}.ns", _BOUNDED, kind="int"),),
 }
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
+from streamer.bloblang.runtime import usual_times
 from streamer.bloblang.runtime.zones import local, year_shift
 from streamer.timestamps import SECOND, Timestamp, year_text
 
@@ -43,34 +45,32 @@ def split_layout(layout: str) -> tuple[tuple[str, str], ...]:
     return (*found, (layout[end:], ""))
 
 
-# The parts that C's strftime writes just so, whatever the host's locale.
-_NATIVE: Final = {
-    "2006": "%Y",
-    "01": "%m",
-    "02": "%d",
-    "002": "%j",
-    "15": "%H",
-    "03": "%I",
-    "04": "%M",
-    "05": "%S",
+# The parts of usual layouts, by the names of C's directives.
+_USUAL: Final = {
+    **{"2006": "Y", "01": "m", "Jan": "b", "02": "d", "15": "H", "04": "M", "05": "S"},
+    **{"-0700": "z", "-07:00": ":z", "Z07:00": "Z:z"},
 }
 
 
-@lru_cache(maxsize=256)
-def _native(layout: str) -> str | None:
-    """Return the layout as a pattern for strftime, if it has one."""
+def usual_parts(layout: str) -> tuple[tuple[str, str], ...]:
+    """Return a layout's parts under the names of C's directives, where those have one."""
     parts = split_layout(layout)
-    if any(part not in _NATIVE for _, part in parts[:-1]) or not layout.isascii():
-        return None
-    return "".join(text.replace("%", "%%") + _NATIVE.get(part, "") for text, part in parts)
+    return tuple((text, _USUAL.get(part, part and "?")) for text, part in parts)
+
+
+@lru_cache(maxsize=256)
+def writer(layout: str) -> Callable[[Timestamp], str]:
+    """Return a function that writes a timestamp, in its own zone, in a layout."""
+    return usual_times.writer(usual_parts(layout), partial(_write, layout=layout))
 
 
 def format_time(moment: Timestamp, layout: str) -> str:
     """Return a timestamp, in its own zone, in a layout."""
+    return writer(layout)(moment)
+
+
+def _write(moment: Timestamp, layout: str) -> str:
     when = local(moment)
-    native = _native(layout)
-    if native is not None and when.year >= 1000 and not year_shift(moment):
-        return when.strftime(native)
     year = when.year + year_shift(moment)
     parts = split_layout(layout)
     return "".join(

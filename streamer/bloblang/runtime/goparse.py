@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.golayout import DAYS, MONTHS, split_layout
+from streamer.bloblang.runtime import usual_times
+from streamer.bloblang.runtime.golayout import DAYS, MONTHS, split_layout, usual_parts
 from streamer.bloblang.runtime.goquote import quote_time
 from streamer.bloblang.runtime.zones import from_local
 from streamer.timestamps import SECOND, Timestamp
@@ -175,12 +178,21 @@ def _take_offset(reading: _Reading, part: str) -> None:
     reading.offset = -total if sign == "-" else total
 
 
+@lru_cache(maxsize=256)
+def _reader(layout: str) -> Callable[[str], Timestamp]:
+    return usual_times.reader(usual_parts(layout), partial(_read, layout=layout))
+
+
 def parse_time(text: str, layout: str) -> Timestamp:
     """Return the timestamp that a text stands for in a layout; UTC without a zone in it.
 
     Raises:
         QueryError: the text does not fit, in Go's words.
     """
+    return _reader(layout)(text)
+
+
+def _read(text: str, layout: str) -> Timestamp:
     reading = _Reading(text)
     where = f"parsing time {quote_time(text)}"
     parts = split_layout(layout)

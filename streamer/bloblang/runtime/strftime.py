@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
+from streamer.bloblang.runtime import usual_times
 from streamer.bloblang.runtime.golayout import DAYS, MONTHS
 from streamer.bloblang.runtime.zones import local, year_shift
 from streamer.timestamps import SECOND, Timestamp
@@ -94,19 +95,26 @@ def _padded(number: int, size: int, pad: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _native(pattern: str) -> str | None:
-    """Return the pattern as C's strftime takes it, if it writes it just so in every locale."""
-    expanded = expand(pattern)
-    return expanded if re.fullmatch(r"(?:[^%]|%[YmdjHIMS%])*", expanded, re.ASCII) else None
+def usual_parts(pattern: str) -> tuple[tuple[str, str], ...]:
+    """Return a pattern's parts: text, and the name of the directive behind it."""
+    pieces = re.split(r"%(:{0,3}z|.|$)", expand(pattern), flags=re.DOTALL)
+    # A flag, or a percent sign, is no directive that a usual time has.
+    return tuple(zip(pieces[::2], [name or "?" for name in pieces[1::2]] + [""], strict=True))
+
+
+@lru_cache(maxsize=256)
+def _writer(pattern: str) -> Callable[[Timestamp], str]:
+    return usual_times.writer(usual_parts(pattern), partial(_write, pattern=pattern))
 
 
 def format_time(moment: Timestamp, pattern: str) -> str:
     """Return a timestamp, in its own zone, as a pattern has it."""
+    return _writer(pattern)(moment)
+
+
+def _write(moment: Timestamp, pattern: str) -> str:
     when = local(moment)
-    native = _native(pattern)
     years = year_shift(moment)
-    if native is not None and when.year >= 1000 and not years:
-        return when.strftime(native)
 
     def fill(match: re.Match[str]) -> str:
         flags, width, name = match.groups()

@@ -6,15 +6,17 @@ Source: github.com/itchyny/timefmt-go, the library that Benthos uses.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
+from streamer.bloblang.runtime import usual_times
 from streamer.bloblang.runtime.golayout import DAYS, MONTHS
 from streamer.bloblang.runtime.goparse import ZONE_NAME, at_offset
 from streamer.bloblang.runtime.goquote import quote
-from streamer.bloblang.runtime.strftime import expand
+from streamer.bloblang.runtime.strftime import expand, usual_parts
 from streamer.bloblang.runtime.zones import from_local
 from streamer.timestamps import SECOND, Timestamp
 
@@ -92,12 +94,21 @@ def _pattern(pattern: str) -> tuple[tuple[str, str], ...]:
     return (*parts, (expanded[end:], ""))
 
 
+@lru_cache(maxsize=256)
+def _reader(pattern: str) -> Callable[[str], Timestamp]:
+    return usual_times.reader(usual_parts(pattern), partial(_read, pattern=pattern))
+
+
 def parse_time(text: str, pattern: str) -> Timestamp:
     """Return the timestamp that a text stands for; UTC without a zone in it.
 
     Raises:
         QueryError: the text does not fit the pattern.
     """
+    return _reader(pattern)(text)
+
+
+def _read(text: str, pattern: str) -> Timestamp:
     try:
         return _parse(text, pattern)
     except QueryError as e:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -24,12 +25,17 @@ def _re2(pattern: str) -> Any:
     except re2.error as e:
         reason = e.args[0].decode() if isinstance(e.args[0], bytes) else str(e.args[0])
         raise ArgumentError(f"error parsing regexp: {reason}: `{pattern}`") from None
+    except UnicodeEncodeError:
+        raise ArgumentError(f"error parsing regexp: invalid UTF-8: `{pattern}`") from None
     if compiled.groups > MOST_GROUPS:
         raise ArgumentError(
             f"error parsing regexp: {compiled.groups} groups, more than the {MOST_GROUPS} that are "
             f"allowed: `{pattern}`"
         )
     return compiled
+
+
+_STRAY: Final = re.compile("[\\udc80-\\udcff]")
 
 
 def _decoded(raw: bytes | None) -> str:
@@ -92,15 +98,17 @@ class Matcher:
     def _slow(self, text: str) -> Iterable[tuple[int, int, tuple[str, ...]]]:
         # Places in bytes are places in the text when that is ASCII, and RE2's binding need not
         # translate them, which takes longer than the search.
-        subject = text.encode() if text.isascii() else text
+        # A stray byte is matched as U+FFFD, as in Go.
+        subject = text.encode() if text.isascii() else _STRAY.sub("\ufffd", text)
         end = -1
         for match in self._re2.finditer(subject):
             # An empty match right behind another one does not count, as in Go.
             if match.start() == match.end() == end:
                 continue
             end = match.end()
-            groups = (match.group(0), *match.groups())
-            if subject is text:
-                yield match.start(), end, tuple(group or "" for group in groups)
-            else:
+            if type(subject) is bytes:
+                groups = (match.group(0), *match.groups())
                 yield match.start(), end, tuple(map(_decoded, groups))
+            else:
+                spans = map(match.span, range(len(self.names)))
+                yield match.start(), end, tuple(text[max(a, 0) : max(b, 0)] for a, b in spans)

@@ -233,7 +233,7 @@ def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
         if type(value) not in (list, str, bytes):
             raise TypeMismatch(value, "array", "string")
         raw = type(value) is str and not value.isascii()
-        held = value.encode() if raw else value
+        held = value.encode("utf-8", "surrogateescape") if raw else value
         size = len(held)
         end = size if high is None else high + size if high < 0 else high
         end = max(min(end, size), 0)

@@ -53,7 +53,9 @@ def parse(text: str) -> dict[str, Any]:
         body = slash + path
         _authority(authority, result, rest)
     result["path"] = _unescape(body, rest)
-    default = urllib.parse.quote(result["path"], safe="$&+,/:;=@!'()*")
+    default = urllib.parse.quote(
+        result["path"].encode("utf-8", "surrogateescape"), safe="$&+,/:;=@!'()*"
+    )
     if body != default and body != result["path"]:
         result["raw_path"] = body
     return result

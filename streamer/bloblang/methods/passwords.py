@@ -65,7 +65,7 @@ def compare_argon2(value: Any, hashed_secret: str) -> bool:
     from argon2.exceptions import HashingError
     from argon2.low_level import Type, hash_secret_raw
 
-    secret = text_of(value).encode()
+    secret = text_of(value).encode("utf-8", "surrogateescape")
     if not secret:
         return False
     parts = hashed_secret.split("$")
@@ -132,7 +132,7 @@ def compare_bcrypt(value: Any, hashed_secret: str) -> bool:
     """Whether a text is what a bcrypt hash was made of."""
     import bcrypt
 
-    secret = text_of(value).encode()
+    secret = text_of(value).encode("utf-8", "surrogateescape")
     _check_bcrypt(hashed_secret)
     match = _BCRYPT_HASH.match(hashed_secret)
     if match is None:

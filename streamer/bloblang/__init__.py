@@ -1,9 +1,7 @@
 """Bloblang, Benthos's mapping language, compiled to Python.
 
-Source: Benthos 4.76 (`internal/bloblang`). Different on purpose: a value that was assigned does not
-change along with what it came from, times are in UTC whatever the host's zone, a name may begin
-with `true`, `false` or `null`, a comment may end the text, object values come in the order of
-their keys.
+Source: Benthos 4.76 (`internal/bloblang`). What differs on purpose is listed, with examples, in
+streamer/docs/bloblang-differences.md.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError, TypeMismatch
 from streamer.bloblang.runtime.goquote import quote
-from streamer.bloblang.runtime.operations import NUMBERS, truncate, truth
+from streamer.bloblang.runtime.operations import NUMBERS, truncate, truth, wrap
 from streamer.timestamps import SECOND, Timestamp, parse_rfc3339
-from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number
+from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number, UInt
 
 _FLOAT: Final = re.compile(
     r"[+-]?(?:(?:\d[\d_]*)?\.?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\d+\.|inf|infinity|nan)",
@@ -18,6 +18,7 @@ _FLOAT: Final = re.compile(
 _HEXADECIMAL: Final = re.compile(
     r"[+-]?0[xX]_?(?:[0-9a-fA-F](?:_?[0-9a-fA-F])*\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+"
 )
+_SEPARATOR: Final = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 
@@ -43,8 +44,9 @@ def parse_float(text: str) -> float:
     Raises:
         QueryError: the text is no number, in Go's words.
     """
-    if _FLOAT.fullmatch(text) and "_" not in text:
-        value = float(text)
+    digits = _SEPARATOR.sub("", text) if "_" in text else text
+    if _FLOAT.fullmatch(digits) and "_" not in digits:
+        value = float(digits)
         if value in (float("inf"), float("-inf")) and "n" not in text.lower():
             raise QueryError(f"strconv.ParseFloat: parsing {quote(text)}: value out of range")
         return value
@@ -105,10 +107,10 @@ def to_int(value: Any) -> int:
         QueryError: the value has a fraction, lies outside, or is no number.
     """
     kind = type(value)
-    if kind is int:
+    if kind is int or kind is UInt:
         if value > INT64_MAX:
             raise QueryError("unsigned integer value is too large to be cast as a signed integer")
-        return value  # type: ignore[no-any-return]
+        return int(value)
     if kind is Number:
         text = value.text
         try:
@@ -155,16 +157,16 @@ def to_uint(value: Any) -> int:
     if kind is float and value < 0:
         raise QueryError("float value is negative and cannot be cast as an unsigned integer")
     if kind is float:
-        return _whole(value, "an unsigned", 0.0, float(UINT64_MAX))
+        return UInt(_whole(value, "an unsigned", 0.0, float(UINT64_MAX)))
     if kind is str or kind is bytes:
         text = text_of(value)
-        return _in_range(parse_int(text, "ParseUint"), text, "ParseUint", 0, UINT64_MAX)
-    number = value if kind is int else to_int(value)
+        return UInt(_in_range(parse_int(text, "ParseUint"), text, "ParseUint", 0, UINT64_MAX))
+    number = value if kind is int or kind is UInt else to_int(value)
     if number < 0:
         raise QueryError(
             "signed integer value is negative and cannot be cast as an unsigned integer"
         )
-    return number
+    return UInt(number)
 
 
 def to_bool(value: Any) -> bool:
@@ -194,8 +196,8 @@ def to_timestamp(value: Any) -> Timestamp:
     kind = type(value)
     if kind is Timestamp:
         return value  # type: ignore[no-any-return]
-    if kind is int:
-        return Timestamp(value * SECOND)
+    if kind is int or kind is UInt:
+        return Timestamp(wrap(value) * SECOND)
     if kind in NUMBERS:
         whole = truncate(value)
         fraction = value - whole if abs(whole) < 1 << 53 else 0.0

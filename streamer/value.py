@@ -1,10 +1,10 @@
 """Bloblang's value model over plain Python, and JSON as Benthos reads and writes it.
 
-A value is None, bool, int, float, str, bytes, list, dict, or a `Timestamp` (timestamps.py). Two
-sentinels stand for the absence of one: `DELETED` and `NOTHING`. A number of an input document whose
-text orjson would not give back (`1.50`, `1e3`, 20 digits) is a `Number`, which keeps its text until
-arithmetic touches it, as Go's `json.Number` does. Source: Benthos `internal/value`,
-`internal/message/util.go`.
+A value is None, bool, int, float, str, bytes, list, dict, or a `Timestamp` (timestamps.py). An int
+is Go's int64, unless it is a `UInt`, which is uint64. Two sentinels stand for the absence of one:
+`DELETED` and `NOTHING`. A number of an input document whose text orjson would not give back
+(`1.50`, `1e3`, 20 digits) is a `Number`, which keeps its text until arithmetic touches it, as Go's
+`json.Number` does. Source: Benthos `internal/value`, `internal/message/util.go`.
 """
 
 from __future__ import annotations
@@ -59,11 +59,21 @@ class Number(float):
         return (Number, (self.text,))
 
 
+class UInt(int):
+    """An integer of Go's type uint64; with another one it stays one, with all else it is int64."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[type[UInt], tuple[int]]:
+        return (UInt, (int(self),))
+
+
 _TYPE_NAMES: Final[dict[type, str]] = {
     str: "string",
     bytes: "bytes",
     bool: "bool",
     int: "number",
+    UInt: "number",
     float: "number",
     Number: "number",
     Timestamp: "timestamp",

@@ -14,7 +14,7 @@ import orjson
 from streamer.errors import StreamerError
 from streamer.message import NO_META, Failure
 from streamer.timestamps import Timestamp
-from streamer.value import Number
+from streamer.value import Number, UInt
 
 # A map with this key alone is a marked value: [what, ...]. A user's map with it is marked itself.
 _MARK: Final = "\u0000"
@@ -67,6 +67,8 @@ def _plain(value: Any) -> Any:
         return value
     if kind is int:
         return value if -(2**63) <= value < 2**64 else {_MARK: ["int", str(value)]}
+    if kind is UInt:
+        return {_MARK: ["uint", str(value)]}
     if kind is float:
         return value if math.isfinite(value) else {_MARK: ["float", repr(value)]}
     if kind is bytes:
@@ -94,6 +96,8 @@ def _value(plain: Any) -> Any:
     what, *found = plain[_MARK]
     if what == "int":
         return int(found[0])
+    if what == "uint":
+        return UInt(found[0])
     if what == "float":
         return float(found[0])
     if what == "bytes":

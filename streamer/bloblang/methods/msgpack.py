@@ -12,7 +12,7 @@ from streamer.bloblang.declare import CONNECT, Example, declare
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime.convert import text_of
 from streamer.timestamps import Timestamp
-from streamer.value import DELETED, INT64_MAX, NOTHING, Number
+from streamer.value import DELETED, INT64_MAX, NOTHING, Number, UInt
 
 _CATEGORY = "Parsing"
 
@@ -109,6 +109,8 @@ def _packed(value: Any, packer: Any) -> bytes:
         )
     if kind is int:
         return _integer(value)
+    if kind is UInt:
+        return b"\xcf" + int(value).to_bytes(8, "big")
     if kind is Number:
         return _packed(float(value), packer)
     if value is DELETED or value is NOTHING:

@@ -9,7 +9,7 @@ from typing import Any
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError, TypeMismatch
 from streamer.bloblang.runtime.operations import NUMBERS, truncate
-from streamer.value import INT64_MAX, INT64_MIN
+from streamer.value import INT64_MAX, INT64_MIN, UInt
 
 _CATEGORY = "Number Manipulation"
 
@@ -30,7 +30,7 @@ def _whole(value: float) -> int | float:
 def _rounding(name: str, summary: str, to_whole: Callable[[float], float]) -> Any:
     @declare(name, _CATEGORY, examples=(Example(f"root = 5.{name}()", "{}", "5"),), summary=summary)
     def method(value: Any) -> int | float:
-        if type(value) is int:
+        if type(value) is int or type(value) is UInt:
             return value
         number = float(_number(value))
         return _whole(to_whole(number)) if math.isfinite(number) else number
@@ -92,6 +92,8 @@ def pow_(value: Any, exponent: float) -> float:
 )
 def abs_(value: Any) -> int | float:
     """The number without its sign."""
+    if type(value) is UInt:
+        return value
     if type(value) is int:
         return INT64_MAX if value == INT64_MIN else abs(value)
     if type(value) in NUMBERS:

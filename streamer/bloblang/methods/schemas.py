@@ -89,8 +89,6 @@ def _infer(value: Any, name: str, place: str) -> tuple[dict[str, Any], str]:
         children = _element(value, place)
     elif kind is Number:
         found = "INT64" if _is_int64(value.text) else "FLOAT64"
-    elif kind is int and not INT64_MIN <= value <= INT64_MAX:
-        raise QueryError(f"{place} unsupported data type: uint64")
     elif kind in _SCALARS:
         found = _SCALARS[kind]
     else:

@@ -123,7 +123,9 @@ class _Filling:
         self.at += 1
         value = self.args[self.next] if self.next < len(self.args) else None
         self.next = min(self.next + 1, len(self.args))
-        return value if type(value) is int and abs(value) <= _LIMIT else None
+        if not isinstance(value, int) or type(value) is bool:
+            return None
+        return int(value) if abs(value) <= _LIMIT else None
 
     def _index(self) -> bool:
         """Read an `[n]`; return whether there was a well-formed one."""

@@ -13,7 +13,7 @@ from streamer.bloblang.runtime.golayout import format_time
 from streamer.bloblang.runtime.goquote import can_backquote, quote
 from streamer.bloblang.runtime.text import go_type
 from streamer.timestamps import Timestamp
-from streamer.value import DELETED, NOTHING, Number, format_float
+from streamer.value import DELETED, NOTHING, Number, UInt, format_float
 
 # How Go prints a time.
 _TIME = "2006-01-02 15:04:05.999999999 -0700 MST"
@@ -62,7 +62,7 @@ def write(verb: Verb, value: Any, nested: bool = False) -> str:
     if kind is bool:
         text = ("true" if value else "false") if verb.name in "tv" else None
         return _bad(verb, value) if text is None else verb.pad(text)
-    if kind is int:
+    if kind is int or kind is UInt:
         return _integer(verb, value)
     if kind is float:
         return _float(verb, value)

@@ -5,20 +5,31 @@ Source: Benthos `internal/bloblang/query/arithmetic.go`, `internal/value/type_he
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any, Final
 
 from streamer.bloblang.errors import DivideByZero, OperandMismatch
 from streamer.timestamps import Timestamp
-from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number
+from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number, UInt
 
 FLOATS: Final = frozenset((float, Number))
-NUMBERS: Final = frozenset((int, float, Number))
+NUMBERS: Final = frozenset((int, float, Number, UInt))
 _SPAN: Final = 1 << 64
 
 
 def wrap(value: int) -> int:
     """Reduce an integer to int64 the way an overflow does."""
     return (value + (1 << 63)) % _SPAN - (1 << 63)
+
+
+def _with_unsigned(run: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """Return the result for two numbers of which one is uint64."""
+    if type(left) in FLOATS or type(right) in FLOATS:
+        return run(float(left), float(right))
+    if type(left) is UInt and type(right) is UInt:
+        return UInt(run(int(left), int(right)) & UINT64_MAX)
+    return wrap(run(wrap(left), wrap(right)))
 
 
 def _ints(left: int, right: int, result: int) -> int:
@@ -38,6 +49,8 @@ def add(left: Any, right: Any) -> Any:
         result: int = left + right
         return result if INT64_MIN <= result <= INT64_MAX else _ints(left, right, result)
     if kind in NUMBERS and other in NUMBERS:
+        if kind is UInt or other is UInt:
+            return _with_unsigned(operator.add, left, right)
         return left + right
     if kind is str and other is str:
         return left + right
@@ -56,6 +69,8 @@ def subtract(left: Any, right: Any) -> Any:
         result: int = left - right
         return result if INT64_MIN <= result <= INT64_MAX else _ints(left, right, result)
     if kind in NUMBERS and other in NUMBERS:
+        if kind is UInt or other is UInt:
+            return _with_unsigned(operator.sub, left, right)
         return left - right
     raise OperandMismatch("subtract", left, right)
 
@@ -68,6 +83,8 @@ def multiply(left: Any, right: Any) -> Any:
         result: int = left * right
         return result if INT64_MIN <= result <= INT64_MAX else _ints(left, right, result)
     if kind in NUMBERS and other in NUMBERS:
+        if kind is UInt or other is UInt:
+            return _with_unsigned(operator.mul, left, right)
         return left * right
     raise OperandMismatch("multiply", left, right)
 
@@ -86,8 +103,8 @@ def divide(left: Any, right: Any) -> float:
 
 def truncate(value: Any) -> int:
     """Return a number as int64, its fraction cut off."""
-    if type(value) is int:
-        return value if value <= INT64_MAX else wrap(value)
+    if isinstance(value, int):
+        return int(value) if value <= INT64_MAX else wrap(value)
     # What does not fit becomes the smallest integer, as it does on amd64.
     return int(value) if -(2.0**63) <= value < 2.0**63 else INT64_MIN
 
@@ -126,8 +143,8 @@ def equal(left: Any, right: Any) -> bool:
         return other is bool and left is right or other in NUMBERS and left is (right != 0)
     if kind in NUMBERS:
         other = type(right)
-        if kind is not other and other in NUMBERS:  # an integer beside a float is one
-            return float(left) == float(right)
+        if kind is not other and other in NUMBERS:
+            left, right = _alike(left, right)
         return other in NUMBERS and left == right
     text = text_or_none(left)
     if text is not None:
@@ -151,7 +168,7 @@ def same(left: Any, right: Any) -> bool:
     return kind in _SCALARS and equal(left, right)
 
 
-_SCALARS: Final = frozenset((str, bytes, bool, int, float, Number, Timestamp))
+_SCALARS: Final = frozenset((str, bytes, bool, Timestamp)) | NUMBERS
 
 
 def not_equal(left: Any, right: Any) -> bool:
@@ -159,11 +176,16 @@ def not_equal(left: Any, right: Any) -> bool:
     return not equal(left, right)
 
 
+def _alike(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return numbers of two types as they are compared: float64, or int64 beside uint64."""
+    if isinstance(left, int) and isinstance(right, int):
+        return wrap(left), wrap(right)
+    return float(left), float(right)
+
+
 def _ordered(left: Any, right: Any) -> tuple[Any, Any]:
     if type(left) in NUMBERS and type(right) in NUMBERS:
-        if type(left) is type(right):
-            return left, right
-        return float(left), float(right)
+        return (left, right) if type(left) is type(right) else _alike(left, right)
     texts = text_or_none(left), text_or_none(right)
     if texts[0] is None or texts[1] is None:
         raise OperandMismatch("compare", left, right)

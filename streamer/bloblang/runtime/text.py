@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from streamer.timestamps import Timestamp
-from streamer.value import DELETED, NOTHING, Number, dump_json, format_float
+from streamer.value import DELETED, NOTHING, Number, UInt, dump_json, format_float
 
 # What Go's TrimSpace takes for white space.
 SPACE: Final = (
@@ -29,7 +29,7 @@ def to_text(value: Any) -> str:
     kind = type(value)
     if kind is str:
         return value  # type: ignore[no-any-return]
-    if kind is int:
+    if kind is int or kind is UInt:
         return str(value)
     if kind is Number:
         return value.text  # type: ignore[no-any-return]
@@ -87,6 +87,7 @@ def go_type(value: Any, *, of_document: bool = False) -> str:
         return "value.Delete"
     names: dict[type, str] = {
         int: "int64",
+        UInt: "uint64",
         float: "float64",
         str: "string",
         bool: "bool",

@@ -17,6 +17,7 @@ import yaml
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime.text import to_text
 from streamer.timestamps import SECOND, Timestamp
+from streamer.value import INT64_MAX, UInt
 from streamer.yaml_scalars import resolve
 
 _PREFIX: Final = "failed to parse value as YAML: yaml: "
@@ -210,7 +211,8 @@ def _scalar(event: Any) -> Any:
         # A tag of one's own says nothing about plain types.
         tag = "tag:yaml.org,2002:str"
     try:
-        return resolve(text, event.style or "", tag)
+        value = resolve(text, event.style or "", tag)
+        return UInt(value) if type(value) is int and value > INT64_MAX else value
     except ValueError:
         found = {bool: "!!bool", int: "!!int", float: "!!float", type(None): "!!null"}
         kind = found.get(type(resolve(text)), "!!str")

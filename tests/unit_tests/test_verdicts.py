@@ -20,7 +20,7 @@ TEXTS = Path(__file__).with_name("failures.txt")
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SOME_NAME", raising=False)
+    monkeypatch.delenv("VERDICTS_NAME", raising=False)
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

@@ -39,8 +39,8 @@ FILES = {
         "        - mapping: root.w = this.v\n"
         "    - mapping: |\n"
         "        root = this\n"
-        '        root.replaced = "${SOME_NAME:nobody}"\n'
-        '        root.asked = env("SOME_NAME")\n'
+        '        root.replaced = "${VERDICTS_NAME:nobody}"\n'
+        '        root.asked = env("VERDICTS_NAME")\n'
         "processor_resources:\n"
         "  - label: shared\n"
         '    mapping: root = "shared"\n'
@@ -157,14 +157,14 @@ RIGHT = {
     ),
     "environment in the config and in a mapping": (
         "target_processors: config.yaml#/pipeline/processors/2\n"
-        "environment: {SOME_NAME: me}\n"
+        "environment: {VERDICTS_NAME: me}\n"
         "input_batch: [{content: '{}'}]\n"
         "output_batches: [[{json_equals: {replaced: me, asked: me}}]]"
     ),
     "environment is not replaced in tests": (
-        "environment: {SOME_NAME: me}\n"
-        "input_batch: [{content: '${SOME_NAME}'}]\n"
-        "output_batches: [[{content_equals: '${SOME_NAME}'}]]"
+        "environment: {VERDICTS_NAME: me}\n"
+        "input_batch: [{content: '${VERDICTS_NAME}'}]\n"
+        "output_batches: [[{content_equals: '${VERDICTS_NAME}'}]]"
     ),
     "a mock by pointer": (
         "target_processors: config.yaml#/pipeline/processors\n"

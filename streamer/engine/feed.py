@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run, run_each
 from streamer.source.replayable import Chunk, Raws
 
+# So few that their documents are still in the processor's cache when they are written out again:
+# a quarter less time than with thousands. Enough to search them together (documents.py).
+_PIECE: Final = 64
+
 
 def feed(processors: Sequence[Processor], chunk: Chunk, ex: Execution) -> Iterator[Batch]:
     """Return the batches that come out; each plain payload goes in as a batch of its own."""
     if isinstance(chunk, Raws):
-        yield from run_each(processors, [Message(raw, chunk.meta) for raw in chunk.raws], ex)
+        for start in range(0, len(chunk.raws), _PIECE):
+            raws = chunk.raws[start : start + _PIECE]
+            yield from run_each(processors, [Message(raw, chunk.meta) for raw in raws], ex)
     else:
         yield from run(processors, chunk, ex)

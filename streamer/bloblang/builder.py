@@ -140,7 +140,12 @@ class Builder(Transformer[Token, Any]):
         return tree.Array(place_of(parts[0]), parts[1:])
 
     def object(self, parts: list[Any]) -> tree.Node:
-        return tree.Object(_brace(parts[0]), _nodes(parts))
+        place = _brace(parts[0])
+        if place.line > (
+            parts[0].line or 1
+        ):  # its token takes in line breaks, for `if` and `match`
+            raise BloblangError(place.line, place.column, "expected query")
+        return tree.Object(place, _nodes(parts))
 
     def named_pair(self, parts: list[Any]) -> tuple[tree.Node, tree.Node]:
         return tree.Literal(place_of(parts[0]), _quoted(parts[0])), parts[1]

@@ -231,7 +231,11 @@ def into(code: Code, target: Value, query: tree.Node) -> Value:
 def lambda_body(code: Code, name: str, body: tree.Node) -> Value:
     """Emit a lambda's body: its context gets a name, and `this` is what it was before."""
     scope = code.scope
-    this = scope.this if scope.this is not None else document_of(code)
+    if scope.this is not None:
+        this = scope.this
+    else:
+        with code.steps(Prefix(f"failed to capture context {name}: ")):
+            this = document_of(code)
     named = scope.named if name == "_" else {**scope.named, name: this}
     with code.within(this=scope.previous, previous=None, named=named):
         return code.settle(emit(code, body))

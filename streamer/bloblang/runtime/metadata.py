@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.text import go_type, to_text
+from streamer.bloblang.runtime.text import go_type, meta_text
 from streamer.value import DELETED, NOTHING
 
 
@@ -39,9 +39,9 @@ def refuse(value: Any) -> None:
 
 def text_of(meta: Mapping[str, Any], key: str) -> str | None:
     """Return a value as text, null when it is missing or empty, as `meta("key")` does."""
-    return to_text(meta[key]) or None if key in meta else None
+    return meta_text(meta[key]) or None if key in meta else None
 
 
 def texts(meta: Mapping[str, Any]) -> dict[str, str]:
     """Return all metadata as texts."""
-    return {key: to_text(value) for key, value in meta.items()}
+    return {key: meta_text(value) for key, value in meta.items()}

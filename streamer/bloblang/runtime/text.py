@@ -15,6 +15,8 @@ SPACE: Final = (
 )
 _NO_BYTE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
+_OF_HTML: Final = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
+
 
 def of_config(text: str) -> str:
     """Return a mapping's text without halves of surrogate pairs, which Go's strings don't hold.
@@ -43,7 +45,22 @@ def to_text(value: Any) -> str:
         return value.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
     if kind is Timestamp:
         return str(value)
-    return dump_json(value).decode()
+    return _escaped(dump_json(value)).decode()
+
+
+def _escaped(json: bytes) -> bytes:
+    """Return JSON with what HTML takes for its own escaped, as Go writes it by default.
+
+    Benthos does so wherever a value becomes text, but not in messages and metadata.
+    """
+    for letter, escape in _OF_HTML:
+        json = json.replace(letter, escape)
+    return json
+
+
+def meta_text(value: Any) -> str:
+    """Return a value of the metadata as text; its JSON has no escapes for HTML."""
+    return dump_json(value).decode() if type(value) in (dict, list) else to_text(value)
 
 
 def to_bytes(value: Any) -> bytes:
@@ -52,7 +69,7 @@ def to_bytes(value: Any) -> bytes:
     if kind is bytes:
         return value  # type: ignore[no-any-return]
     if kind is dict or kind is list:
-        return dump_json(value)
+        return _escaped(dump_json(value))
     return to_text(value).encode("utf-8", "surrogateescape")
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import QueryError
+from streamer.bloblang.runtime import segmentation
 from streamer.bloblang.runtime.convert import text_of
+
+_KINDS: Final = {
+    "grapheme": segmentation.graphemes,
+    "word": segmentation.words,
+    "sentence": segmentation.sentences,
+}
 
 
 @declare(
@@ -28,12 +35,7 @@ from streamer.bloblang.runtime.convert import text_of
 def unicode_segments(value: Any, segmentation_type: str) -> list[str]:
     """The text in pieces by Unicode's rules: `grapheme` (characters seen), `word`, `sentence`."""
     text = text_of(value)
-    if segmentation_type == "grapheme":
-        from uniseg.graphemecluster import grapheme_clusters as segments
-    elif segmentation_type == "word":
-        from uniseg.wordbreak import words as segments
-    elif segmentation_type == "sentence":
-        from uniseg.sentencebreak import sentences as segments
-    else:
+    segments = _KINDS.get(segmentation_type)
+    if segments is None:
         raise QueryError(f"unknown segmentation type: {segmentation_type}")
     return list(segments(text))

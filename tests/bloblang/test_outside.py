@@ -124,3 +124,9 @@ def test_what_was_read_travels_to_a_process_that_cannot_read_it(travel, tmp_path
         [sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True, cwd=root
     )
     assert (done.stdout, done.stderr) == (b"data variable", b"")
+
+
+def test_a_mapping_that_arrives_again_is_not_compiled_again(tmp_path):
+    mapping = 'root = env("HOME", true) + "once"'
+    packed = pickle.dumps(compile_mapping(mapping))
+    assert pickle.loads(packed) is pickle.loads(packed) is compile_mapping(mapping)

@@ -78,6 +78,8 @@ def _start(error: BaseException, table: Table) -> Finding:
         return finding
     if isinstance(error, RecursionError):
         return Finding(_TOO_DEEP, None, sealed=True)
+    if isinstance(error, MemoryError):
+        return Finding("memory exhausted", None, sealed=True)
     if isinstance(error, NoContext):
         return Finding(str(error), error, context=("", error.reason))
     finding = Finding(str(error) or type(error).__name__, error, isinstance(error, UnplacedError))

@@ -10,7 +10,7 @@ import orjson
 
 from streamer.errors import MessageError
 from streamer.message import UNPARSED, Batch
-from streamer.spelling import has_long_number, has_odd_number
+from streamer.spelling import has_odd_number, has_plain_numbers
 from streamer.value import parse_json, parse_long
 
 _AT_ONCE: Final = 500
@@ -62,10 +62,8 @@ def _parsed(batch: Batch, keep: bool) -> list[Any]:
     # A comma is what may stand around a number, so none at a payload's ends is overlooked.
     together = b",".join(raws)
     parse: Callable[[bytes], Any] = orjson.loads
-    if has_odd_number(together):
-        parse = parse_json
-    elif has_long_number(together):
-        parse = parse_long
+    if not has_plain_numbers(together):
+        parse = parse_json if has_odd_number(together) else parse_long
     parsed = [parse(raw) for raw in raws]
     if keep:
         for message, doc in zip(pending, parsed, strict=True):

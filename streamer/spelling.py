@@ -20,9 +20,12 @@ _ODD: Final = (
     rb"(?:^|[\[:,\s])(?:-?(?:\d+(?:\.\d+)?[eE][+-]?\d+|\d+\.\d*0|0\.0{4}\d+|9[2-9]\d{17}|\d{20,})"
     rb"|-0)(?:[,}\]\s]|$)"
 )
+# Of so many digits that orjson may change it, if it is not odd; some with fewer are caught as well.
+_LONG: Final = rb"(?:^|[\[:,\s])-?(?:\d+\.\d{12,}|\d{5,}\.\d{8,}|\d{9,}\.\d{4,}|\d{13,}\.\d)"
+_UNUSUAL: Final = _ODD + b"|" + _LONG
 _DIGITS: Final = bytes(48 if c in b"0123456789." else 32 for c in range(256))
 _MANY: Final = b"0" * 17
-_LONG: Final = re.compile(rb"(?=[\d.]{17})\d+\.\d+")
+_LONG_NUMBER: Final = re.compile(rb"(?=[\d.]{17})\d+\.\d+")
 
 # Each begins with one plain character and looks around from there: such a search runs at the speed
 # of memchr.
@@ -32,18 +35,23 @@ _SMALL: Final = re.compile(rb"-(?<=e-)(?=[56](?:[,}\]]|$))")
 
 
 @cache
-def _search_odd() -> Any:
+def _search(pattern: bytes) -> Any:
     import re2  # not with the module: the command line need not wait for it
 
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
-    return re2.compile(_ODD, options=options).search
+    return re2.compile(pattern, options=options).search
+
+
+def has_plain_numbers(raw: bytes) -> bool:
+    """Whether all numbers of a JSON text (or several, joined by commas) surely pass orjson."""
+    return _search(_UNUSUAL)(raw) is None
 
 
 def has_odd_number(raw: bytes) -> bool:
-    """Whether a JSON text (or several, joined by commas) may hold a number orjson would change."""
-    return _search_odd()(raw) is not None
+    """Whether there may be a number that orjson would change whatever its digits."""
+    return _search(_ODD)(raw) is not None
 
 
 def has_long_number(raw: bytes) -> bool:
@@ -60,7 +68,7 @@ def is_kept(raw: bytes, document: Any) -> bool:
     """
     if orjson.dumps(document) == raw:
         return True
-    return all(repr(float(number)).encode() == number for number in _LONG.findall(raw))
+    return all(repr(float(number)).encode() == number for number in _LONG_NUMBER.findall(raw))
 
 
 def differs_from_go(out: bytes) -> bool:

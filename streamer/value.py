@@ -16,7 +16,13 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
-from streamer.spelling import differs_from_go, has_long_number, has_odd_number, is_kept
+from streamer.spelling import (
+    differs_from_go,
+    has_long_number,
+    has_odd_number,
+    has_plain_numbers,
+    is_kept,
+)
 from streamer.timestamps import Timestamp
 
 INT64_MIN: Final = -(1 << 63)
@@ -124,6 +130,8 @@ def parse_json(raw: bytes) -> Any:
         document = orjson.loads(raw)
     except ValueError as e:
         return _retry(raw, e)
+    if has_plain_numbers(raw):
+        return document
     exact = has_odd_number(raw) or (has_long_number(raw) and not is_kept(raw, document))
     return _EXACT.decode(raw.decode()) if exact else document
 

@@ -69,7 +69,7 @@ def _user(chance: random.Random, n: int) -> dict[str, Any]:
         },
         "tags": chance.sample(_WORDS, 4),
         "active": chance.random() < 0.5,
-        "score": chance.random(),
+        "score": round(chance.random(), 4),
         "internal": {"shard": n % 16, "trace": f"{chance.getrandbits(128):032x}"},
         "notes": _text(chance, 24),
     }
@@ -146,7 +146,7 @@ root.levels = this.readings.map_each(r -> if r.v > 90 { "alarm" } else { "fine" 
 
 
 def _readings(chance: random.Random, n: int) -> dict[str, Any]:
-    readings = [{"id": i, "v": chance.randint(0, 999) / 10 + 0.05} for i in range(20)]
+    readings = [{"id": i, "v": round(chance.randint(0, 999) / 10 + 0.05, 2)} for i in range(20)]
     return {"device": f"device-{n}", "readings": readings}
 
 

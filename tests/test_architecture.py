@@ -60,7 +60,7 @@ TOP_LEVEL = {"pyproject.toml", "streamer", "configs", "schemas", "tests", "deplo
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 LONGEST = 500
 REASON = "In one file because "
-STARTS_WITHOUT = ("pyspark", "pyarrow", "numpy", "jsonschema")
+STARTS_WITHOUT = ("pyspark", "pyarrow", "numpy", "jsonschema", "aiohttp", "prompt_toolkit")
 _MODULE_NAME = re.compile(r"(streamer|pyspark)(\.\w+)+")
 
 
@@ -293,6 +293,8 @@ def _start(*arguments: str) -> Started:
         ("--help",),
         ("lint", "configs"),
         ("blobl", "root.b = this.a + 1"),
+        ("blobl", "server", "--help"),
+        ("list", "bloblang-methods"),
         ("test", "--help"),
         ("explain", "-c", "configs/traffic_light.yaml"),
         ("explain", "-c", "configs/event_time_late.yaml"),

@@ -74,3 +74,36 @@ def test_flags_find_more(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert lint(capsys, "--skip-env-var-check", "c.yaml") == (0, "", "")
     code, _, err = lint(capsys, "--skip-env-var-check", "--labels", "c.yaml")
     assert (code, err) == (1, "c.yaml(1,9) label is required for file\n")
+
+
+IMPURE = """pipeline:
+  processors:
+    - mapping: root = env("HOME")
+    - log: {message: '${! hostname() }'}
+"""
+
+
+def test_impure_mappings_are_found_when_they_are_forbidden(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "impure.yaml"
+    file.write_text(IMPURE)
+    assert lint(capsys, str(file)) == (0, "", "")
+    code, out, err = lint(capsys, "--no-impure", str(file))
+    assert code == 1
+    lines = (out + err).splitlines()
+    assert [line.partition("function ")[2].split("; ")[0] for line in lines] == [
+        "'env' is switched off here",
+        "'hostname' is switched off here",
+    ]
+
+
+def test_a_config_with_impure_mappings_does_not_run_when_they_are_forbidden(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "impure.yaml"
+    file.write_text(IMPURE)
+    for arguments in (("explain", "--no-impure", str(file)), ("--no-impure", "-c", str(file))):
+        assert invoke([*arguments]) == 1
+        captured = capsys.readouterr()
+        assert "function 'env' is switched off here" in captured.out + captured.err

@@ -7,6 +7,7 @@ possible, once the mapping is compiled and before the first thread starts.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
 import signal
 import sys
@@ -102,7 +103,16 @@ def _start(mapping: Mapping, style: Style) -> None:
     global _job
     # Ctrl-C reaches all processes of a terminal; the one that reads ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     _job = (mapping, style, Execution(time.time_ns))
+
+
+def _leave_with_parent() -> None:
+    """End this process when the one that reads was killed: nothing else would tell it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _apply(documents: list[bytes]) -> Printed:

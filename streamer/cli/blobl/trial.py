@@ -178,7 +178,10 @@ def problem(text: str, line: int = 0) -> Problem:
 
 def _failed(error: Exception) -> Problem:
     found = _LINE.search(str(error))
-    return problem(failure_text(error), int(found[1]) if found else 0)
+    text = failure_text(error)
+    if text.endswith("MemoryError"):
+        text = f"{text.removesuffix('MemoryError')}it takes more memory than is given to it here"
+    return problem(text, int(found[1]) if found else 0)
 
 
 def _misread(error: BloblangError, text: str) -> Problem:

@@ -16,6 +16,7 @@ from lark.exceptions import UnexpectedInput
 from streamer.bloblang import refusal, tables, tree
 from streamer.bloblang.builder import Builder
 from streamer.bloblang.errors import BloblangError
+from streamer.bloblang.nesting import MOST_BRACKETS, too_deep_at
 from streamer.bloblang.refusal import Miss
 
 _BEGUN: Final = re.compile(r"(?:[ \t]|(?:#[^\n]*)?\r?\n)*(?:import|let|map)[ \t]")
@@ -66,13 +67,21 @@ def _place(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
+def _whole(text: str) -> str:
+    at = too_deep_at(text)
+    if at is not None:
+        reason = f"brackets are nested more than {MOST_BRACKETS} levels deep"
+        raise BloblangError(*_place(text, at), reason)
+    return text if text.endswith("\n") else text + "\n"
+
+
 def parse_statements(text: str) -> list[tree.Statement]:
     """Read a mapping that must consist of statements, as a file that is imported.
 
     Raises:
         BloblangError: it cannot be read.
     """
-    whole = text if text.endswith("\n") else text + "\n"
+    whole = _whole(text)
     try:
         statements: list[tree.Statement] = _parse(whole, "mapping")
     except (UnexpectedInput, BloblangError) as e:
@@ -86,7 +95,7 @@ def parse_mapping(text: str) -> list[tree.Statement] | tree.Node:
     Raises:
         BloblangError: neither can be read; says what was expected where reading got further.
     """
-    whole = text if text.endswith("\n") else text + "\n"
+    whole = _whole(text)
     try:
         statements: list[tree.Statement] = _parse(whole, "mapping")
         return statements

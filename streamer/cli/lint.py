@@ -6,8 +6,9 @@ from typing import Final
 
 import click
 
+from streamer.bloblang import no_impure
 from streamer.cli.failures import print_lint
-from streamer.cli.options import Options
+from streamer.cli.options import Options, impure_option
 from streamer.cli.paths import expand
 from streamer.config import LintOptions, lint_config
 
@@ -33,6 +34,7 @@ well.
     is_flag=True,
     help="Don't mind environment variables that have no default and are not set.",
 )
+@impure_option
 @click.option("--verbose", is_flag=True, help="Print the result for each file.")
 @click.pass_obj
 def lint_cli(
@@ -41,6 +43,7 @@ def lint_cli(
     deprecated: bool,
     labels: bool,
     skip_env_var_check: bool,
+    impure: bool | None,
     verbose: bool,
 ) -> int:
     """Check configs and print everything that is wrong with them as FILE(LINE,COLUMN) MESSAGE."""
@@ -50,7 +53,8 @@ def lint_cli(
     options = LintOptions(deprecated, labels, check_variables=not skip_env_var_check)
     failed = False
     for file in dict.fromkeys(expand(targets)):
-        lints = lint_config(file, options=options)
+        with no_impure(impure is False or root.impure is False):
+            lints = lint_config(file, options=options)
         for lint in lints:
             print_lint(lint)
         if verbose:

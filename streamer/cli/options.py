@@ -22,12 +22,14 @@ class Options:
         sets: `path=value` expressions, in order.
         checkpoint: the checkpoint directory, which wins over the config's; None leaves it to it.
         log_level: a level in upper case, which wins over the config's; None leaves it to it.
+        impure: whether mappings may import, read files and see the environment; None for yes.
     """
 
     config: str | None = None
     sets: tuple[str, ...] = ()
     checkpoint: str | None = None
     log_level: str | None = None
+    impure: bool | None = None
 
     def over(self, other: Options) -> Options:
         """Return these options, with those that are not set taken from other ones."""
@@ -35,6 +37,14 @@ class Options:
             other,
             **{name: value for name, value in vars(self).items() if value not in (None, ())},
         )
+
+
+impure_option = click.option(
+    "--impure/--no-impure",
+    "impure",
+    default=None,
+    help="Whether mappings may import files and use impure functions (file, env, hostname, …).",
+)
 
 
 def stream_options(command: F) -> F:
@@ -68,6 +78,7 @@ def stream_options(command: F) -> F:
                 metavar="LEVEL",
                 help="Override logger.level: off, error, warn, info, debug or trace.",
             ),
+            impure_option,
         )
     ):
         command = option(command)
@@ -75,7 +86,11 @@ def stream_options(command: F) -> F:
 
 
 def options_of(
-    config: str | None, sets: tuple[str, ...], checkpoint: str | None, log_level: str | None
+    config: str | None,
+    sets: tuple[str, ...],
+    checkpoint: str | None,
+    log_level: str | None,
+    impure: bool | None,
 ) -> Options:
     """Return the options as the command line gave them to a command."""
-    return Options(config, sets, checkpoint, log_level.upper() if log_level else None)
+    return Options(config, sets, checkpoint, log_level.upper() if log_level else None, impure)

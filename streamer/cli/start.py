@@ -8,15 +8,18 @@ from typing import Any
 
 import click
 
+from streamer.bloblang import no_impure
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.config import Config, load_config
 
 
 def _with_config(module: str, function: str, options: Options) -> int:
     """Read the config first: what is wrong with it shows before anything heavy is imported."""
-    config = load_config(options.config, sets=options.sets)
-    command: Callable[[Config, Options], int] = getattr(importlib.import_module(module), function)
-    return command(config, options)
+    with no_impure(options.impure is False):
+        config = load_config(options.config, sets=options.sets)
+        command: Callable[[Config, Options], int]
+        command = getattr(importlib.import_module(module), function)
+        return command(config, options)
 
 
 def run(options: Options) -> int:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from lark import Token, Transformer
@@ -33,14 +32,6 @@ def leftmost(node: tree.Node) -> tree.Node:
 
 def _after(token: Token) -> Place:
     return Place(token.end_line or 1, token.end_column or 1)
-
-
-def _brace(token: Token) -> Place:
-    """Return where a brace stands whose token takes in the space before it."""
-    before = token.partition("{")[0]
-    lines = before.count("\n")
-    column = len(before) - before.rfind("\n") if lines else (token.column or 1) + len(before)
-    return Place((token.line or 1) + lines, column)
 
 
 def _unread(node: tree.Node) -> BloblangError:
@@ -140,12 +131,7 @@ class Builder(Transformer[Token, Any]):
         return tree.Array(place_of(parts[0]), parts[1:])
 
     def object(self, parts: list[Any]) -> tree.Node:
-        place = _brace(parts[0])
-        if place.line > (
-            parts[0].line or 1
-        ):  # its token takes in line breaks, for `if` and `match`
-            raise BloblangError(place.line, place.column, "expected query")
-        return tree.Object(place, _nodes(parts))
+        return tree.Object(place_of(parts[0]), _nodes(parts))
 
     def named_pair(self, parts: list[Any]) -> tuple[tree.Node, tree.Node]:
         return tree.Literal(place_of(parts[0]), _quoted(parts[0])), parts[1]
@@ -225,8 +211,8 @@ class Builder(Transformer[Token, Any]):
 
     def named_map(self, parts: list[Any]) -> tree.Statement:
         opening, body = parts[2]
-        place = place_of(parts[0])
-        if not re.match(r"[ \t]+\{", opening):
+        place, name = place_of(parts[0]), _after(parts[1])
+        if opening.line != name.line or opening.column == name.column:
             raise BloblangError(place.line, place.column, "expected whitespace")
         return tree.NamedMap(place, _word(parts[1]), body)
 
@@ -239,13 +225,13 @@ class Builder(Transformer[Token, Any]):
         branches = [(test, body) for test, (_, body) in zip(rest[::2], rest[1::2], strict=True)]
         return tree.IfStatement(place_of(token), [*branches, *otherwise])
 
-    def block(self, parts: list[Any]) -> tuple[str, list[tree.Statement]]:
+    def block(self, parts: list[Any]) -> tuple[Token, list[tree.Statement]]:
         statements = _nodes(parts)
         for statement in statements:
             if isinstance(statement, tree.NamedMap | tree.Import):
                 place = statement.place
                 raise BloblangError(place.line, place.column, "expected assignment")
-        return str(parts[0]), statements
+        return parts[0], statements
 
     def mapping(self, parts: list[Any]) -> list[tree.Statement]:
         return parts

@@ -15,7 +15,7 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def blobl(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     def run(stdin: str, *arguments: str) -> tuple[int, str, str]:
-        fake = SimpleNamespace(buffer=io.BytesIO(stdin.encode()))
+        fake = SimpleNamespace(buffer=io.BytesIO(stdin.encode()), isatty=lambda: False)
         monkeypatch.setattr("sys.stdin", fake)
         code = invoke(["blobl", *arguments])
         out, err = capfd.readouterr()

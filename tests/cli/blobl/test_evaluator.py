@@ -35,7 +35,11 @@ def using(evaluator: Callable[[], Evaluator], use: Callable[[Evaluator, Attempt]
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds a process's memory")
 @pytest.mark.parametrize(
-    "mapping", ["root = range(0, 100000000).length()", 'root = "xxxx".repeat(200000000)']
+    "mapping",
+    [
+        'root = range(0, 40).fold("x", i -> i.tally + i.tally).length()',
+        "root = range(0, 40).fold([1], i -> i.tally.concat(i.tally)).length()",
+    ],
 )
 def test_memory_is_bounded(mapping: str) -> None:
     async def use(_: Evaluator, attempt: Attempt) -> None:
@@ -54,6 +58,18 @@ def test_a_process_that_is_killed_is_replaced() -> None:
         assert (await attempt("root = 2"))["results"] == [{"output": "2"}]
 
     using(lambda: Evaluator(False, seconds=30), use)
+
+
+def test_a_mapping_that_takes_long_holds_nobody_up() -> None:
+    async def use(_: Evaluator, attempt: Attempt) -> None:
+        endless = asyncio.create_task(attempt(ENDLESS))
+        await asyncio.sleep(0)
+        assert (await attempt("root = 2"))["results"] == [{"output": "2"}]
+        assert not endless.done()
+        endless.cancel()
+        await asyncio.gather(endless, return_exceptions=True)
+
+    using(lambda: Evaluator(False, processes=2, seconds=60), use)
 
 
 def test_one_that_asks_no_more_leaves_no_process_at_work() -> None:

@@ -3,8 +3,9 @@
 Each row of data/as_benthos/*.jsonl is a text, the name of a document (documents.json), and what
 Benthos 4.76 answers to both: `out`, `deleted`, `error`, or `parse` for a text that it cannot read;
 and the metadata after it, by Go type and value, where the mapping changed it. The rows of
-`generated` were drawn at random. Where Benthos says `expected  or x`, for one thing that it names
-twice, the rows have `expected x`. What differs on purpose is on the page of the differences.
+`generated` and `layout` were drawn at random. Where Benthos says `expected  or x`, for one thing
+that it names twice, the rows have `expected x`. What differs on purpose is listed in
+streamer/docs/bloblang-differences.md.
 """
 
 import json
@@ -69,7 +70,9 @@ def string(text, document):
         return {"error": str(e)}
 
 
-@pytest.mark.parametrize(("text", "document", "wanted"), rows("mappings") + rows("generated"))
+@pytest.mark.parametrize(
+    ("text", "document", "wanted"), rows("mappings") + rows("layout") + rows("generated")
+)
 def test_a_mapping_does_what_benthos_does(text, document, wanted):
     assert answer(text, document) == wanted
 
@@ -84,7 +87,7 @@ def test_an_interpolated_string_is_what_benthos_makes_of_it(text, document, want
     assert string(text, document) == wanted
 
 
-@pytest.mark.parametrize("name", ["mappings", "generated", "mutations"])
+@pytest.mark.parametrize("name", ["mappings", "layout", "generated", "mutations"])
 def test_what_is_read_is_not_refused_by_the_reader_that_explains_refusals(name):
     for row in rows(name):
         text, _, wanted = row.values

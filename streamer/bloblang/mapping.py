@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -87,6 +87,34 @@ class Mapping:
         except Exception as e:
             raise MessageError(diagnostics.assignment_error(e, full.table)) from None
         return _finished(message, root, meta)
+
+    def apply_each(
+        self,
+        messages: Sequence[Message],
+        ex: Execution,
+        failed: Callable[[Message, str, Execution], Message],
+    ) -> list[Message]:
+        """Return what the mapping makes of messages that are batches by themselves.
+
+        Args:
+            messages: the messages.
+            ex: the run.
+            failed: gives the message to go on with when the mapping fails, by the error's text.
+        """
+        run = self._full.run
+        made: list[Message] = []
+        for message in messages:
+            try:
+                root, meta = run([message], 0, message, ex, message.meta)
+            except Exception as e:
+                error = diagnostics.assignment_error(e, self._full.table)
+                made.append(failed(message, error, ex))
+                continue
+            if type(root) is dict:
+                made.append(Message(None, meta, message.error, root))
+            elif (result := _finished(message, root, meta)) is not None:
+                made.append(result)
+        return made
 
     def overlay(self, batch: Batch, index: int, ex: Execution) -> Message | None:
         """Return the message with the mapping's assignments made onto its own document.

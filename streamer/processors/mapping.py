@@ -85,16 +85,7 @@ class MappingProcessor:
         """Map messages that are batches by themselves."""
         if self._documents and messages and not messages[0].has_doc():
             parse_ahead(messages)
-        apply = self._mapping.apply
-        made: list[Message] = []
-        for message in messages:
-            try:
-                result = apply([message], 0, ex)
-            except MessageError as error:
-                result = self._origin.fail(message, str(error), ex)
-            if result is not None:
-                made.append(result)
-        return made
+        return self._mapping.apply_each(messages, ex, self._origin.fail)
 
 
 def build(parsed: str, context: BuildContext) -> MappingProcessor:

@@ -139,6 +139,6 @@ def test_many_mappings_do_the_same_with_each_optimisation_off(text, docs, onto):
 
 
 def test_the_switches_are_told_apart_in_the_source():
-    text = 'root = this\nroot.a = this.b + "x".uppercase()\nroot.c = this.d.re_match("a")'
+    text = 'root = this\nroot.a = "x".uppercase() + "y"\nroot.c = this.d.re_match("a")'
     sources = {Mapping(text, Outside(), options).source for options in (ALL, NONE, *_each)}
     assert len(sources) == 2 + len(_each)

@@ -238,7 +238,7 @@ def lambda_body(code: Code, name: str, body: tree.Node) -> Value:
             this = document_of(code)
     named = scope.named if name == "_" else {**scope.named, name: this}
     with code.within(this=scope.previous, previous=None, named=named):
-        return code.settle(emit(code, body))
+        return emit(code, body)
 
 
 def _array(code: Code, items: list[tree.Node]) -> Value:

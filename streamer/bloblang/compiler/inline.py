@@ -49,7 +49,7 @@ def _loop(
             else (From(annotation(node.target)), *code.scope.steps),
         )
         value = emit(code, query)
-        single = len(code.lines) == head + 1
+        single = code.options.inline and len(code.lines) == head + 1
         test = value.is_true()
         if keep:
             code.emit(f"if {test}: {result}.append({element})")

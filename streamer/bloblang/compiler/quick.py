@@ -45,6 +45,7 @@ def _from_start(arguments: list[Any]) -> bool:
 
 _ASCII: Final = "{v}.isascii()"
 _BOUNDED: Final = "INT64_MIN <= {v}.ns <= INT64_MAX"
+_DIGITS: Final = "{v}.isdecimal() and {v}.isascii() and len({v}) < 300"
 _REPLACE: Final = Quick(("str",), "{v}.replace({0}, {1})")
 # Methods that look the same for texts and arrays: bytes are counted, which ASCII has one a letter.
 _QUICK: Final[dict[str, tuple[Quick, ...]]] = {
@@ -75,6 +76,11 @@ _QUICK: Final[dict[str, tuple[Quick, ...]]] = {
         Quick(("str",), "len({v})", _ASCII, kind="int"),
     ),
     "string": (Quick(("str",), "{v}", kind="str"),),
+    "number": (
+        Quick(("str",), "float({v})", _DIGITS, kind="float"),
+        Quick(("float",), "{v}", kind="float"),
+        Quick(("int",), "float({v})", kind="float"),
+    ),
     "not_null": (Quick((), "{v}", "{v} is not None"),),
     "exists": (
         Quick(("dict",), "{0} in {v}", kind="bool", fits=lambda a: not set(".~*") & set(a[0])),

@@ -61,6 +61,7 @@ class Matcher:
         by_index = {index: name for name, index in self.indices.items()}
         self.names = [by_index.get(i, str(i)) for i in range(self._re2.groups + 1)]
         python = as_python(pattern)
+        self._numbers = range(len(self.names)) if len(self.names) > 1 else ()
         self._python = python
         self._anchored = pattern.startswith("^")
         self._short = 0 if python is None else _SHORT_ANCHORED if self._anchored else _SHORT
@@ -76,7 +77,9 @@ class Matcher:
         """Return the first match and its groups; a group that took no part is empty."""
         if self._first is not None and len(text) <= self._short and text.isascii():
             found = self._first(text)
-            return found and (found[0], *found.groups())
+            if found is None:
+                return None
+            return found.group(*self._numbers) if self._numbers else (found[0],)
         match = self._re2.search(text.encode("utf-8", "surrogateescape"))
         if match is None:
             return None

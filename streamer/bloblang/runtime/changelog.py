@@ -124,61 +124,81 @@ def _place(step: str) -> int:
         raise QueryError(f" {reason}") from None
 
 
-def _inner(value: Any, path: list[str], depth: int, change: Change) -> Any:
-    """Return a copy of a value with one change made; arrays get a hole where an element goes."""
-    if depth == len(path):
-        return value if change["Type"] == "delete" else change["To"]
-    step, last = path[depth], depth + 1 == len(path)
-    creates = change["Type"] in ("create", "update")
+class _Edited(list[Any]):
+    """An array that is being changed: its elements keep their places until all is done.
+
+    Attributes:
+        new: elements that are put in at the end, by the place they shall have then.
+    """
+
+    def __init__(self, array: list[Any]) -> None:
+        super().__init__(array)
+        self.new: dict[int, Any] = dict(array.new) if isinstance(array, _Edited) else {}
+
+    def done(self) -> list[Any]:
+        """Return the array without what was deleted and with what was created."""
+        array = [_done(item) for item in self if item is not _MISSING]
+        for place in sorted(self.new):
+            if self.new[place] is not _MISSING:
+                array.insert(place, _done(self.new[place]))
+        return array
+
+
+def _done(value: Any) -> Any:
     if type(value) is dict:
-        if step not in value and not (last and creates):
-            if last or not creates:
-                return value
-            raise _no_target()
-        if last and change["Type"] == "delete":
-            return {key: item for key, item in value.items() if key != step}
-        return value | {step: _inner(value.get(step), path, depth + 1, change)}
-    if type(value) is not list:
+        return {key: _done(item) for key, item in value.items()}
+    if type(value) is _Edited:
+        return value.done()
+    return [_done(item) for item in value] if type(value) is list else value
+
+
+def _changed(value: Any, path: list[str], change: Change) -> Any:
+    """Return a copy of a value with one change made, `path` being what is left of its path."""
+    if not path:
+        return value if change["Type"] == "delete" else change["To"]
+    if isinstance(value, list):
+        return _changed_array(value, path, change)
+    if type(value) is not dict:
         raise _no_target()
-    return _in_array(value, path, depth, change)
+    step, *rest = path
+    if step in value:
+        if not rest and change["Type"] == "delete":
+            return {key: item for key, item in value.items() if key != step}
+        return value | {step: _changed(value[step], rest, change)}
+    if change["Type"] == "delete":
+        return value
+    if rest:
+        raise _no_target()
+    return value | {step: change["To"]}
 
 
-def _in_array(value: list[Any], path: list[str], depth: int, change: Change) -> list[Any]:
-    place, last = _place(path[depth]), depth + 1 == len(path)
-    if last and change["Type"] == "create" and place >= len(value):
-        return [*value, change["To"]]
-    if not 0 <= place < len(value):
+def _changed_array(value: list[Any], path: list[str], change: Change) -> list[Any]:
+    place, rest, array = _place(path[0]), path[1:], _Edited(value)
+    if not rest and change["Type"] == "create" and place >= 0:
+        array.new[place] = change["To"]
+        return array
+    holder: Any = array if 0 <= place < len(array) else array.new
+    if holder is array.new and place not in array.new:
         raise _invalid_index(place)
-    hole = last and change["Type"] == "delete"
-    new = _MISSING if hole else _inner(value[place], path, depth + 1, change)
-    return [*value[:place], new, *value[place + 1 :]]
+    deleted = not rest and change["Type"] == "delete"
+    holder[place] = _MISSING if deleted else _changed(holder[place], rest, change)
+    return array
 
 
 def _no_target() -> QueryError:
     return QueryError(" reflect: reflect.Value.Set using unaddressable value (cause count 0)\n")
 
 
-def _closed(value: Any) -> Any:
-    """Return a value with the holes of its arrays closed."""
-    if type(value) is dict:
-        return {key: _closed(item) for key, item in value.items()}
-    if type(value) is list:
-        return [_closed(item) for item in value if item is not _MISSING]
-    return value
-
-
 def patch(value: Any, changes: list[Change]) -> Any:
     """Return a value with changes made one after the other; the value itself stays as it is.
 
-    Deleted elements of arrays count as present until the end, so that places stay what they were
-    when the log was made.
+    Elements of arrays keep their places until the end, so that those in the log stay what they
+    were when it was made; then deleted ones go, and created ones come in.
 
     Raises:
         QueryError: a path leads nowhere.
     """
-    deletes = False
     for change in changes:
         if change["Type"] in ("create", "update", "delete"):
-            value = _inner(value, change["Path"], 0, change)
-            deletes = deletes or change["Type"] == "delete"
-    return _closed(value) if deletes else value
+            value = _changed(value, change["Path"], change)
+    return _done(value) if changes else value

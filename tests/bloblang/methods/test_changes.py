@@ -97,7 +97,6 @@ def test_a_change_log_is_an_array_like_any_other():
         ({"x": 1}, log(("delete", ["y"], 1, None)), {"x": 1}),
         ({"x": {"y": 1, "z": 2}}, log(("delete", ["x", "y"], 1, None)), {"x": {"z": 2}}),
         ([1, 2, 3], log(("update", ["1"], 1, 9)), [1, 9, 3]),
-        ({"l": [1, 2, 3]}, log(("create", ["l", "1"], None, 9)), {"l": [1, 9, 3]}),
         ({"l": [{"k": 1}]}, log(("create", ["l", "0", "m"], None, 9)), {"l": [{"k": 1, "m": 9}]}),
         ("x", log(("update", [], None, 9)), 9),
         ({"x": 1}, [{"type": "update", "path": ["x"], "to": 2, "Extra": 1}], {"x": 2}),
@@ -114,6 +113,9 @@ def test_a_log_changes_a_value(value, changes, result):
     ("value", "changes", "result"),
     [
         ([1, 2, 3], log(("create", ["3"], None, 9)), [1, 2, 3, 9]),
+        ([1, 2, 3], log(("create", ["1"], None, 9)), [1, 9, 2, 3]),
+        ([1], log(("create", ["5"], None, {}), ("update", ["5", "k"], None, 9)), [1, {"k": 9}]),
+        ([1], log(("create", ["5"], None, 7), ("delete", ["5"], 7, None)), [1]),
         ([1, 2, 3], log(("delete", ["0"], 1, None)), [2, 3]),
         ([1, 2, 3], log(("delete", ["0"], 1, None), ("delete", ["2"], 3, None)), [2]),
         ({"x": 1}, log(("update", ["x"], 1, None)), {"x": None}),
@@ -173,18 +175,30 @@ def test_the_patched_document_stays_as_it_was():
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["a", "b"]),
-    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    lambda inner: (
+        st.dictionaries(st.sampled_from("abc"), inner, max_size=3) | st.lists(inner, max_size=4)
+    ),
     max_leaves=12,
 )
+DOCUMENTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
 
 
-@settings(max_examples=100, deadline=None)
-@given(
-    st.dictionaries(st.sampled_from("abc"), VALUES), st.dictionaries(st.sampled_from("abc"), VALUES)
-)
+def in_any_order(value):
+    """Return a value whose arrays are sorted: those of a change log have no order."""
+    if isinstance(value, dict):
+        return {key: in_any_order(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return sorted(map(in_any_order, value), key=lambda item: json.dumps(item, sort_keys=True))
+    return value
+
+
+@settings(max_examples=60, deadline=None)
+@given(DOCUMENTS, DOCUMENTS)
 def test_a_patch_with_what_differs_gives_the_other_document(before, after):
+    kept = json.dumps(before)
     try:
         changes = changelog.diff(before, after)
     except changelog.QueryError:
         return
-    assert changelog.patch(before, changes) == after
+    assert in_any_order(changelog.patch(before, changes)) == in_any_order(after)
+    assert json.dumps(before) == kept

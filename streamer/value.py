@@ -211,19 +211,22 @@ def _default(value: Any) -> Any:
     raise TypeError(f"a value of type {kind.__name__} has no JSON form")
 
 
+_NO_FLOATS: Final = frozenset((str, int, bool, type(None)))
+
+
 def _go_floats(value: Any) -> Any:
     """Return the value with each plain float replaced by one that carries Go's spelling."""
     kind = type(value)
+    if kind is float:
+        # A whole number prints as Go has it when it is an integer; -0.0 is the one that would not.
+        if -1e15 < value < 1e15 and value and value.is_integer():
+            return int(value)
+        return go_float(value)
     if kind is dict:
-        return {k: _go_floats(v) for k, v in value.items()}
+        return {k: v if type(v) in _NO_FLOATS else _go_floats(v) for k, v in value.items()}
     if kind is list:
-        return [_go_floats(v) for v in value]
-    if kind is not float:
-        return value
-    # A whole number prints as Go has it when it is an integer; -0.0 is the one that would not.
-    if value.is_integer() and abs(value) < 1e15 and value:
-        return int(value)
-    return go_float(value)
+        return [v if type(v) in _NO_FLOATS else _go_floats(v) for v in value]
+    return value
 
 
 def _dump_odd(value: Any, error: Exception) -> bytes:

@@ -13,6 +13,7 @@ from streamer.bloblang.compiler.code import Code, Value
 from streamer.bloblang.compiler.quick import quick
 from streamer.bloblang.compiler.sites import From, Prefix
 from streamer.bloblang.declare import Declaration
+from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime import arguments as converters
 from streamer.bloblang.runtime import objects
 
@@ -20,6 +21,12 @@ Emit = Callable[[Code, tree.Node], Value]
 
 # What a call gets of the run, by the name its declaration uses.
 _RUN = {"ex": "X", "batch": "B", "meta": "meta"}
+# Methods whose results for literals are small, and are quickly there.
+_FOLDED = frozenset(
+    """abs capitalize ceil contains floor has_prefix has_suffix index_of length lowercase number
+    parse_duration parse_duration_iso8601 replace_all round string trim trim_prefix trim_suffix
+    type uppercase""".split()  # noqa: SIM905 - a list of words
+)
 _PYTHON_TYPES = {"string": "str", "bool": "bool", "array": "list", "object": "dict"}
 
 
@@ -61,6 +68,9 @@ def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     short = inline.METHODS.get(node.name)
     if short is not None:
         return short(code, node, left, emit)
+    folded = _folded(code, node, left)
+    if folded is not None:
+        return folded
     left = code.settle(left)
     binding: Binding = node.bound
     declaration = binding.declaration
@@ -75,6 +85,20 @@ def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     text, kind = quick(code, node.name, left, binding.arguments, call)
     special = left.special or _passes_values(declaration)
     return code.store(text, *steps, special=special, kind=kind)
+
+
+def _folded(code: Code, node: tree.Method, left: Value) -> Value | None:
+    """Return what a method gives for a literal; None when that has to wait for the run."""
+    binding: Binding = node.bound
+    if not (code.options.fold and left.known and node.name in _FOLDED and binding.all_static()):
+        return None
+    if binding.declaration.binds:
+        return None
+    values = [getattr(argument, "value", None) for argument in binding.arguments]
+    try:
+        return Value.of(binding.declaration.run(left.literal, *values))
+    except QueryError:
+        return None  # it fails when it runs, with its place
 
 
 def _passes_values(declaration: Declaration) -> bool:

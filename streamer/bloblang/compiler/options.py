@@ -11,8 +11,9 @@ class Optimisations:
     """Switches; whatever they are, a mapping gives the same results and the same errors.
 
     Attributes:
-        fold: operators on what is known are computed once, when the mapping is compiled (those
-            that Benthos itself computes when it reads a mapping always are, for their errors).
+        fold: methods and operators on what is known are computed once, when the mapping is
+            compiled (those that Benthos computes when it reads a mapping always are, for their
+            errors).
         copy_on_write: assignments copy only what nothing else may see change; without it, every
             assignment copies all objects and arrays on its way.
         bind: what a method makes of literal arguments (a regular expression, a layout) is made

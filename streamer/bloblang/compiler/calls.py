@@ -63,14 +63,14 @@ def function(code: Code, node: tree.Call, emit: Emit) -> Value:
 
 def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     """Emit a method call on a value."""
-    if isinstance(node.target, tree.Literal):  # what is written out looks at a variable
+    folded = _folded(code, node, left)
+    if folded is not None:
+        return folded
+    if left.known:  # what is written out looks at a variable
         left = code.store(left.code, special=left.special, kind=left.kind)
     short = inline.METHODS.get(node.name)
     if short is not None:
         return short(code, node, left, emit)
-    folded = _folded(code, node, left)
-    if folded is not None:
-        return folded
     left = code.settle(left)
     binding: Binding = node.bound
     declaration = binding.declaration

@@ -1,6 +1,8 @@
 """A mapping that is twice as long takes twice the work, whatever it consists of."""
 
+import contextlib
 import sys
+import time
 
 import pytest
 
@@ -60,6 +62,7 @@ SHAPES = {
     "metadata": numbered("meta a{i} = this.b{i}"),
     "variables": numbered("let a{i} = this.b\nroot.c = $a{i}"),
     "variables in blocks": numbered("if this.b {{ let a{i} = 1\nroot.c = $a{i} }}"),
+    "variables by computed names": lambda n: numbered("let a{i} = 1\nroot.b = var(this.c)")(n // 4),
     "unknown variables": numbered("root.c = $a{i} | 1"),
     "named maps": numbered("map a{i} {{ root = this }}", "\nroot = 1"),
     "named maps that apply the next": numbered(
@@ -116,3 +119,18 @@ def test_twice_the_length_is_twice_the_work(shape):
     work_of(SHAPES[shape](2))
     small, large = (work_of(SHAPES[shape](n)) for n in (64, 128))
     assert large <= 2.2 * small + 500, (small, large)
+
+
+def seconds_of(text):
+    begin = time.process_time()
+    with contextlib.suppress(BloblangError):
+        Mapping(text, Outside(False, ""))
+    return time.process_time() - begin
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_four_times_the_length_takes_four_times_as_long(shape):
+    """Work within C, such as copies of what was seen so far, shows in time only."""
+    small, large = (min(seconds_of(SHAPES[shape](n)) for _ in range(2)) for n in (700, 2800))
+    assert large <= 8 * small + 0.05, (small, large)

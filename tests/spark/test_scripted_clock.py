@@ -25,18 +25,16 @@ pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[2]
 WINDOWS = sorted((ROOT / "tests" / "unit_tests" / "windows").glob("*.yaml"))
-CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+EXAMPLE = ROOT / "configs" / "traffic_light.yaml"
 
 
 def cases() -> Iterator[Any]:
-    for path in [*WINDOWS, *CONFIGS]:
-        config = path.with_name(path.name.replace("_streamer_test", ""))
-        for case in read_definitions(str(path)).cases:
-            if case.parsed["target"] == "stream":
-                shards = [1, 2] if config.stem in ("sliding", "traffic_light") else [1]
-                for count in shards:
-                    name = f"{config.stem}-{case.line}-{count}"
-                    yield pytest.param(config, case, count, id=name)
+    for path in [*WINDOWS, EXAMPLE]:
+        # Groups are what several shards can hold.
+        for shards in (1, 2) if path.stem == "sliding" else (1,):
+            for case in read_definitions(str(path)).cases:
+                name = f"{path.stem}-{case.line}-{shards}"
+                yield pytest.param(path, case, shards, id=name)
 
 
 def scripted(plan: Plan, script: list[Turn]) -> tuple[list[list[bytes]], dict[str, int]]:
@@ -97,9 +95,9 @@ spark: { shards: 1 }
 
 
 def random_script(chance: random.Random) -> list[Turn]:
-    """Return twenty turns: small steps and jumps, early and late messages, restarts, an end."""
+    """Return fifteen turns: small steps and jumps, early and late messages, restarts, an end."""
     t, n, script = parse_event_time("2026-01-01T00:00:00Z"), 0, []
-    for place in range(20):
+    for place in range(15):
         t += chance.choice((0, 1, 500, 2_000, 9_999, 60_000)) * MILLISECOND
         restart = chance.random() < 0.1
         sent = []
@@ -110,7 +108,7 @@ def random_script(chance: random.Random) -> list[Turn]:
             message = Message(json.dumps(document).encode(), {"part": n % 3})
             error = "broken" if chance.random() < 0.05 else None
             sent.append(Sent(message.with_error(error), chance.randrange(3)))
-        last = place == 19
+        last = place == 14
         script.append(Turn(str(place), restart, not restart, t, tuple(sent), last, None))
     return script
 

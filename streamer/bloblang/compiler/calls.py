@@ -51,14 +51,24 @@ def function(code: Code, node: tree.Call, emit: Emit) -> Value:
     declaration = binding.declaration
     given = _arguments(code, binding, f"function '{node.name}'", emit)
     if node.name == "var":  # with a name that is only known now
-        held = ", ".join(f"{name!r}: {variable}" for name, variable in code.variables.items())
         find = code.constant(objects.variable, "variable")
-        return code.store(f"{find}({{{held}}}, {given[0]})")
+        return code.store(f"{find}({_variables(code)}(), {given[0]})")
     run = _run(code, declaration)
     if not declaration.binds:
         callee = code.constant(declaration.run, f"f_{declaration.name}")
         return code.store(f"{callee}({', '.join([*run, *given])})")
     return code.store(f"{_bound(code, binding, given)}({', '.join(run)})")
+
+
+def _variables(code: Code) -> str:
+    """Return the function that gives the values of all variables, emitted if need be."""
+    if code.scope.variables is None:
+        name = code.name("f")
+        held = ", ".join(f"{key!r}: {variable}" for key, variable in code.variables.items())
+        with code.block(f"def {name}():"):
+            code.emit(f"return {{{held}}}")
+        code.scope.variables = name
+    return code.scope.variables
 
 
 def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:

@@ -17,6 +17,7 @@ from streamer.bloblang.runtime.objects import lacking
 # Python takes 20 loops and `try` in each other within one function, and 100 levels of indentation.
 _BLOCKS: Final = {"try:": 1, "except": 2, "for": 1, "while": 1}
 _CROWDED: Final = 12
+_FETCHED: Final = ("document", "documents", "variables")
 _INDENTED: Final = 96
 
 UNKNOWN: Final = object()
@@ -77,6 +78,7 @@ class Scope:
         index: the variable of its place in the batch.
         document: the variable that holds the message's document, once it was fetched.
         documents: the variable that holds the documents of the whole batch, likewise.
+        variables: the function that gives the values of all of the mapping's variables by name.
         loaded: variables that hold what is at a key of what another one holds; key None is for its
             `get`.
         steps: what to do with an error's text, from the inside out.
@@ -89,6 +91,7 @@ class Scope:
     index: str = "I"
     document: str | None = None
     documents: str | None = None
+    variables: str | None = None
     loaded: dict[tuple[str, str | None], str] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
 
@@ -212,7 +215,8 @@ class Code:
         self.scope = before.inside(**changes)
         yield
         # What was fetched meanwhile stays at hand: this is no block of Python's.
-        self.scope = before.inside(document=self.scope.document, documents=self.scope.documents)
+        fetched = {name: getattr(self.scope, name) for name in _FETCHED}
+        self.scope = before.inside(**fetched)
 
     @contextmanager
     def steps(self, *steps: Step) -> Iterator[None]:

@@ -16,6 +16,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     idle        cores that a stream takes to which nothing comes
     start       from the launch to the first micro-batch
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
+    mappings    five mappings against hand-written Python, rate on one core, compile and load time
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
 runs. The files are written ahead with `--pace` events to a second of event time, the first second
@@ -36,9 +37,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import live, machine, memory, peers, report, speed
+from tests.bench import live, machine, mappings, memory, peers, report, speed
 
-PARTS = ("throughput", "stateless", "sliding", "memory", "latency", "idle", "start", "peers")
+PARTS = (
+    "throughput",
+    "stateless",
+    "sliding",
+    "memory",
+    "latency",
+    "idle",
+    "start",
+    "peers",
+    "mappings",
+)
 
 
 def _arguments() -> argparse.Namespace:
@@ -79,6 +90,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         live.start(work, a.runs, a.master)
     elif part == "peers":
         peers.peers(work, a.events, a.pace, a.master)
+    elif part == "mappings":
+        mappings.mappings()
 
 
 def main() -> int:

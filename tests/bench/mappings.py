@@ -29,7 +29,7 @@ _SIMPLE = """root.id = this.id
 root.name = this.name.uppercase()
 root.enough = this.stock > 200
 """
-_LINES = """let created = this.created.ts_parse("2006-01-02T15:04:05Z07:00")
+LINES = """let created = this.created.ts_parse("2006-01-02T15:04:05Z07:00")
 root.id = this.id
 root.at = $created.ts_unix()
 root.name = this.name.uppercase()
@@ -59,7 +59,8 @@ print(time.process_time() - began)
 """
 
 
-def _product(mapping: str) -> Callable[[list[bytes]], list[bytes]]:
+def product(mapping: str) -> Callable[[list[bytes]], list[bytes]]:
+    """Return a function that runs a mapping on payloads the way a stream does."""
     origin = Origin(ParsedComponent(Kind.PROCESSOR, "mapping"))
     processor = MappingProcessor(compile_mapping(mapping), origin)
     ex = Execution(time.time_ns)
@@ -78,7 +79,7 @@ def _seconds(run: Callable[[list[bytes]], list[bytes]], raws: list[bytes]) -> fl
 
 def _case(case: Case, rounds: int, count: int) -> None:
     raws = case.documents(count)
-    product = _product(case.mapping)
+    product = product(case.mapping)
 
     def by_hand(given: list[bytes]) -> list[bytes]:
         return [case.by_hand(raw) for raw in given]
@@ -103,7 +104,7 @@ def _case(case: Case, rounds: int, count: int) -> None:
 
 def _rate(rounds: int, count: int) -> None:
     raws = CASES[1].documents(count)
-    product = _product(_SIMPLE)
+    product = product(_SIMPLE)
     product(raws)
     rates = [count / _seconds(product, raws) for _ in range(rounds)]
     report.figure("simple mappings on one core, best", max(rates), "/s", least=250_000)
@@ -111,11 +112,11 @@ def _rate(rounds: int, count: int) -> None:
 
 
 def _compile(rounds: int) -> None:
-    compile_mapping(_LINES)
+    compile_mapping(LINES)
     took = []
     for turn in range(rounds):
         began = time.process_time()
-        compile_mapping(f"{_LINES}# {turn}\n")
+        compile_mapping(f"{LINES}# {turn}\n")
         took.append(time.process_time() - began)
     report.figure("compiling 20 lines, median", median(took) * 1000, "ms", most=5)
     report.note(f"best {min(took) * 1000:.2f} ms, parser loaded")

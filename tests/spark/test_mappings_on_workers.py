@@ -56,3 +56,35 @@ pipeline: {processors: [{mapping: 'root = [error_source_label(), error_source_pa
         stdin=b"{}",
     )
     assert [json.loads(line) for line in ran.lines] == [["first", "input.processors.0"]]
+
+
+def test_a_worker_compiles_a_mapping_once_whatever_it_runs(session):
+    from streamer.bloblang import compile_mapping
+    from streamer.message import Execution, Message
+
+    mapping = compile_mapping("root.doubled = this.n * 2")
+
+    def run(batches):
+        import os
+
+        from streamer.bloblang import mapping as module
+
+        for batch in batches:
+            made = [
+                mapping.apply([Message(b'{"n":%d}' % n)], 0, Execution(lambda: 0)).raw
+                for n in batch.column("id").to_pylist()
+            ]
+            compiles = module._compiled.cache_info().misses
+            yield batch.from_pydict({"pid": [os.getpid()], "compiles": [compiles], "raw": made[:1]})
+
+    def rows():
+        numbers = session.range(0, 16, 1, numPartitions=8)
+        return numbers.mapInArrow(run, "pid long, compiles long, raw binary").collect()
+
+    first, second = rows(), rows()
+    before = {row.pid: row.compiles for row in first}
+    again = [row for row in second if row.pid in before]
+    assert sorted(json.loads(row.raw)["doubled"] for row in first) == list(range(0, 32, 4))
+    assert len(before) < len(first), "no worker had a second task"
+    assert again, "no worker was used again"
+    assert all(row.compiles == before[row.pid] for row in (*first, *again))

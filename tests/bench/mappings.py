@@ -1,8 +1,8 @@
 """Mappings against hand-written Python: ratios, rate on one core, compile and load time.
 
 Both sides are run in this process on the same bytes, turn and turn about, parsing and serialising
-included; the product's side is its `mapping` processor, fed as a stream feeds it. CPU time, of which
-a loaded machine takes less than of the clock.
+included; the product's side is its `mapping` processor, fed as a stream feeds it. CPU time, of
+which a loaded machine takes less than of the clock.
 """
 
 from __future__ import annotations
@@ -79,20 +79,20 @@ def _seconds(run: Callable[[list[bytes]], list[bytes]], raws: list[bytes]) -> fl
 
 def _case(case: Case, rounds: int, count: int) -> None:
     raws = case.documents(count)
-    product = product(case.mapping)
+    mapped = product(case.mapping)
 
     def by_hand(given: list[bytes]) -> list[bytes]:
         return [case.by_hand(raw) for raw in given]
 
-    if product(raws) != by_hand(raws):
+    if mapped(raws) != by_hand(raws):
         raise RuntimeError(f"{case.name}: the mapping's result is not that of the hand-written one")
     ratios, ours, theirs = [], [], []
     for turn in range(rounds):
-        order = (product, by_hand) if turn % 2 else (by_hand, product)
+        order = (mapped, by_hand) if turn % 2 else (by_hand, mapped)
         took = {run: _seconds(run, raws) for run in order}
-        ours.append(took[product])
+        ours.append(took[mapped])
         theirs.append(took[by_hand])
-        ratios.append(took[product] / took[by_hand])
+        ratios.append(took[mapped] / took[by_hand])
     micro = 1e6 / count
     report.figure(f"{case.name}: median ratio", median(ratios), most=1.5)
     report.note(
@@ -104,9 +104,9 @@ def _case(case: Case, rounds: int, count: int) -> None:
 
 def _rate(rounds: int, count: int) -> None:
     raws = CASES[1].documents(count)
-    product = product(_SIMPLE)
-    product(raws)
-    rates = [count / _seconds(product, raws) for _ in range(rounds)]
+    mapped = product(_SIMPLE)
+    mapped(raws)
+    rates = [count / _seconds(mapped, raws) for _ in range(rounds)]
     report.figure("simple mappings on one core, best", max(rates), "/s", least=250_000)
     report.note(f"median {median(rates):,.0f}/s; {len(_SIMPLE.splitlines())} lines, parsed, dumped")
 

@@ -64,7 +64,8 @@ class Declaration:
         examples: checked examples.
         needs: what of the run is passed before the arguments: `ex`, `batch`, `index`, `message`,
             `meta` (the metadata being written), `original` (that of the message looked at),
-            `site` (a text that is unique to the call) or `state` (a dict that the call keeps).
+            `site` (a text that is unique to the call), `state` (a dict that the call keeps) or
+            `argument` (what errors call the first argument).
         uses: what a mapping that calls it leans on, of `TRAITS`.
         binds: called with the arguments once, gives the callable that is applied to each value.
         own_errors: its errors are not prefixed with what the value came from.

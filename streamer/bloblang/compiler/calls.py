@@ -53,7 +53,7 @@ def function(code: Code, node: tree.Call, emit: Emit) -> Value:
     if node.name == "var":  # with a name that is only known now
         find = code.constant(objects.variable, "variable")
         return code.store(f"{find}({_variables(code)}(), {given[0]})")
-    run = _run(code, declaration)
+    run = _run(code, node, declaration)
     if not declaration.binds:
         callee = code.constant(declaration.run, f"f_{declaration.name}")
         return code.store(f"{callee}({', '.join([*run, *given])})")
@@ -85,7 +85,7 @@ def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     binding: Binding = node.bound
     declaration = binding.declaration
     given = _arguments(code, binding, f"method '{node.name}'", emit)
-    run = _run(code, declaration)
+    run = _run(code, node, declaration)
     steps = () if declaration.own_errors else (From(annotation(node.target)),)
     if declaration.binds:
         call = f"{_bound(code, binding, given)}({', '.join([*run, left.code])})"
@@ -130,13 +130,15 @@ def _bound(code: Code, binding: Binding, given: list[str]) -> str:
     return code.store(f"{maker}({', '.join(given)})").code
 
 
-def _run(code: Code, declaration: Declaration) -> list[str]:
+def _run(code: Code, node: tree.Call | tree.Method, declaration: Declaration) -> list[str]:
     found = []
     for need in declaration.needs:
         if need == "site":
             found.append(repr(f"{code.constant(object(), 'site')}@{code.identity}"))
         elif need == "state":
             found.append(code.constant({}, "state"))
+        elif need == "argument":
+            found.append(code.constant(annotation(node.arguments[0].value)))
         elif need == "original":
             found.append(code.original_meta())
         elif need in ("message", "index"):

@@ -77,14 +77,13 @@ def append(value: Any, *items: Any) -> list[Any]:
     _CATEGORY,
     examples=(Example("root = this.concat([2], [3])", "[1]", "[1,2,3]"),),
     variadic=True,
+    binds=True,
     own_errors=True,
 )
-def concat(value: Any, *others: Any) -> list[Any]:
+def concat(*others: Any) -> Callable[[Any], list[Any]]:
     """The array with the elements of others at its end."""
-    result = list(_array(value))
-    for other in others:
-        result.extend(_array(other))
-    return result
+    added = [item for other in others for item in _array(other)]
+    return lambda value: [*_array(value), *added]
 
 
 @declare(
@@ -92,16 +91,23 @@ def concat(value: Any, *others: Any) -> list[Any]:
     _CATEGORY,
     examples=(Example("root = this.zip([3,4])", "[1,2]", "[[1,3],[2,4]]"),),
     variadic=True,
+    binds=True,
     own_errors=True,
 )
-def zip_(value: Any, *others: Any) -> list[Any]:
+def zip_(*others: Any) -> Callable[[Any], list[Any]]:
     """An array of arrays: the first elements of all, the second ones, and so on."""
-    arrays = [_array(value), *map(_array, others)]
-    if not others:
-        raise QueryError("zip requires at least one argument")
-    if len({len(array) for array in arrays}) > 1:
-        raise QueryError("can't zip different length array values")
-    return [list(items) for items in zip(*arrays, strict=True)]
+    for other in others:
+        _array(other)
+
+    def run(value: Any) -> list[Any]:
+        arrays = [_array(value), *others]
+        if not others:
+            raise QueryError("zip requires at least one argument")
+        if len({len(array) for array in arrays}) > 1:
+            raise QueryError("can't zip different length array values")
+        return [list(items) for items in zip(*arrays, strict=True)]
+
+    return run
 
 
 @declare(
@@ -249,7 +255,7 @@ def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
     return run
 
 
-def _order(keys: list[Any], i: int, j: int, word: str) -> bool:
+def _order(keys: list[Any], i: int, j: int, word: str, origin: str) -> bool:
     left, right = keys[i], keys[j]
     kind, other = type(left), type(right)
     if kind in NUMBERS and other in NUMBERS:
@@ -258,12 +264,12 @@ def _order(keys: list[Any], i: int, j: int, word: str) -> bool:
         return text_of(left) < text_of(right)
     if kind in NUMBERS or kind in _TEXTS:
         expected = "number" if kind in NUMBERS else "string"
-        raise UnplacedError(f"{word} element {j}: {TypeMismatch(right, expected)}")
-    mismatch = TypeMismatch(left, "number", "string")
+        raise UnplacedError(f"{word} element {j}: {TypeMismatch(right, expected, origin=origin)}")
+    mismatch = TypeMismatch(left, "number", "string", origin=origin)
     raise UnplacedError(f"{word} element {i}: {mismatch}")
 
 
-def _sorted(items: list[Any], keys: list[Any], word: str) -> list[Any]:
+def _sorted(items: list[Any], keys: list[Any], word: str, origin: str = "") -> list[Any]:
     """Sort by keys; plain numbers or plain texts at C speed, others compared one by one."""
     kinds = set(map(type, keys))
     order = list(range(len(keys)))
@@ -272,7 +278,9 @@ def _sorted(items: list[Any], keys: list[Any], word: str) -> list[Any]:
     else:
 
         def compare(i: int, j: int) -> int:
-            return -1 if _order(keys, i, j, word) else int(_order(keys, j, i, word))
+            if _order(keys, i, j, word, origin):
+                return -1
+            return int(_order(keys, j, i, word, origin))
 
         order.sort(key=functools.cmp_to_key(compare))
     return [items[i] for i in order]
@@ -310,11 +318,12 @@ def _is_less(compare: Query, left: Any, right: Any) -> bool:
     _CATEGORY,
     Param("query", "query"),
     examples=(Example("root = this.sort_by(x -> x.a)", '[{"a":2},{"a":1}]', '[{"a":1},{"a":2}]'),),
+    needs=("argument",),
 )
-def sort_by(value: Any, query: Query) -> list[Any]:
+def sort_by(origin: str, value: Any, query: Query) -> list[Any]:
     """The array in ascending order of what a query gives for each element."""
     array = _array(value)
-    return _sorted(array, [query(item) for item in array], "sort_by")
+    return _sorted(array, [query(item) for item in array], "sort_by", origin)
 
 
 @declare(

@@ -8,6 +8,7 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError, TypeMismatch
+from streamer.bloblang.runtime import gomath
 from streamer.bloblang.runtime.operations import NUMBERS, truncate
 from streamer.value import INT64_MAX, INT64_MIN, UInt
 
@@ -61,10 +62,10 @@ def _real(name: str, summary: str, run: Callable[[float], float], own: bool) -> 
 
 
 log = _real("log", "The natural logarithm.", math.log, False)
-log10 = _real("log10", "The logarithm to base 10.", math.log10, False)
-sin = _real("sin", "The sine of an angle in radians.", math.sin, True)
-cos = _real("cos", "The cosine of an angle in radians.", math.cos, True)
-tan = _real("tan", "The tangent of an angle in radians.", math.tan, True)
+log10 = _real("log10", "The logarithm to base 10.", gomath.log10, False)
+sin = _real("sin", "The sine of an angle in radians.", gomath.sin, True)
+cos = _real("cos", "The cosine of an angle in radians.", gomath.cos, True)
+tan = _real("tan", "The tangent of an angle in radians.", gomath.tan, True)
 
 
 @declare(

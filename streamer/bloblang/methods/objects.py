@@ -153,7 +153,8 @@ def squash(value: Any) -> Any:
         raise TypeMismatch(value, "array")
     result: Any = {}
     for item in value:
-        result = _merged(result, item, _both)
+        if type(item) is dict:
+            result = _merged(result, item, _both)
     return result
 
 
@@ -267,7 +268,7 @@ def _collapse(value: Any, path: str, include_empty: bool, result: dict[str, Any]
     else:
         result[path] = value
         return
-    if not items and include_empty and path:
+    if not items and include_empty:
         result[path] = value
     for key, item in items:
         key = key.replace("~", "~0").replace(".", "~1")

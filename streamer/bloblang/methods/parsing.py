@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
-import io
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.errors import QueryError, TypeMismatch
+from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
 from streamer.bloblang.limits import check_bytes
 from streamer.bloblang.outside import Outside
 from streamer.bloblang.runtime.convert import text_of
+from streamer.bloblang.runtime.gocsv import read_csv
 from streamer.jsonfault import end_of_value
 from streamer.value import Number, dump_json
 from streamer.value import parse_json as read_json
@@ -76,7 +76,7 @@ def format_json(value: Any, indent: str, no_indent: bool, escape_html: bool) -> 
     if escape_html:
         for mark, escape in (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e")):
             text = text.replace(mark, escape)
-    return (text if no_indent else indented(text, indent)).encode()
+    return (indented(text, indent) if indent and not no_indent else text).encode()
 
 
 def indented(text: str, indent: str) -> str:
@@ -118,21 +118,15 @@ def indented(text: str, indent: str) -> str:
 )
 def parse_csv(value: Any, parse_header_row: bool, delimiter: str, lazy_quotes: bool) -> list[Any]:
     """The rows of a CSV text: objects by the header row, or arrays."""
-    text = _raw(value).decode("utf-8", "surrogateescape")
     if len(delimiter) != 1:
         raise QueryError("delimiter value must be exactly one character")
-    try:
-        reader = csv.reader(
-            io.StringIO(text, newline=""), delimiter=delimiter, strict=not lazy_quotes
-        )
-        rows: list[list[str]] = [row for row in reader if row]
-    except csv.Error as e:
-        raise QueryError(f"parse error on line {reader.line_num}: {e}") from None
+    mark = delimiter.encode("utf-8", "surrogateescape")
+    rows = [
+        [field.decode("utf-8", "surrogateescape") for field in record]
+        for record in read_csv(_raw(value), mark, lazy_quotes)
+    ]
     if not rows:
         raise QueryError("zero records were parsed")
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise QueryError(f"record on line {number}: wrong number of fields")
     if not parse_header_row:
         return rows
     return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
@@ -228,9 +222,10 @@ def parse_url(value: Any) -> dict[str, Any]:
     examples=(Example('root = this.bloblang("root.b = this.a")', '{"a":1}', '{"b":1}'),),
     needs=("ex",),
     reaches=True,
+    binds=True,
     uses=("batch", "meta", "content", "now", "random", "error", "impure"),
 )
-def bloblang(ex: Any, value: Any, outside: Outside, mapping: str) -> Any:
+def bloblang(outside: Outside, mapping: str) -> Callable[[Any, Any], Any]:
     """The value mapped by a mapping that comes as text."""
     from streamer.bloblang.errors import BloblangError
     from streamer.errors import MessageError
@@ -243,9 +238,24 @@ def bloblang(ex: Any, value: Any, outside: Outside, mapping: str) -> Any:
         compiled = mappings.compile_mapping(
             mapping, impure=outside.impure, directory=outside.directory
         )
-        result = compiled.query([Message.of(value)], 0, ex)
     except BloblangError as e:
-        raise QueryError(f"failed to parse mapping: {e}") from None
-    except MessageError as e:
-        raise QueryError(str(e)) from None
-    return value if result is NOTHING else result
+        raise ArgumentError(_without_place(e, mapping)) from None
+
+    def run(ex: Any, value: Any) -> Any:
+        try:
+            result = compiled.query([Message.of(value)], 0, ex)
+        except MessageError as e:
+            raise QueryError(str(e)) from None
+        return value if result is NOTHING else result
+
+    return run
+
+
+def _without_place(error: Any, mapping: str) -> str:
+    """Return why a mapping cannot be read, and what stands where something else was expected."""
+    if "expected" not in error.message.removeprefix("required: ")[:8]:
+        return str(error.message)
+    lines = mapping.split("\n")[error.line - 1 :]
+    rest = "\n".join([lines[0][error.column - 1 :], *lines[1:]]) if lines else ""
+    shown = f"got: {rest[:5]}" if rest else "but reached end of input"
+    return f"{error.message}, {shown}"

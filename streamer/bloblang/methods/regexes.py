@@ -22,6 +22,14 @@ def _text(value: Any) -> str:
     raise TypeMismatch(value, "string")
 
 
+def _by_name(names: list[str], groups: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return a match's groups by name: bytes when the value was bytes."""
+    if type(value) is bytes:
+        raw = [group.encode("utf-8", "surrogateescape") for group in groups]
+        return dict(zip(names, raw, strict=True))
+    return dict(zip(names, groups, strict=True))
+
+
 @declare(
     "re_match",
     _CATEGORY,
@@ -70,14 +78,14 @@ def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
     ),
     binds=True,
 )
-def re_find_object(pattern: str) -> Callable[[Any], dict[str, str]]:
+def re_find_object(pattern: str) -> Callable[[Any], dict[str, Any]]:
     """The first match as an object of its groups by name, or by number."""
     matcher = Matcher(pattern)
     names = matcher.names
 
-    def run(value: Any) -> dict[str, str]:
+    def run(value: Any) -> dict[str, Any]:
         groups = matcher.first(_text(value))
-        return {} if groups is None else dict(zip(names, groups, strict=True))
+        return {} if groups is None else _by_name(names, groups, value)
 
     return run
 
@@ -93,13 +101,11 @@ def re_find_object(pattern: str) -> Callable[[Any], dict[str, str]]:
     ),
     binds=True,
 )
-def re_find_all_object(pattern: str) -> Callable[[Any], list[dict[str, str]]]:
+def re_find_all_object(pattern: str) -> Callable[[Any], list[dict[str, Any]]]:
     """All matches, each as an object of its groups by name, or by number."""
     matcher = Matcher(pattern)
     names = matcher.names
-    return lambda value: [
-        dict(zip(names, groups, strict=True)) for groups in matcher.all(_text(value))
-    ]
+    return lambda value: [_by_name(names, groups, value) for groups in matcher.all(_text(value))]
 
 
 _REFERENCE = re.compile(r"\$(?:\$|(\w+)|\{(\w+)\})")

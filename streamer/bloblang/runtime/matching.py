@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.limits import MOST_GROUPS
+from streamer.bloblang.runtime.regexp_faults import in_go, left_out
 from streamer.bloblang.runtime.regular import as_python
 
 # Up to here Python's engine is asked: it tries an expression at every place of the text.
@@ -18,13 +19,16 @@ _SHORT_ANCHORED: Final = 65_536
 def _re2(pattern: str) -> Any:
     import re2
 
+    fault = left_out(pattern)
+    if fault:
+        raise ArgumentError(f"error parsing regexp: {fault}")
     options = re2.Options()
     options.log_errors = False
     try:
         compiled = re2.compile(pattern, options=options)
     except re2.error as e:
         reason = e.args[0].decode() if isinstance(e.args[0], bytes) else str(e.args[0])
-        raise ArgumentError(f"error parsing regexp: {reason}: `{pattern}`") from None
+        raise ArgumentError(f"error parsing regexp: {in_go(reason, pattern)}") from None
     except UnicodeEncodeError:
         raise ArgumentError(f"error parsing regexp: invalid UTF-8: `{pattern}`") from None
     if compiled.groups > MOST_GROUPS:

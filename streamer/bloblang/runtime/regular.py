@@ -203,5 +203,5 @@ def as_python(pattern: str) -> re.Pattern[str] | None:
     """
     try:
         return re.compile(_Reader(pattern).read())
-    except _NotSimple:
+    except (_NotSimple, re.error):  # Python knows no two groups of one name
         return None

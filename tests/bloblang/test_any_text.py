@@ -1,11 +1,13 @@
 """Whatever is read as a mapping, it is one or there is an error with a place inside the text."""
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
 from tests.bloblang.generating import mappings, noise, texts
+
+slowly = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def refusal(compile_it, text):
@@ -26,6 +28,7 @@ def is_inside(error, text):
     )
 
 
+@slowly
 @given(texts)
 @example("")
 @example("\n")
@@ -51,6 +54,7 @@ def test_every_text_is_a_mapping_or_has_an_error_inside_it(text):
     assert error is None or is_inside(error, text), (error.line, error.column, error.message)
 
 
+@slowly
 @given(
     st.lists(
         st.one_of(
@@ -72,6 +76,7 @@ def test_every_string_is_interpolated_or_has_an_error_inside_it(text):
     assert error is None or is_inside(error, text), (error.line, error.column, error.message)
 
 
+@slowly
 @given(mappings)
 def test_a_mapping_made_by_the_grammar_is_refused_only_for_what_it_says(text):
     """Its words stand where they may: what is wrong can only be a call, a context, or a key."""

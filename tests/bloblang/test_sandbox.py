@@ -177,17 +177,19 @@ def test_names_and_texts_become_constants(place):
     assert taken or "({name}: 1)" in place or "{name}(" in place, "nothing was compiled at all"
 
 
+@settings(deadline=None)
 @given(mutated())
 def test_the_source_of_any_mapping_keeps_to_the_list(text):
     check(text)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=20), st.sampled_from(PLACES))
 def test_any_text_becomes_a_constant(text, place):
     check(place.format(name=quoted(text), quoted=quoted(text), raw=text))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=20))
 def test_a_text_comes_back_as_it_went_in(text):
     assert run(f"root.a = {quoted(text)}\nroot = root.a") == text

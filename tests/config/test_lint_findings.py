@@ -241,7 +241,7 @@ def test_an_unknown_function_is_found_before_anything_runs(
     findings: Callable[[str], list[str]],
 ) -> None:
     (found,) = findings("pipeline:\n  processors:\n    - mapping: |\n        root = nope()\n")
-    assert found.startswith("(4,16) ")
+    assert found.startswith("(4,22) ")
     assert "nope" in found
 
 

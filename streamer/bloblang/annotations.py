@@ -47,6 +47,8 @@ def annotation(node: tree.Node) -> str:
             return f"variable {name}"
         case tree.Metadata(key=key):
             return f"meta field {key}" if key else "meta object"
+        case tree.Folded(origin=origin):
+            return origin
     return "query"
 
 

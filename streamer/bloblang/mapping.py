@@ -26,6 +26,7 @@ class Mapping:
 
     Attributes:
         text: the mapping as written.
+        program: its resolved tree.
         outside: what it has read from outside of messages.
         uses: what its result depends on besides the message's own document.
         only_index: the one index of a batch whose message it may keep, when it provably deletes
@@ -35,14 +36,23 @@ class Mapping:
     def __init__(self, text: str, outside: Outside, options: Optimisations = ALL) -> None:
         self.text = text
         self.outside = outside
-        self._program, self.uses = read_program(text, outside)
-        self.only_index = only_index(self._program)
+        self.program, self.uses = read_program(text, outside)
+        self.only_index = only_index(self.program)
         self._identity = hashlib.blake2b(
             text.encode(errors="surrogatepass"), digest_size=6
         ).hexdigest()
         self._options = options
-        self._full = compile_program(self._program, self._identity, options=options)
+        self._full = compile_program(self.program, self._identity, options=options)
         outside.seal()
+
+    def with_program(self, program: tree.Program) -> Mapping:
+        """Return this mapping as it runs with another tree; only for `folding`."""
+        other = object.__new__(Mapping)
+        other.text, other.outside, other.uses = self.text, self.outside, self.uses
+        other.only_index, other._identity = self.only_index, self._identity
+        other.program, other._options = program, self._options
+        other._full = compile_program(program, self._identity, options=self._options)
+        return other
 
     def __reduce__(self) -> tuple[Callable[..., Mapping], tuple[Any, ...]]:
         outside = self.outside
@@ -57,7 +67,7 @@ class Mapping:
 
     @cached_property
     def _onto(self) -> Compiled:
-        return compile_program(self._program, self._identity, onto=True, options=self._options)
+        return compile_program(self.program, self._identity, onto=True, options=self._options)
 
     @cached_property
     def doc_fn(self) -> Callable[[Any], Any] | None:
@@ -71,7 +81,7 @@ class Mapping:
         if uses.random or uses.error or uses.impure:
             return None
         return compile_program(
-            self._program, self._identity, document_only=True, options=self._options
+            self.program, self._identity, document_only=True, options=self._options
         ).run
 
     def apply(self, batch: Batch, index: int, ex: Execution) -> Message | None:

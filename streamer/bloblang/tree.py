@@ -177,6 +177,14 @@ class Metadata(Node):
 
 
 @dataclass(slots=True)
+class Folded(Node):
+    """What all messages of a `folding.FoldedBatch` have come to; `origin` is for error texts."""
+
+    number: int
+    origin: str
+
+
+@dataclass(slots=True)
 class Statement:
     """Something that a mapping does; `place` is where it begins."""
 

@@ -12,12 +12,14 @@ from typing import Any
 from streamer.bloblang import compile_mapping
 from streamer.catalog import build_context
 from streamer.engine.feed import feed
+from streamer.engine.folds import FROM_THE_START, FoldedSince
 from streamer.engine.frame import FrameKind
 from streamer.engine.task import Task
 from streamer.message import Execution
 from streamer.plan import Plan
 from streamer.source.replayable import Raws, Readable
 from streamer.window import Packer, Reading, Row
+from streamer.window.folds.groups import fold_for
 
 SAID_ROWS = {FrameKind.LOG: 100, FrameKind.COUNT: 101}
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
@@ -32,7 +34,14 @@ def clock_rows(plan: Plan, reading: Reading) -> Iterator[Row]:
         yield reading.row(shard)
 
 
-def pack_piece(plan: Plan, source: Readable, number: int, piece: Any, t: int) -> Iterator[Row]:
+def pack_piece(
+    plan: Plan,
+    source: Readable,
+    number: int,
+    piece: Any,
+    t: int,
+    folded: FoldedSince = FROM_THE_START,
+) -> Iterator[Row]:
     """Read one piece of a source and pack its messages.
 
     Args:
@@ -41,8 +50,12 @@ def pack_piece(plan: Plan, source: Readable, number: int, piece: Any, t: int) ->
         number: its place among the pieces of the micro-batch, from 0.
         piece: what the source made in `split`.
         t: the micro-batch's time, ns.
+        folded: which windows fold, as the micro-batch's offset says.
     """
     assert plan.window is not None
+    fold = None
+    if plan.folding.text is not None and folded.identity in (None, plan.folding.identity):
+        fold = fold_for(plan.folding.text)
     task = Task(plan.level)
     ex = task.execution
     # In the mappings of the buffer, now() is the micro-batch's time.
@@ -54,6 +67,8 @@ def pack_piece(plan: Plan, source: Readable, number: int, piece: Any, t: int) ->
         compile_mapping(plan.timestamp),
         plan.key.compiled() if plan.key else None,
         keep_dropped=plan.late_output is not None,
+        fold=fold,
+        folds_after=folded.after,
     )
     arrival = number << PIECE_BITS
     for chunk in source.read(piece, ex):

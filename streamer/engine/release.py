@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import orjson
 
+from streamer.bloblang.folding import FoldedBatch
 from streamer.catalog import build_context
 from streamer.engine.encode import OutputStage, Stage
+from streamer.engine.folds import FoldedPipeline
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.intake import SAID_ROWS
 from streamer.engine.task import Task
@@ -53,6 +55,7 @@ def release(
     ex = task.execution
     step = Shard(plan.window, store, plan.late_output is not None).step(kernel_rows)
     processors = build_context(plan.resources).all(plan.processors)
+    folding = FoldedPipeline(plan, processors)
     stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
 
     def payloads() -> Iterator[Payload]:
@@ -67,6 +70,8 @@ def release(
             # key failed, which have the empty key, are still to be looked at by it.
             grouped = plan.key is not None and plan.key.replaces_grouping and emission.key
             rest = processors[1:] if grouped else processors
+            if isinstance(emission.messages, FoldedBatch):
+                rest = folding.processors(emission.messages)
             batches = run(rest, batches, ex)
             yield from stages[0].payloads(batches, order, ex)
 

@@ -51,6 +51,19 @@ class Signals:
             return None
         return found
 
+    def set_newest(self, end: int | None) -> None:
+        """Say once in a start how far its windows reach: the newest end, ns; None when none is."""
+        draft = self._directory / "newest.tmp"
+        draft.write_text(json.dumps(end))
+        draft.replace(self._directory / "newest")
+
+    def newest(self) -> tuple[bool, int | None]:
+        """Return whether the newest end is known, and what it is."""
+        try:
+            return True, json.loads((self._directory / "newest").read_text())
+        except (FileNotFoundError, ValueError):
+            return False, None
+
     def stop(self) -> None:
         """Say that no further micro-batch is to be started."""
         (self._directory / "stop").touch()

@@ -75,6 +75,12 @@ def _window(plan: Plan) -> Iterator[str]:
             "unless the first processor is a group_by_value or group_by that looks at one message"
         )
     yield f"  shards      {by}"
+    folding = plan.folding
+    if folding.text is None:
+        yield f"  keeps       messages whole; {folding.obstacle}"
+    else:
+        kept = ", ".join(("the first message", *folding.parts))
+        yield f"  keeps       of each group: {kept} (folded for {folding.source})"
     yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"
 
 

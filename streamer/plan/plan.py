@@ -14,6 +14,7 @@ from streamer.catalog import build_context
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
 from streamer.errors import StreamerError
+from streamer.plan.fold import Folding, folding_of
 from streamer.plan.key import Key, key_of
 from streamer.spec import Kind, ParsedComponent
 from streamer.window import SystemWindow
@@ -35,6 +36,7 @@ class Plan:
         window: the windows' settings, or None when there is no window buffer.
         timestamp: the mapping that gives a message's time; empty without windows.
         key: what messages are sharded by, or None when all go to shard 0.
+        folding: whether windows keep messages, or what the pipeline's mapping makes of them.
         processors: the pipeline.
         output: where results go; its `processors` run last.
         late_output: where dropped messages go, or None.
@@ -53,6 +55,7 @@ class Plan:
     window: SystemWindow | None
     timestamp: str
     key: Key | None
+    folding: Folding
     processors: tuple[ParsedComponent, ...]
     output: ParsedComponent
     late_output: ParsedComponent | None
@@ -101,7 +104,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
     """
     context = build_context(config.resources)
     window: SystemWindow | None = None
-    timestamp, late_output, key = "", None, None
+    timestamp, late_output, key, folding = "", None, None, Folding(None)
     interval, limit_bytes = DIRECT_INTERVAL, 256 << 20
     if config.buffer.name == "system_window":
         buffer = context.build(config.buffer)
@@ -111,6 +114,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         key = key_of(config.processors)
         if buffer.late_output:
             late_output = _resource(config, Kind.OUTPUT, buffer.late_output)
+        folding = folding_of(config.processors, key, late_output is not None)
     elif config.buffer.name == "memory":
         buffer = context.build(config.buffer)
         limit_bytes = min(limit_bytes, buffer.limit)
@@ -125,6 +129,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         window=window,
         timestamp=timestamp,
         key=key,
+        folding=folding,
         processors=config.processors,
         output=config.output,
         late_output=late_output,

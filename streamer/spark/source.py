@@ -1,7 +1,7 @@
 """The source of a stream: an input's pieces and the clock's ticks, as one Python data source.
 
 An offset is the input's own, and beside it what a replay must see again: the tick (so that windows
-close without data), the start of the program, and whether the input has ended.
+close without data), the start of the program, whether the input has ended, and which windows fold.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
+from streamer.engine.folds import folded_since, next_folded
 from streamer.engine.ticks import Pacer, Signals, tick
 from streamer.source.replayable import Limit, Replayable
 from streamer.window import SystemWindow
@@ -37,6 +38,7 @@ class SourcePlan:
         limit: what a micro-batch may take.
         interval: how long data may wait, ns.
         pieces: how many tasks share a micro-batch.
+        folding: the identity of the mapping that windows fold for; empty when they do not.
     """
 
     source: Replayable
@@ -46,6 +48,7 @@ class SourcePlan:
     limit: Limit
     interval: int
     pieces: int
+    folding: str = ""
 
 
 class StreamReader(DataSourceStreamReader):
@@ -76,7 +79,15 @@ class StreamReader(DataSourceStreamReader):
             ended = False
         if takes or ticked != start["tick"] or begins or ended != start["ended"]:
             data = found.offset if takes or not found.waiting else start["data"]
-            return {"data": data, "tick": ticked, "start": plan.start_id, "ended": ended}
+            known, newest = plan.signals.newest()
+            folded = next_folded(folded_since(start), plan.folding, newest, known and not begins)
+            return {
+                "data": data,
+                "tick": ticked,
+                "start": plan.start_id,
+                "ended": ended,
+                "folded": folded,
+            }
         return start
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.engine.direct import DirectStage
+from streamer.engine.folds import folded_since
 from streamer.engine.frame import Frame
 from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.release import release
@@ -90,7 +91,8 @@ def pack_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterator[
         for number, piece, offset, t in _pieces(batches):
             made: Iterator[PackRow] = iter(())
             if piece is not None:
-                made = pack_piece(plan, source, number, pickle.loads(piece), t)
+                since = folded_since(offset)
+                made = pack_piece(plan, source, number, pickle.loads(piece), t, since)
             for row in made:
                 yield row._replace(shard=names[row.shard])
             if number == 0:

@@ -82,6 +82,7 @@ class Stream:
             self._writers(), log, self._stopping.is_set, on_status=self._on_status
         )
         self._broken: Exception | None = None
+        self._newest_told = False
 
     def _open_source(self, read_stdin: Callable[[int], bytes] | None) -> Replayable:
         source: Any = build_context(self.plan.resources).build(self.plan.input)
@@ -122,6 +123,7 @@ class Stream:
         """Start the query in a Spark session, on the checkpoint's state if it has any."""
         self._session = session
         self._signals.clear()
+        self._newest_told = False
         source_plan = SourcePlan(
             source=self._source,
             window=self.plan.window,
@@ -130,6 +132,7 @@ class Stream:
             limit=Limit(size=self.plan.limit_bytes),
             interval=self.plan.interval,
             pieces=cores(self.plan.master),
+            folding=self.plan.folding.identity,
         )
         session.dataSource.register(stream_source(source_plan))
         session.conf.set("spark.sql.shuffle.partitions", str(max(self.plan.shards, 1)))
@@ -154,6 +157,10 @@ class Stream:
 
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
         self._signals.set_due(self.snapshot().next_close)
+        if not self._newest_told and len(statuses) >= self.plan.shards:
+            ends = [end for end in (s.get("newest_end") for s in statuses.values()) if end]
+            self._signals.set_newest(max(ends, default=None))
+            self._newest_told = True
 
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""

@@ -103,7 +103,7 @@ class Collector:
             rows = slots + len(where) * shards
         arrivals, meta_ids = np.concatenate(self._arrivals), np.concatenate(self._meta_ids)
         lengths = np.concatenate(self._lengths)
-        for indices in _by_value(rows):
+        for indices in by_value(rows):
             shard, slot = divmod(int(rows[indices[0]]), len(where))
             kind, pane = where[slot]
             for part in self._parts(indices, lengths[indices]):
@@ -171,7 +171,7 @@ def _runs(values: Ints) -> tuple[Ints, Ints]:
     return starts, np.diff(starts, append=len(values))
 
 
-def _by_value(values: Ints) -> list[Ints]:
+def by_value(values: Ints) -> list[Ints]:
     """Return the indices of equal values, in their order, for each value."""
     if int(values.min()) == int(values.max()):
         return [np.arange(len(values))]

@@ -38,6 +38,7 @@ class Pane:
         runs: how many messages were taken at which horizon, oldest first: [horizon, count].
         sealed: seqs of packs that stay as they are, as runs [first, last].
         loose: packs that may still be joined: [seq, level].
+        folded: whether a pack of folded groups is among them.
     """
 
     pane: int
@@ -47,6 +48,7 @@ class Pane:
     runs: list[list[int]] = field(default_factory=list)
     sealed: list[list[int]] = field(default_factory=list)
     loose: list[list[int]] = field(default_factory=list)
+    folded: bool = False
 
     def seqs(self) -> list[int]:
         """Return the seqs of all packs."""
@@ -180,7 +182,8 @@ class Index:
 
 def _bucket_bytes(bucket: dict[int, Pane]) -> bytes:
     panes = [
-        [p.pane, p.count, p.size, p.next_seq, p.runs, p.sealed, p.loose] for p in bucket.values()
+        [p.pane, p.count, p.size, p.next_seq, p.runs, p.sealed, p.loose, p.folded]
+        for p in bucket.values()
     ]
     return orjson.dumps({"version": VERSION, "panes": panes})
 

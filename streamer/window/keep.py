@@ -7,9 +7,12 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from streamer.errors import StreamerError
+from streamer.window.folds.groups import Groups, merged
+from streamer.window.folds.pack import decode
+from streamer.window.folds.pack import encode as encode_groups
 from streamer.window.index import Index, Pane
 from streamer.window.merge import merge
-from streamer.window.pack import LIMIT, Header, Pack, Stored, encode
+from streamer.window.pack import LIMIT, Header, Pack, Stored, encode, peek
 from streamer.window.store import Store
 
 # So many packs of one level are joined into one of the next: a message is written again at most
@@ -59,6 +62,7 @@ class Keep:
             header = pack.header
             pane.count += header.messages
             pane.size += header.raw
+            pane.folded = pane.folded or header.folded
             if pane.runs and pane.runs[-1][0] == horizon:
                 pane.runs[-1][1] += header.messages
             else:
@@ -94,8 +98,9 @@ class Keep:
         body, shift, header = tiny[0]
         raw = header.raw
         if len(tiny) > 1:
-            columns = merge([Pack(pack.body, pack.shift) for pack in tiny], grouped=True)
-            body, shift, raw = encode(columns), 0, sum(pack.header.raw for pack in tiny)
+            for joined, size in _joined([(pack.body, pack.shift) for pack in tiny]):
+                self._add(pane, joined, 0, size, 0)
+            return
         self._add(pane, body, shift, raw, 0)
 
     def _add(self, pane: Pane, body: bytes, shift: int, raw: int, level: int) -> None:
@@ -117,11 +122,32 @@ class Keep:
         for level in range(64):
             same = [seq for seq, other in pane.loose if other == level]
             if len(same) >= _JOIN:
-                packs = [Pack(*self._get(pane, seq)) for seq in same[:_JOIN]]
+                stored = [self._get(pane, seq) for seq in same[:_JOIN]]
+                joined = _joined(stored)
                 for seq in same[:_JOIN]:
                     self._store.delete(pane.pane, seq)
                 pane.loose = [entry for entry in pane.loose if entry[0] not in same[:_JOIN]]
-                raw = sum(pack.header.raw for pack in packs)
-                self._add(pane, encode(merge(packs, grouped=True)), 0, raw, level + 1)
+                for body, raw in joined:
+                    self._add(pane, body, 0, raw, level + 1)
             elif level > max((other for _, other in pane.loose), default=0):
                 return
+
+
+def _joined(stored: list[Stored]) -> list[tuple[bytes, int]]:
+    """Join packs: those of messages to one, folded groups to one for each mapping; with sizes."""
+    whole: list[Pack] = []
+    folded: dict[str, list[Groups]] = {}
+    for body, shift in stored:
+        if peek(body).folded:
+            groups = decode(body, shift)
+            folded.setdefault(groups.text, []).append(groups)
+        else:
+            whole.append(Pack(body, shift))
+    found = []
+    if whole:
+        columns = merge(whole, grouped=True)
+        found.append((encode(columns), sum(pack.header.raw for pack in whole)))
+    for same in folded.values():
+        same.sort(key=lambda groups: groups.first)
+        found.append(encode_groups(merged(same)))
+    return found

@@ -28,6 +28,8 @@ from streamer.window.ints import (
 )
 
 VERSION: Final = 1
+FOLDED: Final = 2
+"""The version of a pack that holds folded groups (`folds.pack`) instead of messages."""
 Body = bytes | memoryview
 Stored = tuple[Body, int]
 """A pack, and what is to be added to its arrival numbers."""
@@ -58,6 +60,7 @@ class Header(NamedTuple):
         first: smallest arrival number.
         last: largest arrival number.
         key_id: identifies the key by which the messages are grouped; None when they are not.
+        folded: whether it holds folded groups; `raw` is then the bytes of what it holds.
     """
 
     messages: int
@@ -65,6 +68,7 @@ class Header(NamedTuple):
     first: int
     last: int
     key_id: int | None
+    folded: bool = False
 
 
 @dataclass(slots=True)
@@ -118,12 +122,23 @@ def encode(columns: Columns) -> bytes:
         flags |= _LENGTHS
         sections = (*sections[:-1], pack_ints(columns.lengths))
         content = b"".join([_front(sections), b"\n", *payloads])
-    frame: bytes = _codec().compress(content, asbytes=True)
     last = first + int(relative.max())
-    size, checksum = len(content), zlib.crc32(frame)
     key_id = columns.key_id
-    header = _HEADER.pack(VERSION, flags, count, raw, first, last, key_id, size, checksum)
-    return header + frame
+    return _closed(VERSION, flags, Header(count, raw, first, last, key_id), content)
+
+
+def close(header: Header, content: bytes) -> bytes:
+    """Write a pack of folded groups."""
+    flags = 0 if header.key_id is None else _KEYED
+    return _closed(FOLDED, flags, header, content)
+
+
+def _closed(version: int, flags: int, header: Header, content: bytes) -> bytes:
+    frame: bytes = _codec().compress(content, asbytes=True)
+    count, raw, first, last, key_id, _ = header
+    size, checksum = len(content), zlib.crc32(frame)
+    front = (version, flags, count, raw, first, last, key_id or 0, size, checksum)
+    return _HEADER.pack(*front) + frame
 
 
 def _front(sections: Sequence[bytes]) -> bytes:
@@ -136,8 +151,30 @@ def peek(body: Body) -> Header:
     Raises:
         PackError: it is no pack, or of an unknown version.
     """
-    _, flags, count, raw, first, last, key_id, _, _ = _header(body)
-    return Header(count, raw, first, last, key_id if flags & _KEYED else None)
+    version, flags, count, raw, first, last, key_id, _, _ = _header(body)
+    keyed = key_id if flags & _KEYED else None
+    return Header(count, raw, first, last, keyed, version == FOLDED)
+
+
+def open_folded(body: Body) -> tuple[Header, bytes]:
+    """Read the header and the content of a pack of folded groups.
+
+    Raises:
+        PackError: the pack is damaged or of an unknown version.
+    """
+    return peek(body), _content(body)
+
+
+def _content(body: Body) -> bytes:
+    _, _, count, _, _, _, _, size, checksum = _header(body)
+    frame = memoryview(body)[_HEADER.size :]
+    if zlib.crc32(frame) != checksum:
+        raise PackError(
+            f"a window's pack of {count} messages is damaged: its checksum does not fit; "
+            "restore the checkpoint from a copy, or start from another one"
+        )
+    content: bytes = _codec().decompress(frame, size, asbytes=True)
+    return content
 
 
 class Pack:
@@ -174,14 +211,8 @@ class Pack:
         Raises:
             PackError: the pack is damaged or of an unknown version.
         """
-        _, flags, count, raw, first, last, key_id, size, checksum = _header(body)
-        frame = memoryview(body)[_HEADER.size :]
-        if zlib.crc32(frame) != checksum:
-            raise PackError(
-                f"a window's pack of {count} messages is damaged: its checksum does not fit; "
-                "restore the checkpoint from a copy, or start from another one"
-            )
-        content: bytes = _codec().decompress(frame, size, asbytes=True)
+        _, flags, count, raw, first, last, key_id, _, _ = _header(body)
+        content = _content(body)
         position = _SECTIONS.size
         sections = []
         for length in _SECTIONS.unpack_from(content):
@@ -234,9 +265,9 @@ def _header(body: Body) -> tuple[int, ...]:
     if len(body) < _HEADER.size:
         raise PackError(f"a window's pack is cut short: it has {len(body)} bytes")
     found: tuple[int, ...] = _HEADER.unpack_from(body)
-    if found[0] != VERSION:
+    if found[0] not in (VERSION, FOLDED):
         raise PackError(
-            f"a window's pack has format {found[0]}, and this program reads format {VERSION}: "
+            f"a window's pack has format {found[0]}, and this program reads up to {FOLDED}: "
             "run the version that wrote the checkpoint, or start from another one"
         )
     return found

@@ -12,20 +12,24 @@ from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from streamer.errors import StreamerError
+from streamer.bloblang.folding import Fold
+from streamer.errors import MessageError, StreamerError
 from streamer.message import Batch, Execution, Message
 from streamer.timestamps import parse_event_time
 from streamer.window.columns import Collector
 from streamer.window.drops import Drops
+from streamer.window.folds.folder import Folder
+from streamer.window.folds.part import Column, selected
 from streamer.window.ints import Ints
 from streamer.window.metadata import encode_meta
 from streamer.window.pack import lengths_of
 from streamer.window.queries import Interpolated, Query
 from streamer.window.row import Kind, Row
-from streamer.window.stamps import BAD, SLOT_BITS, Groups, Slots
+from streamer.window.stamps import BAD, GROUP_MASK, SLOT_BITS, Groups, Slots
 from streamer.window.system import SystemWindow
-from streamer.window.ways import fast_ways
+from streamer.window.ways import Way, fast_ways
 
 CHUNK: Final = 4096
 _SMALL: Final = 64
@@ -41,6 +45,8 @@ class Packer:
         timestamp: Query,
         key: Interpolated | Query | None = None,
         keep_dropped: bool = False,
+        fold: Fold | None = None,
+        folds_after: int | None = None,
     ) -> None:
         """Prepare.
 
@@ -51,6 +57,9 @@ class Packer:
             key: gives the group, and by it the shard, of a message: an interpolation its text, a
                 mapping its value as JSON. A message whose key fails goes to the empty key.
             keep_dropped: hand dropped messages on, for `late_output`.
+            fold: what is asked of a window's messages, when it folds.
+            folds_after: an event time, ns: messages up to it are kept as they are, since windows
+                that hold them were begun under another mapping; None for no such time.
         """
         self._window = window
         self._shards = shards
@@ -64,6 +73,9 @@ class Packer:
         self._ready: list[Row] = []
         self._drops = Drops(keep_dropped)
         self._ways = fast_ways(timestamp, key, self._slots, self._groups)
+        key_id = None if key is None else self._key_id
+        self._folder = None if fold is None else Folder(fold, key_id)
+        self._folds_after = folds_after
 
     def add_raws(
         self,
@@ -138,10 +150,10 @@ class Packer:
         for way in self._ways:
             self._slots.reasons.clear()
             try:
-                codes = np.array(way.of_raws(raws), np.int64)
+                codes, columns = self._seen(way, raws)
             except Exception:  # whatever one message did: it is found below, and its reason told
                 continue
-            self._take(raws, lengths, codes, meta, encoded, start, ex)
+            self._take(raws, lengths, codes, columns, meta, encoded, start, ex)
             return
         if self._ways and len(raws) > _SMALL:
             step = -(-len(raws) // 8)
@@ -151,6 +163,12 @@ class Packer:
         for i, raw in enumerate(raws):
             message = Message(raw, meta)
             self._add_message([message], 0, message, start + i, ex)
+
+    def _seen(self, way: Way, raws: list[bytes]) -> tuple[Ints, list[Column] | None]:
+        """Return the code of each payload, and what it brings to a fold if there is one."""
+        if self._folder is None:
+            return np.array(way.of_raws(raws), np.int64), None
+        return self._folder.seen(way, raws)
 
     def _add_together(
         self, chunk: list[Message], batch: Batch, start: int, arrival_start: int, ex: Execution
@@ -174,12 +192,14 @@ class Packer:
                 raws = [message.raw for message in chunk]
                 lengths = lengths_of(raws)
                 self._make_room(int(lengths.sum()))
-                docs = raws if way.loads is None else [message.doc for message in chunk]
+                bare = way.loads is None and self._folder is None
+                docs: list[Any] = raws if bare else [message.doc for message in chunk]
                 codes = np.array(way.codes(docs), np.int64)
+                columns = None if self._folder is None else self._folder.columns(docs)
                 metas = [encode_meta(message.meta) for message in chunk]
                 if not self._slots.reasons:
                     arrivals = np.arange(first, first + len(chunk))
-                    self._collected.add(raws, lengths, codes, arrivals, metas)
+                    self._hold(raws, lengths, codes, arrivals, metas, columns)
                     return True
         return False
 
@@ -188,6 +208,7 @@ class Packer:
         raws: list[bytes],
         lengths: Ints,
         codes: Ints,
+        columns: list[Column] | None,
         meta: Mapping[str, Any],
         encoded: bytes,
         start: int,
@@ -201,10 +222,56 @@ class Packer:
             ):
                 message = Message(raws[index], meta)
                 self._drops.timestamp(message, start + index, reason, ex)
-            raws = [raws[index] for index in np.flatnonzero(good).tolist()]
+            chosen = np.flatnonzero(good)
+            raws = [raws[index] for index in chosen.tolist()]
             lengths, codes, arrivals = lengths[good], codes[good], arrivals[good]
+            columns = columns and [selected(column, chosen) for column in columns]
         if raws:
-            self._collected.add(raws, lengths, codes, arrivals, [encoded])
+            self._hold(raws, lengths, codes, arrivals, [encoded], columns)
+
+    def _hold(
+        self,
+        raws: list[bytes],
+        lengths: Ints,
+        codes: Ints,
+        arrivals: Ints,
+        metas: list[bytes],
+        columns: list[Column] | None,
+    ) -> None:
+        """Fold messages where that can be done, and collect the others as they are."""
+        if self._folder is None or columns is None:
+            self._collected.add(raws, lengths, codes, arrivals, metas)
+            return
+        whole = self._whole(codes)
+        if whole is None:
+            self._folder.add(raws, codes, arrivals, metas, columns)
+        else:
+            for chosen, folds in ((np.flatnonzero(whole), False), (np.flatnonzero(~whole), True)):
+                some = [raws[index] for index in chosen.tolist()]
+                of = metas if len(metas) == 1 else [metas[index] for index in chosen.tolist()]
+                if some and folds:
+                    brings = [selected(column, chosen) for column in columns]
+                    self._folder.add(some, codes[chosen], arrivals[chosen], of, brings)
+                elif some:
+                    self._collected.add(some, lengths[chosen], codes[chosen], arrivals[chosen], of)
+        if not self._folder.worthwhile:
+            self._flush()
+            self._folder = None
+
+    def _whole(self, codes: Ints) -> NDArray[np.bool_] | None:
+        """Return which messages are kept as they are; None when all are folded."""
+        whole: NDArray[np.bool_] | None = None
+        if self._groups is not None and self._groups.empty is not None:
+            whole = (codes & GROUP_MASK) == self._groups.empty
+        if self._folds_after is not None:
+            after = self._folds_after
+            early = np.array([self._time_of(place) <= after for place in self._slots.where])
+            whole = early[codes >> SLOT_BITS] | (False if whole is None else whole)
+        return whole if whole is not None and whole.any() else None
+
+    def _time_of(self, place: tuple[Kind, int]) -> int:
+        kind, pane = place
+        return pane if kind == Kind.PACK or self._t is None else self._t
 
     def _add_message(
         self, batch: Batch, index: int, message: Message, arrival: int, ex: Execution
@@ -220,6 +287,12 @@ class Packer:
         raw, meta = message.raw, encode_meta(message.meta)
         self._make_room(len(raw) + len(meta))
         code = self._slots.of_time(time) + self._group(batch, index, ex)
+        if self._folder is not None:
+            with suppress(MessageError):  # what is no document is kept as it is
+                columns = self._folder.columns([message.doc])
+                one = np.array([code], np.int64)
+                self._hold([raw], lengths_of([raw]), one, np.array([arrival]), [meta], columns)
+                return
         self._collected.add_one(raw, code, arrival, meta)
 
     def _group(self, batch: Batch, index: int, ex: Execution) -> int:
@@ -235,13 +308,16 @@ class Packer:
     def _make_room(self, size: int) -> None:
         """Finish rows if need be; to be called before codes are asked for, which it may change."""
         rows = (len(self._slots.where) - 1) * (self._shards if self._groups is not None else 1)
-        if not self._collected.has_room(size, rows):
+        full = self._folder is not None and self._folder.full
+        if full or not self._collected.has_room(size, rows):
             self._flush()
 
     def _flush(self) -> None:
         rows = self._collected.rows(self._slots.where, self._groups, self._key_id)
         self._ready.extend(rows)
         self._collected = Collector()
+        if self._folder is not None:
+            self._ready.extend(self._folder.rows(self._slots.where, self._groups))
         if self._groups is not None:
             self._groups.forget()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer.message import UNPARSED, Batch
+from streamer.window.folds.release import Parts
 from streamer.window.index import Pane
 from streamer.window.keep import Keep
 from streamer.window.pack import Body, Pack
@@ -88,11 +89,20 @@ class Shelf:
         """Take the store's side of it."""
         self._keep = keep
         self._packs: dict[int, list[SharedPack]] = {}
+        self._parts: dict[int, Parts] = {}
 
     @property
     def empty(self) -> bool:
         """Whether no earlier window of the step has left anything."""
-        return not self._packs
+        return not self._packs and not self._parts
+
+    def parts(self, pane: Pane) -> Parts:
+        """Return what a pane consists of, its folded groups merged; it stays in the store."""
+        found = self._parts.get(pane.pane)
+        if found is None:
+            found = self._parts[pane.pane] = Parts(self._keep.take(pane))
+            found.settle()
+        return found
 
     def packs(self, pane: Pane) -> list[SharedPack]:
         """Return the packs of a pane; they stay in the store."""
@@ -105,3 +115,4 @@ class Shelf:
     def forget(self, pane: Pane) -> None:
         """Let go of a pane that no later window holds."""
         self._packs.pop(pane.pane, None)
+        self._parts.pop(pane.pane, None)

@@ -16,6 +16,9 @@ REMEMBERED: Final = 65_536
 SLOT_BITS: Final = 32
 """A message's code is its slot, so many bits to the left, plus its group."""
 
+GROUP_MASK: Final = (1 << SLOT_BITS) - 1
+"""The bits of a code that are its group."""
+
 BAD: Final = 0
 """The slot of what is no time."""
 
@@ -117,6 +120,11 @@ class Groups(dict[str, int]):
         if self._as_json:
             return self.of_bytes(dump_json(_canonical(value)))
         return self.of_bytes(str(value).encode(errors="surrogatepass"))
+
+    @property
+    def empty(self) -> int | None:
+        """The group of messages whose key could not be told; None when there is none."""
+        return self._group_of.get(b"")
 
     def of_bytes(self, key: bytes) -> int:
         """Return the group of a key."""

@@ -15,12 +15,14 @@ from streamer.window.clock import Reading
 from streamer.window.drops import REASON
 from streamer.window.emission import Emission
 from streamer.window.expiry import emitted_of, note_expired, prune_expired
+from streamer.window.folds.release import Parts, release_folded
 from streamer.window.index import Index, Pane
 from streamer.window.intake import Intake
 from streamer.window.keep import Keep
 from streamer.window.listing import Listing, open_windows
-from streamer.window.pack import Stored
-from streamer.window.release import Metas, in_order, release, release_shared
+from streamer.window.metas import Metas
+from streamer.window.pack import Stored, peek
+from streamer.window.release import in_order, release, release_shared
 from streamer.window.row import Row
 from streamer.window.shelf import MOST, Shelf
 from streamer.window.status import Closed, Status
@@ -138,14 +140,21 @@ class StepRun:
     ) -> Iterator[tuple[bytes | None, Batch]]:
         """Give a window's groups; where the next one closes now too, they share what they hold."""
         metas = Metas({END: format_rfc3339(end)})
-        overlaps = self._grid.size > self._grid.epoch
         # A window that closes alone is better released group by group, with nothing remembered.
         together = end + self._grid.epoch <= until or not shelf.empty
-        if overlaps and together and sum(pane.count for pane in panes) <= MOST:
+        shared = self._grid.size > self._grid.epoch and together
+        if any(pane.folded for pane in panes):
+            each = [shelf.parts(pane) if shared else self._parts(pane) for pane in panes]
+            folded = [groups for parts in each for groups in parts.folded]
+            return release_folded(folded, [pack for parts in each for pack in parts.whole], metas)
+        if shared and sum(pane.count for pane in panes) <= MOST:
             groups = release_shared([pack for pane in panes for pack in shelf.packs(pane)], metas)
             if groups is not None:
                 return groups
         return release([entry for pane in panes for entry in self._keep.take(pane)], metas)
+
+    def _parts(self, pane: Pane) -> Parts:
+        return Parts(self._keep.take(pane))
 
     def _expire(self, until: int, now: int) -> Iterator[Emission]:
         """Drop windows, since nothing could be emitted for too long."""
@@ -187,7 +196,8 @@ class StepRun:
 
 
 def _dropped(stored: list[Stored], reason: str, skip: int) -> Iterator[Emission]:
-    for columns in in_order(stored):
+    # What was folded before the config had a late_output is counted, and cannot be handed on.
+    for columns in in_order([entry for entry in stored if not peek(entry[0]).folded]):
         metas = Metas({REASON: reason})
         messages = metas.messages(columns.payloads, columns.metas, columns.meta_ids)
         passed, skip = messages[skip:], max(0, skip - len(messages))

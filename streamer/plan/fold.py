@@ -1,0 +1,67 @@
+"""Which mapping of the pipeline folds, so that windows need not keep their messages."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streamer.bloblang.folding import Fold, fold_of
+from streamer.plan.key import Key
+from streamer.spec import ParsedComponent
+
+_MAPPINGS = ("mapping", "bloblang")
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """How the windows of a stream fold.
+
+    Attributes:
+        text: the mapping that their groups are folded for; None when they keep messages.
+        source: the path of its processor.
+        parts: what it asks of all messages of a group, in words.
+        obstacle: what keeps them from folding, with its place; empty when they fold.
+    """
+
+    text: str | None
+    source: str = ""
+    parts: tuple[str, ...] = ()
+    obstacle: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What tells this mapping from others; empty when windows keep messages."""
+        if self.text is None:
+            return ""
+        return hashlib.blake2b(self.text.encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def mapping_place(key: Key | None) -> int:
+    """Return the place in the pipeline of the mapping that a window's groups are given to."""
+    return 1 if key is not None and key.replaces_grouping else 0
+
+
+def folding_of(
+    processors: Sequence[ParsedComponent], key: Key | None, late_output: bool
+) -> Folding:
+    """Return how a window's messages fold for a pipeline.
+
+    Args:
+        processors: the pipeline.
+        key: what its messages are grouped by before they are kept.
+        late_output: whether dropped messages are wanted whole.
+    """
+    place = mapping_place(key)
+    if len(processors) <= place:
+        return Folding(None, obstacle="there is no mapping that makes one message of many")
+    processor = processors[place]
+    if processor.name not in _MAPPINGS:
+        what = f"{processor.path}: a {processor.name} may look at every message"
+        return Folding(None, obstacle=what)
+    if late_output:
+        return Folding(None, obstacle="late_output wants the messages that are dropped")
+    found = fold_of(processor.config)
+    if not isinstance(found, Fold):
+        return Folding(None, obstacle=f"{processor.path}: {found}")
+    return Folding(found.text, processor.path, tuple(map(str, found.parts)))

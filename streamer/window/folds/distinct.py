@@ -1,0 +1,194 @@
+"""The distinct values of a field, as Bloblang's `unique` tells them apart: texts and numbers.
+
+Values are columns of texts, in which a number is a marked text, and sets of them are runs of places
+in a dictionary: that is several times as fast as Python's sets, since nothing is looked up for each
+message by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamer.bloblang.errors import TypeMismatch, UnplacedError
+from streamer.window.folds.part import Bad, Column, bad_of, joined_bad, merged_bad
+from streamer.window.ints import (
+    Ints,
+    pack_ints,
+    pack_steps,
+    pack_strings,
+    unpack_ints,
+    unpack_steps,
+    unpack_strings,
+)
+
+_MARK: Final = "\x00"
+_NUMBER: Final = "\x00n"
+_TEXT: Final = "\x00t"
+"""A number's text comes after the first; a text that begins with a mark comes after the second."""
+
+_EXACT: Final = 1 << 53
+
+
+class DistinctState(NamedTuple):
+    """Sets of values by group.
+
+    Attributes:
+        table: the values, as marked texts.
+        counts: by group, how many values it has.
+        ends: by group, where its values end among all `ids`.
+        ids: of group after group, the places of its values in the table.
+        bad: the groups that are spoilt.
+    """
+
+    table: pa.Array
+    counts: Ints
+    ends: Ints
+    ids: Ints
+    bad: Bad
+
+
+class Distinct:
+    """The distinct values of a field: how many, or which, in the order of their first message."""
+
+    def __init__(self, ordered: bool, origin: str) -> None:
+        """Prepare.
+
+        Args:
+            ordered: give the values, in their order, rather than their number.
+            origin: what error texts call the field's values.
+        """
+        self._ordered = ordered
+        self._origin = origin
+        self._table: pa.Array = pa.array([], pa.string())
+
+    def column(self, values: list[Any]) -> Column:
+        """See `part.Accumulator`; the column is one of marked texts."""
+        if set(map(type, values)) == {str}:
+            texts = pa.array(values, pa.string())
+            if not pc.any(pc.starts_with(texts, _MARK)).as_py():
+                return Column(texts, size=texts.nbytes)
+        bad = []
+        marked = []
+        for index, value in enumerate(values):
+            if isinstance(value, str | int | float) and type(value) is not bool:
+                marked.append(_marked(value))
+            else:
+                marked.append("")
+                bad.append((index, str(TypeMismatch(value, "string", "number"))))
+        texts = pa.array(marked, pa.string())
+        return Column(texts, bad, texts.nbytes)
+
+    def gathered(self, columns: list[Column]) -> Column:
+        """See `part.Accumulator`; the values become places in a dictionary of them all."""
+        texts = pa.concat_arrays([column.values for column in columns])
+        encoded = texts.dictionary_encode()
+        self._table = encoded.dictionary
+        ids = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        return Column(ids, joined_bad(columns, [len(column.values) for column in columns]))
+
+    def state(self, column: Column, groups: Ints, count: int) -> DistinctState:
+        """See `part.Accumulator`; the values that the groups use are taken from the dictionary."""
+        ids = column.values
+        bad = bad_of(column, groups, last=False)
+        if bad:
+            good = np.ones(len(ids), bool)
+            good[[index for index, _ in column.bad]] = False
+            groups, ids = groups[good], ids[good]
+        return self._state(self._table, groups, ids, count, bad)
+
+    def merged(
+        self, states: list[DistinctState], where: list[Ints], before: list[Ints], count: int
+    ) -> DistinctState:
+        """See `part.Accumulator`."""
+        encoded = pa.concat_arrays([state.table for state in states]).dictionary_encode()
+        places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        groups, ids = [], []
+        start = 0
+        for state, numbers in zip(states, where, strict=True):
+            ids.append(places[start : start + len(state.table)][state.ids])
+            groups.append(np.repeat(numbers, state.counts))
+            start += len(state.table)
+        bad = merged_bad([state.bad for state in states], where, before, last=False)
+        table = encoded.dictionary
+        return self._state(table, np.concatenate(groups), np.concatenate(ids), count, bad)
+
+    def _state(
+        self, table: pa.Array, groups: Ints, ids: Ints, count: int, bad: Bad
+    ) -> DistinctState:
+        used = np.zeros(len(table), bool)
+        used[ids] = True
+        if not used.all():
+            ids = (np.cumsum(used) - 1)[ids]
+            table = table.filter(pa.array(used))
+        width = max(len(table), 1)
+        pairs = groups * width + ids
+        if self._ordered:
+            _, firsts = np.unique(pairs, return_index=True)
+            firsts.sort()
+            pairs = pairs[firsts[np.argsort(groups[firsts], kind="stable")]]
+        else:
+            # numpy's own `unique` hashes, which is ten times as slow as its sort.
+            pairs.sort()
+            pairs = pairs[np.diff(pairs, prepend=-1) != 0]
+        of_group, ids = np.divmod(pairs, width)
+        counts = np.bincount(of_group, minlength=count)
+        return DistinctState(table, counts, np.cumsum(counts), ids, bad)
+
+    def write(self, state: DistinctState) -> bytes:
+        """See `part.Accumulator`."""
+        _, offsets, data = state.table.buffers()
+        start = state.table.offset
+        ends = np.frombuffer(offsets, np.int32)[start : start + len(state.table) + 1]
+        texts = b"" if data is None else data.to_pybytes()[ends[0] : ends[-1]]
+        lengths = pack_ints(np.diff(ends).astype(np.int64))
+        bad = orjson.dumps([[group, *rest] for group, rest in state.bad.items()])
+        return pack_strings([lengths, texts, pack_ints(state.counts), pack_steps(state.ids), bad])
+
+    def read(self, data: bytes) -> DistinctState:
+        """See `part.Accumulator`."""
+        lengths, texts, counts, ids, bad = unpack_strings(data)
+        sizes = unpack_ints(lengths)
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))).astype(np.int32)
+        table = pa.StringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(texts))
+        of_group = unpack_ints(counts)
+        spoilt = {group: (place, text) for group, place, text in orjson.loads(bad)}
+        return DistinctState(table, of_group, np.cumsum(of_group), unpack_steps(ids), spoilt)
+
+    def value(self, state: DistinctState, group: int) -> Any:
+        """See `part.Accumulator`."""
+        if group in state.bad:
+            place, text = state.bad[group]
+            raise UnplacedError(f"{self._origin}: index {place}: {text}")
+        if not self._ordered:
+            return int(state.counts[group])
+        end = int(state.ends[group])
+        ids = state.ids[end - int(state.counts[group]) : end]
+        return [_unmarked(text) for text in state.table.take(pa.array(ids)).to_pylist()]
+
+
+def _marked(value: str | int | float) -> str:
+    if isinstance(value, str):
+        return _TEXT + value if value.startswith(_MARK) else value
+    # Numbers that are equal are one value, however they are spelt.
+    number = float(value)
+    exact = number.is_integer() and abs(number) < _EXACT
+    if type(value) is int and abs(value) < _EXACT:
+        return f"{_NUMBER}{value}"
+    return f"{_NUMBER}{int(number)}" if exact else f"{_NUMBER}{_spelt(value)}"
+
+
+def _spelt(value: int | float) -> str:
+    inside = type(value) is int and -(1 << 63) <= value < 1 << 63
+    return str(value) if inside else repr(float(value))
+
+
+def _unmarked(text: str) -> Any:
+    if text.startswith(_NUMBER):
+        number = text.removeprefix(_NUMBER)
+        return int(number) if number.lstrip("-").isdigit() else float(number)
+    return text.removeprefix(_TEXT)

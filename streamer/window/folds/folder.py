@@ -1,0 +1,201 @@
+"""Stage 1 of a window whose mapping folds: messages become folded groups as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from streamer.bloblang.folding import Fold
+from streamer.window.columns import by_value
+from streamer.window.folds.fields import Docs, Fields
+from streamer.window.folds.groups import Groups
+from streamer.window.folds.pack import encode
+from streamer.window.folds.part import Column, selected
+from streamer.window.ints import Ints
+from streamer.window.row import Kind, Row
+from streamer.window.stamps import GROUP_MASK, SLOT_BITS
+from streamer.window.stamps import Groups as Keys
+from streamer.window.ways import Way
+
+MESSAGES: Final = 1 << 20
+"""Messages that are folded together at most; what is held of each is a few bytes."""
+
+_GROUPS: Final = 1 << 17
+_BYTES: Final = 64 << 20
+_SAMPLE: Final = 4096
+_AT_ONCE: Final = 1024
+_TABLE: Final = 1 << 22
+
+
+class Folder:
+    """Folds the messages of one task.
+
+    Attributes:
+        messages: how many are held.
+    """
+
+    def __init__(self, fold: Fold, key_id: int | None) -> None:
+        """Begin.
+
+        Args:
+            fold: what is asked of the messages.
+            key_id: identifies the expression that gives the groups; None without one.
+        """
+        self.messages = 0
+        self._fold = fold
+        self._key_id = key_id
+        self._fields = Fields(fold)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._codes: list[Ints] = []
+        self._columns: list[list[Column]] = [[] for _ in self._fields.accumulators]
+        self._firsts: dict[int, tuple[int, bytes, bytes]] = {}
+        self._last = 0
+        self._size = 0
+        self.messages = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to make rows of what is held."""
+        many = self.messages >= MESSAGES or len(self._firsts) >= _GROUPS
+        return many or self._size >= _BYTES
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether groups are big enough: a group of one message takes more than the message."""
+        return self.messages < _SAMPLE or 2 * len(self._firsts) <= self.messages
+
+    def columns(self, docs: Docs) -> list[Column]:
+        """Return what messages bring, for `add`."""
+        return self._fields.columns(self._fields.values(docs))
+
+    def seen(self, way: Way, raws: list[bytes]) -> tuple[Ints, list[Column]]:
+        """Return the codes of payloads, and what they bring; raises whatever one makes it raise."""
+        codes: list[int] = []
+        values: list[list[Any]] = [[] for _ in self._columns]
+        loads = way.loads or orjson.loads
+        # So few at a time that their documents stay in the processor's cache.
+        for start in range(0, len(raws), _AT_ONCE):
+            docs = list(map(loads, raws[start : start + _AT_ONCE]))
+            codes += way.codes(docs)
+            for held, found in zip(values, self._fields.values(docs), strict=True):
+                held += found
+        return np.array(codes, np.int64), self._fields.columns(values)
+
+    def add(
+        self,
+        raws: list[bytes],
+        codes: Ints,
+        arrivals: Ints,
+        metas: list[bytes],
+        columns: list[Column],
+    ) -> None:
+        """Add messages that follow those before.
+
+        Args:
+            raws: payloads.
+            codes: by message, slot and group (`stamps.SLOT_BITS`).
+            arrivals: by message.
+            metas: by message, as `encode_meta` writes it; or the one that all share.
+            columns: what they bring, by part.
+        """
+        if not raws:
+            return
+        self._codes.append(codes)
+        for held, column in zip(self._columns, columns, strict=True):
+            held.append(column)
+            self._size += column.size
+        self.messages += len(raws)
+        self._last = max(self._last, int(arrivals.max()))
+        listed = codes.tolist()
+        new = set(listed) - self._firsts.keys()
+        if new:
+            # The last that is put in for a code is its first message.
+            places = dict(zip(reversed(listed), range(len(listed) - 1, -1, -1), strict=True))
+            for code in new:
+                index = places[code]
+                meta = metas[0] if len(metas) == 1 else metas[index]
+                self._firsts[code] = (int(arrivals[index]), raws[index], meta)
+
+    def rows(self, where: list[tuple[Kind, int]], keys: Keys | None) -> Iterator[Row]:
+        """Give back all that is held, a pack for each shard and pane, and begin anew.
+
+        Args:
+            where: by slot, kind and pane.
+            keys: by group, key and shard; None when there is no key.
+        """
+        shards = None if keys is None else keys.shard_of
+        names = None if keys is None else keys.key_of
+        for shard, slot, groups in self.groups(len(where), names, shards):
+            yield Row(shard, *where[slot], groups.first, encode(groups)[0])
+
+    def groups(
+        self, slots: int, keys: list[bytes] | None, shards: list[int] | None
+    ) -> Iterator[tuple[int, int, Groups]]:
+        """Give back all that is held, by shard and slot, and begin anew.
+
+        Args:
+            slots: how many there are.
+            keys: by group; None when there is no key, and one group.
+            shards: by group; None for one shard.
+        """
+        if not self.messages:
+            return
+        codes = np.sort(np.fromiter(self._firsts, np.int64, len(self._firsts)))
+        groups = _places(codes, np.concatenate(self._codes))
+        accumulators = self._fields.accumulators
+        columns = [a.gathered(held) for a, held in zip(accumulators, self._columns, strict=True)]
+        rows = codes >> SLOT_BITS
+        if shards is not None:
+            rows = rows + slots * np.array(shards, np.int64)[codes & GROUP_MASK]
+        row_of = rows[groups]
+        for messages in by_value(row_of):
+            row = int(row_of[messages[0]])
+            shard, slot = divmod(row, slots)
+            mine = np.flatnonzero(rows == row)
+            number = np.empty(len(codes), np.int64)
+            number[mine] = np.arange(len(mine))
+            local = number[groups[messages]]
+            yield shard, slot, self._made(codes[mine].tolist(), keys, local, messages, columns)
+        self._begin()
+
+    def _made(
+        self,
+        codes: list[int],
+        keys: list[bytes] | None,
+        groups: Ints,
+        messages: Ints,
+        columns: list[Column],
+    ) -> Groups:
+        firsts = [self._firsts[code] for code in codes]
+        count = len(codes)
+        return Groups(
+            text=self._fold.text,
+            key_id=self._key_id,
+            keys=[b"" if keys is None else keys[code & GROUP_MASK] for code in codes],
+            counts=np.bincount(groups, minlength=count),
+            arrivals=np.array([first[0] for first in firsts], np.int64),
+            payloads=[first[1] for first in firsts],
+            metas=[first[2] for first in firsts],
+            last=self._last,
+            states=[
+                accumulator.state(selected(column, messages), groups, count)
+                for accumulator, column in zip(self._fields.accumulators, columns, strict=True)
+            ],
+        )
+
+
+def _places(codes: Ints, values: Ints) -> Ints:
+    """Return where each value stands among sorted codes, of which it is one."""
+    slots, groups = codes >> SLOT_BITS, codes & GROUP_MASK
+    width = int(groups.max()) + 1
+    if (int(slots.max()) + 1) * width > _TABLE:
+        return np.searchsorted(codes, values)
+    # A table is several times as fast as a search.
+    table = np.empty((int(slots.max()) + 1) * width, np.int64)
+    table[slots * width + groups] = np.arange(len(codes))
+    return table[(values >> SLOT_BITS) * width + (values & GROUP_MASK)]

@@ -1,0 +1,138 @@
+"""Folded groups: for each its first message, the number of its messages, and its parts' states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from streamer.bloblang.folding import Fold, Part, fold_of
+from streamer.errors import StreamerError
+from streamer.window.folds.count import Count
+from streamer.window.folds.distinct import Distinct
+from streamer.window.folds.numbers import Numbers
+from streamer.window.folds.part import Accumulator
+from streamer.window.ints import Ints
+
+
+@dataclass(slots=True)
+class Groups:
+    """Some groups of one pane, or of one window.
+
+    Attributes:
+        text: the mapping that they are folded for.
+        key_id: identifies the expression that gave the keys; None when there is none, and all
+            messages are one group.
+        keys: by group.
+        counts: by group, its messages.
+        arrivals: by group, that of its first message.
+        payloads: by group, that of its first message.
+        metas: by group, that of its first message, as `encode_meta` writes it.
+        last: the largest arrival number of all.
+        states: by part.
+    """
+
+    text: str
+    key_id: int | None
+    keys: list[bytes]
+    counts: Ints
+    arrivals: Ints
+    payloads: list[bytes]
+    metas: list[bytes]
+    last: int
+    states: list[Any]
+
+    @property
+    def first(self) -> int:
+        """The smallest arrival number of all."""
+        return int(self.arrivals.min())
+
+    def in_order(self) -> list[int]:
+        """Return the groups in the order of their first message."""
+        found: list[int] = np.argsort(self.arrivals, kind="stable").tolist()
+        return found
+
+
+def accumulator_of(part: Part) -> Accumulator:
+    """Return what keeps a part up to date."""
+    match part.kind:
+        case "sum" | "min" | "max":
+            return Numbers(part.kind, part.origin)
+        case "distinct" | "unique":
+            return Distinct(part.kind == "unique", part.origin)
+        case "count":
+            return Count()
+
+
+@lru_cache(maxsize=64)
+def fold_for(text: str) -> Fold:
+    """Return the fold that groups were made for.
+
+    Raises:
+        StreamerError: this program does not know how to fold the mapping.
+    """
+    found = fold_of(text)
+    if not isinstance(found, Fold):
+        raise StreamerError(
+            f"the state holds groups folded for a mapping that does not fold here: {found}; "
+            "run the version that wrote the checkpoint, or start from another one"
+        )
+    return found
+
+
+def merged(groups: Sequence[Groups]) -> Groups:
+    """Bring groups of several packs together; all are folded for the same mapping.
+
+    Args:
+        groups: one at least, in order of arrival.
+    """
+    if len(groups) == 1:
+        return groups[0]
+    number: dict[bytes, int] = {}
+    where = [
+        np.array([number.setdefault(key, len(number)) for key in each.keys], np.int64)
+        for each in groups
+    ]
+    counts = np.zeros(len(number), np.int64)
+    before = []
+    for each, numbers in zip(groups, where, strict=True):
+        before.append(counts.copy())
+        counts[numbers] += each.counts
+    arrivals, firsts = _firsts(groups, where, len(number))
+    payloads = [groups[which].payloads[group] for which, group in firsts]
+    metas = [groups[which].metas[group] for which, group in firsts]
+    states = [
+        accumulator_of(part).merged(
+            [each.states[index] for each in groups], where, before, len(number)
+        )
+        for index, part in enumerate(fold_for(groups[0].text).parts)
+    ]
+    return Groups(
+        groups[0].text,
+        groups[0].key_id,
+        list(number),
+        counts,
+        arrivals,
+        payloads,
+        metas,
+        max(each.last for each in groups),
+        states,
+    )
+
+
+def _firsts(
+    groups: Sequence[Groups], where: list[Ints], count: int
+) -> tuple[Ints, list[tuple[int, int]]]:
+    """Return the smallest arrival of each group, and where its first message is."""
+    arrivals = np.concatenate([each.arrivals for each in groups])
+    numbers = np.concatenate(where)
+    # Sorted by group, then by arrival: the first entry of each group is the one.
+    order = np.lexsort((arrivals, numbers))
+    firsts = order[np.searchsorted(numbers[order], np.arange(count))]
+    starts = np.cumsum([0, *(len(each.keys) for each in groups)])
+    which = np.searchsorted(starts, firsts, "right") - 1
+    places = list(zip(which.tolist(), (firsts - starts[which]).tolist(), strict=True))
+    return arrivals[firsts], places

@@ -1,0 +1,123 @@
+"""Sums and extremes of numbers, as Bloblang's `sum`, `min` and `max` give them.
+
+Integers are added exactly as long as int64 holds their sum. Floats are added in order of arrival
+within a pack, and packs one after another, so that a sum may differ in its last digits from one
+that was added message by message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from streamer.bloblang.errors import TypeMismatch, UnplacedError
+from streamer.window.folds.part import Bad, Column, bad_of, joined_bad, merged_bad
+from streamer.window.ints import Ints
+
+_EXACT: Final = 1 << 53
+_INT64: Final = 1 << 63
+
+
+class NumbersState(NamedTuple):
+    """By group, a number (int64 or float64); and the groups that are spoilt."""
+
+    values: NDArray[Any]
+    bad: Bad
+
+
+class Numbers:
+    """A sum, the least or the greatest of the numbers that a field holds."""
+
+    def __init__(self, kind: Literal["sum", "min", "max"], origin: str) -> None:
+        """Take what to do, and what error texts call the field's values."""
+        self._kind = kind
+        self._origin = origin
+        # `sum` tells of the last message that is no number, the other two of the first.
+        self._last = kind == "sum"
+
+    def column(self, values: list[Any]) -> Column:
+        """Return the numbers of messages, with something neutral for what is none."""
+        kinds = set(map(type, values))
+        try:
+            if kinds == {int}:
+                return Column(np.array(values, np.int64), size=8 * len(values))
+        except OverflowError:
+            pass
+        if all(issubclass(kind, int | float) and kind is not bool for kind in kinds):
+            return Column(np.array(values, np.float64), size=8 * len(values))
+        neutral = {"sum": 0.0, "min": np.inf, "max": -np.inf}[self._kind]
+        bad = []
+        numbers = []
+        for index, value in enumerate(values):
+            if isinstance(value, int | float) and type(value) is not bool:
+                numbers.append(float(value))
+            else:
+                numbers.append(neutral)
+                bad.append((index, str(TypeMismatch(value, "number"))))
+        return Column(np.array(numbers, np.float64), bad, 8 * len(values))
+
+    def gathered(self, columns: list[Column]) -> Column:
+        """See `part.Accumulator`."""
+        bad = joined_bad(columns, [len(column.values) for column in columns])
+        return Column(np.concatenate([column.values for column in columns]), bad)
+
+    def state(self, column: Column, groups: Ints, count: int) -> NumbersState:
+        """See `part.Accumulator`."""
+        bad = bad_of(column, groups, self._last)
+        return NumbersState(self._reduced(column.values, groups, count), bad)
+
+    def merged(
+        self, states: list[NumbersState], where: list[Ints], before: list[Ints], count: int
+    ) -> NumbersState:
+        """See `part.Accumulator`."""
+        values = np.concatenate([state.values for state in states])
+        bad = merged_bad([state.bad for state in states], where, before, self._last)
+        return NumbersState(self._reduced(values, np.concatenate(where), count), bad)
+
+    def _reduced(self, values: NDArray[Any], groups: Ints, count: int) -> NDArray[Any]:
+        if self._kind == "sum":
+            return _sums(values, groups, count)
+        least = self._kind == "min"
+        found = np.full(count, np.inf if least else -np.inf)
+        (np.minimum if least else np.maximum).at(found, groups, values.astype(np.float64))
+        return found
+
+    def write(self, state: NumbersState) -> bytes:
+        """See `part.Accumulator`."""
+        kind = b"i" if state.values.dtype == np.int64 else b"f"
+        bad = orjson.dumps([[group, *rest] for group, rest in state.bad.items()])
+        planes = np.ascontiguousarray(state.values).view(np.uint8).reshape(-1, 8).T
+        return len(bad).to_bytes(4, "little") + bad + kind + planes.tobytes()
+
+    def read(self, data: bytes) -> NumbersState:
+        """See `part.Accumulator`."""
+        start = 4 + int.from_bytes(data[:4], "little")
+        bad = {group: (place, text) for group, place, text in orjson.loads(data[4:start])}
+        kind: Any = np.int64 if data[start : start + 1] == b"i" else np.float64
+        planes = np.frombuffer(data, np.uint8, offset=start + 1).reshape(8, -1)
+        return NumbersState(np.ascontiguousarray(planes.T).view(kind).ravel(), bad)
+
+    def value(self, state: NumbersState, group: int) -> float:
+        """See `part.Accumulator`."""
+        if group in state.bad:
+            place, text = state.bad[group]
+            if self._kind == "sum":
+                raise UnplacedError(f"index {place}: {text}")
+            raise UnplacedError(f"{self._origin}: index {place} of array: {text}")
+        return float(state.values[group])
+
+
+def _sums(values: NDArray[Any], groups: Ints, count: int) -> NDArray[Any]:
+    if values.dtype != np.int64:
+        return np.bincount(groups, values, count)
+    most = max(abs(int(values.max())), abs(int(values.min()))) * len(values)
+    if most < _EXACT:
+        return np.bincount(groups, values, count).astype(np.int64)
+    if most < _INT64:
+        sums = np.zeros(count, np.int64)
+        np.add.at(sums, groups, values)
+        return sums
+    return np.bincount(groups, values.astype(np.float64), count)

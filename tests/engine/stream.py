@@ -15,6 +15,7 @@ from streamer.catalog import build_context
 from streamer.config import parse_config
 from streamer.engine.delivery import Delivery
 from streamer.engine.direct import DirectStage
+from streamer.engine.folds import FROM_THE_START, FoldedSince, next_folded
 from streamer.engine.frame import Frame
 from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.release import release
@@ -38,6 +39,7 @@ class MicroBatch:
     t: int
     start_id: str
     ended: bool
+    folded: FoldedSince
 
 
 @dataclass
@@ -47,6 +49,7 @@ class State:
     offset: Offset | None = None
     stores: list[DictStore] = field(default_factory=list)
     number: int = 0
+    folded: FoldedSince = FROM_THE_START
 
 
 class Run:
@@ -73,7 +76,13 @@ class Run:
         """Plan a micro-batch at a time, run it, and run it again as often as it is tried."""
         assert self.state.offset is not None
         latest = self.source.latest(self.state.offset, t, limit)
-        batch = MicroBatch(self.state.offset, latest.offset, t, self.start_id, latest.ended)
+        ends = [s.get("newest_end") for s in self.delivery.statuses.values()]
+        ends = [end for end in ends if end]
+        known = len(self.delivery.statuses) >= self.plan.shards
+        folded = next_folded(
+            self.state.folded, self.plan.folding.identity, max(ends, default=None), known
+        )
+        batch = MicroBatch(self.state.offset, latest.offset, t, self.start_id, latest.ended, folded)
         before = copy.deepcopy(self.state.stores)
         frames = self.frames(batch)
         for _ in range(tries - 1):
@@ -82,6 +91,7 @@ class Run:
             assert [s.values for s in self.state.stores] == [s.values for s in after]
         self.delivery.deliver(self.state.number, frames)
         self.state.offset = latest.offset
+        self.state.folded = folded
         self.state.number += 1
         self.source.committed(latest.offset)
         return batch
@@ -98,7 +108,7 @@ class Run:
         rows = [
             row
             for number, piece in pieces
-            for row in pack_piece(plan, source, number, piece, batch.t)
+            for row in pack_piece(plan, source, number, piece, batch.t, batch.folded)
         ]
         rows += clock_rows(plan, reading({"start": batch.start_id, "ended": batch.ended}, batch.t))
         self.chance.shuffle(rows)
@@ -114,7 +124,7 @@ class Run:
         lines = out.getvalue().splitlines()
         out.seek(0)
         out.truncate()
-        return [json.loads(line) for line in lines]
+        return [_document(line) for line in lines]
 
     def said(self, text: str) -> list[tuple[str, str, dict[str, Any]]]:
         return [line for line in self.log if text in line[1]]
@@ -123,6 +133,13 @@ class Run:
     def snapshot(self) -> Snapshot:
         delivery = self.delivery
         return Snapshot.of(delivery.statuses.values(), delivery.counts, delivery.batch)
+
+
+def _document(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return line
 
 
 def write_lines(path: Path, documents: list[Any]) -> None:

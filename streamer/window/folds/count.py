@@ -23,7 +23,7 @@ class Count:
         """See `part.Accumulator`."""
         return Column(_NONE)
 
-    def state(self, column: Column, groups: Ints, count: int) -> Ints:
+    def state(self, column: Column, groups: Ints, count: int, arrivals: Ints) -> Ints:
         """See `part.Accumulator`."""
         return np.bincount(groups, minlength=count)
 
@@ -38,7 +38,7 @@ class Count:
         """See `part.Accumulator`."""
         return np.ascontiguousarray(state).tobytes()
 
-    def read(self, data: bytes) -> Ints:
+    def read(self, data: bytes, shift: int) -> Ints:
         """See `part.Accumulator`."""
         return np.frombuffer(data, np.int64)
 

@@ -10,12 +10,20 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamer.bloblang.errors import TypeMismatch, UnplacedError
-from streamer.window.folds.part import Bad, Column, bad_of, joined_bad, merged_bad
+from streamer.window.folds.part import (
+    Bad,
+    Column,
+    Spoiler,
+    bad_of,
+    joined_bad,
+    merged_bad,
+    read_bad,
+    write_bad,
+)
 from streamer.window.ints import (
     Ints,
     pack_ints,
@@ -42,6 +50,8 @@ class DistinctState(NamedTuple):
         counts: by group, how many values it has.
         ends: by group, where its values end among all `ids`.
         ids: of group after group, the places of its values in the table.
+        arrivals: by id, the arrival of the first message with that value in the group; only where
+            the order of values matters, else empty.
         bad: the groups that are spoilt.
     """
 
@@ -49,7 +59,11 @@ class DistinctState(NamedTuple):
     counts: Ints
     ends: Ints
     ids: Ints
+    arrivals: Ints
     bad: Bad
+
+
+_NONE: Final = np.empty(0, np.int64)
 
 
 class Distinct:
@@ -79,7 +93,7 @@ class Distinct:
                 marked.append(_marked(value))
             else:
                 marked.append("")
-                bad.append((index, str(TypeMismatch(value, "string", "number"))))
+                bad.append(Spoiler(index, 0, str(TypeMismatch(value, "string", "number"))))
         texts = pa.array(marked, pa.string())
         return Column(texts, bad, texts.nbytes)
 
@@ -91,15 +105,15 @@ class Distinct:
         ids = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return Column(ids, joined_bad(columns, [len(column.values) for column in columns]))
 
-    def state(self, column: Column, groups: Ints, count: int) -> DistinctState:
+    def state(self, column: Column, groups: Ints, count: int, arrivals: Ints) -> DistinctState:
         """See `part.Accumulator`; the values that the groups use are taken from the dictionary."""
         ids = column.values
-        bad = bad_of(column, groups, last=False)
+        bad = bad_of(column, groups, arrivals, last=False)
         if bad:
             good = np.ones(len(ids), bool)
-            good[[index for index, _ in column.bad]] = False
-            groups, ids = groups[good], ids[good]
-        return self._state(self._table, groups, ids, count, bad)
+            good[[one.place for one in column.bad]] = False
+            groups, ids, arrivals = groups[good], ids[good], arrivals[good]
+        return self._state(self._table, groups, ids, arrivals, count, bad)
 
     def merged(
         self, states: list[DistinctState], where: list[Ints], before: list[Ints], count: int
@@ -113,12 +127,14 @@ class Distinct:
             ids.append(places[start : start + len(state.table)][state.ids])
             groups.append(np.repeat(numbers, state.counts))
             start += len(state.table)
+        arrivals = np.concatenate([state.arrivals for state in states])
         bad = merged_bad([state.bad for state in states], where, before, last=False)
-        table = encoded.dictionary
-        return self._state(table, np.concatenate(groups), np.concatenate(ids), count, bad)
+        return self._state(
+            encoded.dictionary, np.concatenate(groups), np.concatenate(ids), arrivals, count, bad
+        )
 
     def _state(
-        self, table: pa.Array, groups: Ints, ids: Ints, count: int, bad: Bad
+        self, table: pa.Array, groups: Ints, ids: Ints, arrivals: Ints, count: int, bad: Bad
     ) -> DistinctState:
         used = np.zeros(len(table), bool)
         used[ids] = True
@@ -128,16 +144,18 @@ class Distinct:
         width = max(len(table), 1)
         pairs = groups * width + ids
         if self._ordered:
-            _, firsts = np.unique(pairs, return_index=True)
-            firsts.sort()
-            pairs = pairs[firsts[np.argsort(groups[firsts], kind="stable")]]
+            # The first message of each value in each group, then these by group and arrival.
+            order = np.lexsort((arrivals, pairs))
+            firsts = order[np.diff(pairs[order], prepend=-1) != 0]
+            firsts = firsts[np.lexsort((arrivals[firsts], groups[firsts]))]
+            pairs, arrivals = pairs[firsts], arrivals[firsts]
         else:
             # numpy's own `unique` hashes, which is ten times as slow as its sort.
             pairs.sort()
-            pairs = pairs[np.diff(pairs, prepend=-1) != 0]
+            pairs, arrivals = pairs[np.diff(pairs, prepend=-1) != 0], _NONE
         of_group, ids = np.divmod(pairs, width)
         counts = np.bincount(of_group, minlength=count)
-        return DistinctState(table, counts, np.cumsum(counts), ids, bad)
+        return DistinctState(table, counts, np.cumsum(counts), ids, arrivals, bad)
 
     def write(self, state: DistinctState) -> bytes:
         """See `part.Accumulator`."""
@@ -146,23 +164,28 @@ class Distinct:
         ends = np.frombuffer(offsets, np.int32)[start : start + len(state.table) + 1]
         texts = b"" if data is None else data.to_pybytes()[ends[0] : ends[-1]]
         lengths = pack_ints(np.diff(ends).astype(np.int64))
-        bad = orjson.dumps([[group, *rest] for group, rest in state.bad.items()])
-        return pack_strings([lengths, texts, pack_ints(state.counts), pack_steps(state.ids), bad])
+        first = int(state.arrivals.min()) if len(state.arrivals) else 0
+        arrivals = first.to_bytes(8, "little", signed=True) + pack_steps(state.arrivals - first)
+        sets = (pack_ints(state.counts), pack_steps(state.ids), arrivals)
+        return pack_strings([lengths, texts, *sets, write_bad(state.bad)])
 
-    def read(self, data: bytes) -> DistinctState:
+    def read(self, data: bytes, shift: int) -> DistinctState:
         """See `part.Accumulator`."""
-        lengths, texts, counts, ids, bad = unpack_strings(data)
+        lengths, texts, counts, ids, arrivals, bad = unpack_strings(data)
         sizes = unpack_ints(lengths)
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))).astype(np.int32)
         table = pa.StringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(texts))
         of_group = unpack_ints(counts)
-        spoilt = {group: (place, text) for group, place, text in orjson.loads(bad)}
-        return DistinctState(table, of_group, np.cumsum(of_group), unpack_steps(ids), spoilt)
+        first = int.from_bytes(arrivals[:8], "little", signed=True) + shift
+        firsts = unpack_steps(arrivals[8:]) + first
+        ends = np.cumsum(of_group)
+        places = unpack_steps(ids)
+        return DistinctState(table, of_group, ends, places, firsts, read_bad(bad, shift))
 
     def value(self, state: DistinctState, group: int) -> Any:
         """See `part.Accumulator`."""
         if group in state.bad:
-            place, text = state.bad[group]
+            place, _, text = state.bad[group]
             raise UnplacedError(f"{self._origin}: index {place}: {text}")
         if not self._ordered:
             return int(state.counts[group])

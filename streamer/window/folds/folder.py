@@ -52,9 +52,9 @@ class Folder:
 
     def _begin(self) -> None:
         self._codes: list[Ints] = []
+        self._arrivals: list[Ints] = []
         self._columns: list[list[Column]] = [[] for _ in self._fields.accumulators]
         self._firsts: dict[int, tuple[int, bytes, bytes]] = {}
-        self._last = 0
         self._size = 0
         self.messages = 0
 
@@ -106,11 +106,11 @@ class Folder:
         if not raws:
             return
         self._codes.append(codes)
+        self._arrivals.append(arrivals)
         for held, column in zip(self._columns, columns, strict=True):
             held.append(column)
             self._size += column.size
         self.messages += len(raws)
-        self._last = max(self._last, int(arrivals.max()))
         listed = codes.tolist()
         new = set(listed) - self._firsts.keys()
         if new:
@@ -148,6 +148,7 @@ class Folder:
         codes = np.sort(np.fromiter(self._firsts, np.int64, len(self._firsts)))
         groups = _places(codes, np.concatenate(self._codes))
         accumulators = self._fields.accumulators
+        arrivals = np.concatenate(self._arrivals)
         columns = [a.gathered(held) for a, held in zip(accumulators, self._columns, strict=True)]
         rows = codes >> SLOT_BITS
         if shards is not None:
@@ -160,7 +161,9 @@ class Folder:
             number = np.empty(len(codes), np.int64)
             number[mine] = np.arange(len(mine))
             local = number[groups[messages]]
-            yield shard, slot, self._made(codes[mine].tolist(), keys, local, messages, columns)
+            brought = [selected(column, messages) for column in columns]
+            listed = codes[mine].tolist()
+            yield shard, slot, self._made(listed, keys, local, arrivals[messages], brought)
         self._begin()
 
     def _made(
@@ -168,7 +171,7 @@ class Folder:
         codes: list[int],
         keys: list[bytes] | None,
         groups: Ints,
-        messages: Ints,
+        arrivals: Ints,
         columns: list[Column],
     ) -> Groups:
         firsts = [self._firsts[code] for code in codes]
@@ -181,9 +184,9 @@ class Folder:
             arrivals=np.array([first[0] for first in firsts], np.int64),
             payloads=[first[1] for first in firsts],
             metas=[first[2] for first in firsts],
-            last=self._last,
+            last=int(arrivals.max()),
             states=[
-                accumulator.state(selected(column, messages), groups, count)
+                accumulator.state(column, groups, count, arrivals)
                 for accumulator, column in zip(self._fields.accumulators, columns, strict=True)
             ],
         )

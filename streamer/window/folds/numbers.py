@@ -10,11 +10,19 @@ from __future__ import annotations
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from streamer.bloblang.errors import TypeMismatch, UnplacedError
-from streamer.window.folds.part import Bad, Column, bad_of, joined_bad, merged_bad
+from streamer.window.folds.part import (
+    Bad,
+    Column,
+    Spoiler,
+    bad_of,
+    joined_bad,
+    merged_bad,
+    read_bad,
+    write_bad,
+)
 from streamer.window.ints import Ints
 
 _EXACT: Final = 1 << 53
@@ -56,7 +64,7 @@ class Numbers:
                 numbers.append(float(value))
             else:
                 numbers.append(neutral)
-                bad.append((index, str(TypeMismatch(value, "number"))))
+                bad.append(Spoiler(index, 0, str(TypeMismatch(value, "number"))))
         return Column(np.array(numbers, np.float64), bad, 8 * len(values))
 
     def gathered(self, columns: list[Column]) -> Column:
@@ -64,9 +72,9 @@ class Numbers:
         bad = joined_bad(columns, [len(column.values) for column in columns])
         return Column(np.concatenate([column.values for column in columns]), bad)
 
-    def state(self, column: Column, groups: Ints, count: int) -> NumbersState:
+    def state(self, column: Column, groups: Ints, count: int, arrivals: Ints) -> NumbersState:
         """See `part.Accumulator`."""
-        bad = bad_of(column, groups, self._last)
+        bad = bad_of(column, groups, arrivals, self._last)
         return NumbersState(self._reduced(column.values, groups, count), bad)
 
     def merged(
@@ -88,14 +96,14 @@ class Numbers:
     def write(self, state: NumbersState) -> bytes:
         """See `part.Accumulator`."""
         kind = b"i" if state.values.dtype == np.int64 else b"f"
-        bad = orjson.dumps([[group, *rest] for group, rest in state.bad.items()])
+        bad = write_bad(state.bad)
         planes = np.ascontiguousarray(state.values).view(np.uint8).reshape(-1, 8).T
         return len(bad).to_bytes(4, "little") + bad + kind + planes.tobytes()
 
-    def read(self, data: bytes) -> NumbersState:
+    def read(self, data: bytes, shift: int) -> NumbersState:
         """See `part.Accumulator`."""
         start = 4 + int.from_bytes(data[:4], "little")
-        bad = {group: (place, text) for group, place, text in orjson.loads(data[4:start])}
+        bad = read_bad(data[4:start], shift)
         kind: Any = np.int64 if data[start : start + 1] == b"i" else np.float64
         planes = np.frombuffer(data, np.uint8, offset=start + 1).reshape(8, -1)
         return NumbersState(np.ascontiguousarray(planes.T).view(kind).ravel(), bad)
@@ -103,7 +111,7 @@ class Numbers:
     def value(self, state: NumbersState, group: int) -> float:
         """See `part.Accumulator`."""
         if group in state.bad:
-            place, text = state.bad[group]
+            place, _, text = state.bad[group]
             if self._kind == "sum":
                 raise UnplacedError(f"index {place}: {text}")
             raise UnplacedError(f"{self._origin}: index {place} of array: {text}")

@@ -64,7 +64,7 @@ def decode(body: Body, shift: int = 0) -> Groups:
         [known[i] for i in unpack_ints(meta_ids).tolist()],
         header.last + shift,
         [
-            accumulator_of(part).read(state)
+            accumulator_of(part).read(state, shift)
             for part, state in zip(fold_for(mapping).parts, states, strict=True)
         ],
     )

@@ -10,11 +10,28 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import orjson
 
 from streamer.window.ints import Ints
 
-Bad = dict[int, tuple[int, str]]
-"""By group, one message that spoils a part: its index in the group, and what is wrong with it."""
+
+class Spoiler(NamedTuple):
+    """A message that spoils a part of its group.
+
+    Attributes:
+        place: its index in its column, or in its group. In a group it is exact as long as the
+            group's packs do not overlap in their arrival numbers.
+        arrival: its arrival number.
+        text: what is wrong with it.
+    """
+
+    place: int
+    arrival: int
+    text: str
+
+
+Bad = dict[int, Spoiler]
+"""By group, the one of its messages that spoils a part."""
 
 
 class Column(NamedTuple):
@@ -22,30 +39,32 @@ class Column(NamedTuple):
 
     Attributes:
         values: one for each, as an array; which kind of, the accumulator knows.
-        bad: the messages that have no value: index, and what is wrong.
+        bad: the messages that have no value.
         size: about how many bytes it holds.
     """
 
     values: Any
-    bad: Sequence[tuple[int, str]] = ()
+    bad: Sequence[Spoiler] = ()
     size: int = 0
 
 
 def selected(column: Column, chosen: Ints) -> Column:
     """Return the column of some of its messages, given by their indices in ascending order."""
-    values = column.values[chosen] if len(column.values) else column.values
+    # `take` is a method of numpy's and of Arrow's arrays alike.
+    values = column.values.take(chosen) if len(column.values) else column.values
     if not column.bad:
-        return Column(values)
+        return Column(values, size=column.size)
     place = {index: number for number, index in enumerate(chosen.tolist())}
-    return Column(values, [(place[index], text) for index, text in column.bad if index in place])
+    bad = [one._replace(place=place[one.place]) for one in column.bad if one.place in place]
+    return Column(values, bad, column.size)
 
 
-def joined_bad(columns: Sequence[Column], sizes: Sequence[int]) -> list[tuple[int, str]]:
+def joined_bad(columns: Sequence[Column], sizes: Sequence[int]) -> list[Spoiler]:
     """Return the bad messages of columns that follow one another; `sizes` count their messages."""
     bad = []
     start = 0
     for column, size in zip(columns, sizes, strict=True):
-        bad += [(start + index, text) for index, text in column.bad]
+        bad += [one._replace(place=start + one.place) for one in column.bad]
         start += size
     return bad
 
@@ -62,8 +81,15 @@ class Accumulator(Protocol):
         It is asked for once for what `state` is then given parts of.
         """
 
-    def state(self, column: Column, groups: Ints, count: int) -> Any:
-        """Return the state of `count` groups, from the column of all their messages."""
+    def state(self, column: Column, groups: Ints, count: int, arrivals: Ints) -> Any:
+        """Return the state of `count` groups, from the column of all their messages.
+
+        Args:
+            column: what the messages bring, in the order of their arrival.
+            groups: by message.
+            count: how many groups there are.
+            arrivals: by message.
+        """
 
     def merged(self, states: list[Any], where: list[Ints], before: list[Ints], count: int) -> Any:
         """Return the state of `count` groups from states of parts of them, in order of arrival.
@@ -78,8 +104,8 @@ class Accumulator(Protocol):
     def write(self, state: Any) -> bytes:
         """Return a state as bytes."""
 
-    def read(self, data: bytes) -> Any:
-        """Return the state that was written."""
+    def read(self, data: bytes, shift: int) -> Any:
+        """Return the state that was written; `shift` is added to arrival numbers."""
 
     def value(self, state: Any, group: int) -> Any:
         """Return the part's value in a group.
@@ -89,34 +115,52 @@ class Accumulator(Protocol):
         """
 
 
-def bad_of(column: Column, groups: Ints, last: bool) -> Bad:
+def bad_of(column: Column, groups: Ints, arrivals: Ints, last: bool) -> Bad:
     """Return for each group the message that spoils it: the first, or the last.
 
     Args:
         column: of all messages.
         groups: by message.
+        arrivals: by message.
         last: which one counts.
     """
     if not column.bad:
         return {}
-    found: dict[int, tuple[int, str]] = {}
-    for index, text in column.bad:
-        group = int(groups[index])
+    found: Bad = {}
+    for one in column.bad:
+        group = int(groups[one.place])
         if last or group not in found:
-            found[group] = (index, text)
+            found[group] = one
     places = _places_in_groups(groups)
-    return {group: (int(places[at]), text) for group, (at, text) in found.items()}
+    return {
+        group: Spoiler(int(places[one.place]), int(arrivals[one.place]), one.text)
+        for group, one in found.items()
+    }
 
 
 def merged_bad(bad: list[Bad], where: list[Ints], before: list[Ints], last: bool) -> Bad:
     """Return for each group the message that spoils it, from those of parts of the group."""
     found: Bad = {}
     for each, numbers, offsets in zip(bad, where, before, strict=True):
-        for group, (place, text) in each.items():
+        for group, one in each.items():
             number = int(numbers[group])
-            if last or number not in found:
-                found[number] = (place + int(offsets[number]), text)
+            known = found.get(number)
+            if known is None or (one.arrival > known.arrival) == last:
+                found[number] = one._replace(place=one.place + int(offsets[number]))
     return found
+
+
+def write_bad(bad: Bad) -> bytes:
+    """Return spoilt groups as bytes."""
+    return orjson.dumps([[group, *one] for group, one in bad.items()])
+
+
+def read_bad(data: bytes, shift: int) -> Bad:
+    """Return the spoilt groups that were written; `shift` is added to arrival numbers."""
+    return {
+        group: Spoiler(place, arrival + shift, text)
+        for group, place, arrival, text in orjson.loads(data)
+    }
 
 
 def _places_in_groups(groups: Ints) -> Ints:

@@ -54,7 +54,7 @@ def folding_of(
     """
     place = mapping_place(key)
     if len(processors) <= place:
-        return Folding(None, obstacle="there is no mapping that makes one message of many")
+        return Folding(None, obstacle="there is no mapping that makes one of many")
     processor = processors[place]
     if processor.name not in _MAPPINGS:
         what = f"{processor.path}: a {processor.name} may look at every message"

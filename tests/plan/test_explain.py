@@ -46,6 +46,7 @@ stream cars
               under back pressure, overdue by more than 10m: emitted late
               when the input ends: emits open windows at once
   shards      3 shards, by '${! this.light }' of pipeline.processors.0
+  keeps       messages whole; late_output wants the messages that are dropped
   data        waits 2s at most for a micro-batch; windows close on time anyway
 
 stage 1 (workers): read stdin, pack by shard and pane
@@ -102,6 +103,37 @@ def test_an_unkeyed_window_says_that_it_uses_one_shard_and_how_to_use_more():
     assert "size 10s, tumbling, (end - size, end]" in said
     assert "overdue by more than 10s: dropped" in said
     assert "when the input ends: waits for open windows" in said
+
+
+REDUCED = """
+buffer: {system_window: {size: 10s}}
+pipeline:
+  processors:
+    - group_by_value: {value: '${! this.light }'}
+    - mapping: |
+        root = if batch_index() == 0 {
+          {"cars": json("plate").from_all().unique().length(), "all": %s}
+        } else { deleted() }
+"""
+
+
+def test_it_says_what_a_window_keeps_of_its_messages():
+    said = explained(REDUCED % "batch_size()")
+    kept = "of each group: the first message, distinct of plate, count"
+    assert f"  keeps       {kept} (folded for pipeline.processors.1)" in said
+
+
+def test_it_says_which_expression_stops_a_mapping_from_folding():
+    said = explained(REDUCED % 'json("plate").from_all().sort()')
+    assert (
+        "keeps       messages whole; pipeline.processors.1: line 2, column 77: from_all()" in said
+    )
+    said = explained(REDUCED.replace("batch_index() == 0", "this.first") % "1")
+    assert (
+        "keeps       messages whole; pipeline.processors.1: it does not say that it keeps" in said
+    )
+    said = explained("buffer: {system_window: {size: 10s}}\n")
+    assert "keeps       messages whole; there is no mapping that makes one of many" in said
 
 
 def test_every_example_is_explained():

@@ -75,6 +75,9 @@ def match_parameters(declaration: Declaration, given: list[tree.Argument]) -> di
             raise ArgumentError("named arguments are not supported")
         return {}
     by_name = by_name if named else _by_place(declaration, given)
+    for param in declaration.params:  # one of the wrong type is told of before one that lacks
+        if param.name in by_name:
+            _one(param, by_name[param.name])
     missing = [p.name for p in declaration.params if p.name not in by_name and _required(p)]
     unknown = sorted(by_name.keys() - {p.name for p in declaration.params})
     if unknown:

@@ -74,6 +74,8 @@ class Declaration:
         reaches: the mapping's `Outside` comes before its arguments.
         origin: whose it is: `benthos`, or `connect` for what only Redpanda Connect has.
         folds: worked out when the mapping is read if the target and all arguments are literals.
+        check: refuses arguments that don't go together when the mapping is read; it gets those
+            that are known then, None for others.
         run: the function itself.
     """
 
@@ -92,6 +94,7 @@ class Declaration:
     reaches: bool
     origin: str
     folds: bool
+    check: Callable[..., None] | None
     run: Callable[..., Any]
 
 
@@ -111,6 +114,7 @@ def declare(
     reaches: bool = False,
     origin: str = BENTHOS,
     folds: bool = False,
+    check: Callable[..., None] | None = None,
 ) -> Callable[[_F], _F]:
     """Attach a declaration to a function; its docstring's first line is the summary by default."""
 
@@ -131,6 +135,7 @@ def declare(
             reaches,
             origin,
             folds,
+            check,
             run,
         )
         attached = (*getattr(run, "declarations", ()), declaration)

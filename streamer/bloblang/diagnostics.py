@@ -15,6 +15,7 @@ from streamer.bloblang.errors import (
     NotBoolean,
     OperandMismatch,
     Prefixed,
+    QueryError,
     TooDeep,
     TypeMismatch,
     UnplacedError,
@@ -82,7 +83,8 @@ def _start(error: BaseException, table: Table) -> Finding:
         return Finding("memory exhausted", None, sealed=True)
     if isinstance(error, NoContext):
         return Finding(str(error), error, context=("", error.reason))
-    finding = Finding(str(error) or type(error).__name__, error, isinstance(error, UnplacedError))
+    text = str(error) if isinstance(error, QueryError) else str(error) or type(error).__name__
+    finding = Finding(text, error, isinstance(error, UnplacedError))
     if isinstance(error, TooDeep):
         finding.too_deep = finding.text
     return finding

@@ -214,6 +214,8 @@ class Resolver:
             binding = bind(declaration, arguments)
             if declaration.reaches:
                 binding.arguments.insert(0, Static(self.outside))
+            if declaration.check:
+                declaration.check(*_values(binding))
             late = {"site", "state"} & set(declaration.needs)
             if declaration.binds and binding.all_static() and not late:
                 declaration.run(*_values(binding))

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch, UnplacedError
 from streamer.bloblang.limits import check_bytes, check_elements
+from streamer.bloblang.runtime.convert import to_int
 from streamer.bloblang.runtime.operations import NUMBERS, truncate
 from streamer.message import Execution
 from streamer.value import DELETED, INT64_MAX, NOTHING
@@ -125,15 +126,34 @@ _NANOID = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     Param("length", "integer", default=None),
     Param("alphabet", "string", default=None),
     uses=("random",),
+    binds=True,
 )
-def nanoid(length: int | None, alphabet: str | None) -> str:
+def nanoid(length: int | None, alphabet: str | None) -> Callable[[], str]:
     """A random id that is safe in URLs."""
     if alphabet is not None and length is None:
         raise ArgumentError("field length must be specified when an alphabet is specified")
     if length is not None and length > _LONGEST_ID:
         raise ArgumentError(f"an id of {length} letters, more than the {_LONGEST_ID} allowed")
-    choice = random.SystemRandom().choice
-    return "".join(choice(alphabet or _NANOID) for _ in range(21 if length is None else length))
+    letters = _NANOID if alphabet is None else alphabet
+    size = 21 if length is None else length
+
+    def make() -> str:
+        if not 0 < len(letters) < 256:
+            raise UnplacedError("alphabet must not be empty and contain no more than 255 chars")
+        choice = random.SystemRandom().choice
+        return "".join([choice(letters) for _ in range(size)])
+
+    return make
+
+
+def _check_bounds(seed: Any, low: int, high: int) -> None:
+    if low < 0:
+        raise ArgumentError(f"min ({low}) must be a positive number")
+    if high < low:
+        raise ArgumentError(f"min ({low}) must be smaller or equal than max ({high})")
+    if high == INT64_MAX:
+        allowed = f"the max allowed for an int64 ({INT64_MAX})"
+        raise ArgumentError(f"max must be smaller than {allowed}")
 
 
 @declare(
@@ -144,6 +164,7 @@ def nanoid(length: int | None, alphabet: str | None) -> str:
     Param("max", "integer", default=INT64_MAX - 1, literal=True),
     needs=("state",),
     uses=("random",),
+    check=_check_bounds,
 )
 def random_int(
     state: dict[str, Any], seed: Callable[[Any], Any] | None, low: int, high: int
@@ -151,14 +172,13 @@ def random_int(
     """A random integer of min to max, both included; with a seed, the same row of them again."""
     generator = state.get("generator")
     if generator is None:
-        if low < 0:
-            raise ArgumentError(f"min ({low}) must be a positive number")
-        if high < low:
-            raise ArgumentError(f"min ({low}) must be smaller or equal than max ({high})")
-        value = None if seed is None else seed(None)
-        if value is not None and type(value) not in NUMBERS:
-            raise QueryError("failed to seed random number generator: expected a number")
-        generator = random.Random(None if value is None else truncate(value))
+        start = None
+        if seed is not None:
+            try:
+                start = to_int(seed(None))
+            except QueryError as e:
+                raise QueryError(f"failed to seed random number generator: {e}") from None
+        generator = random.Random(start)
         state["generator"] = generator
     return (
         low + int(generator.random() * (high - low + 1))
@@ -188,9 +208,16 @@ def count(ex: Execution, name: str) -> int:
     return value
 
 
-def _plain_int(value: Any, what: str) -> int:
+def _plain_int(value: Any, what: str, read: Callable[[Any], int] = to_int) -> int:
+    try:
+        return read(value)
+    except QueryError as e:
+        raise QueryError(f"failed to resolve {what} argument: {e}") from None
+
+
+def _truncated(value: Any) -> int:
     if type(value) not in NUMBERS:
-        raise QueryError(f"failed to resolve {what} argument: expected number value")
+        raise TypeMismatch(value, "number")
     return truncate(value)
 
 
@@ -231,7 +258,7 @@ def counter(
         if value is DELETED:
             done = 0
         elif value is not NOTHING:
-            value = _plain_int(value, "set")
+            value = _plain_int(value, "set", _truncated)
             counters[site] = value - start + 1
             return value
     counters[site] = done + 1

@@ -77,6 +77,11 @@ class Matcher:
             return self._first(text) is not None
         return self._re2.search(text.encode("utf-8", "surrogateescape")) is not None
 
+    def named(self, text: str) -> dict[str, str]:
+        """Return the first match and its groups by their names; empty when there is no match."""
+        found = self.first(text)
+        return {} if found is None else dict(zip(self.names, found))  # noqa: B905 - as many
+
     def first(self, text: str) -> tuple[str, ...] | None:
         """Return the first match and its groups; a group that took no part is empty."""
         if self._first is not None and len(text) <= self._short and text.isascii():

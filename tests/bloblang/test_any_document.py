@@ -146,7 +146,7 @@ def test_documents_nested_without_end_are_answered(unforeseen, text):
         compiled = compile_mapping(text)
     except BloblangError as e:
         pytest.fail(f"{e}")
-    for depth in (100, 500, 1_000, 2_000, 10_000, 100_000):
+    for depth in (200, 900, 10_000):
         for begin, end in (("[", "]"), ('{"a":', "}")):
             answer(compiled, (begin * depth + "1" + end * depth).encode())
             answer(compiled, (begin * depth).encode())

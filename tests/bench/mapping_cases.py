@@ -211,7 +211,7 @@ root.host = this.host
 root.ip = $m.ip
 root.user = $m.user
 root.request = {{"method": $m.method, "path": $m.path}}
-root.status = $m.status.number()
+root.status = $m.status.int64()
 root.failed = this.message.re_match("""" 5\\d\\d """)
 '''
 _LINE = re.compile(_PATTERN)

@@ -24,6 +24,8 @@ _VALUES = st.sampled_from(
         *(f"root{place}" for place in _PLACES),
         *("$v", "$v.a", "deleted()", "nothing()", "null", "[]", '{"b": this.a}', '{"c": {"c": 1}}'),
         *("this.a + this.b", "this.a - 1", "1.5 * this.b", "this.a * this.b", "this.a / 2"),
+        *("this.a.uint64() + this.b", "(this.a.uint64() + 1) * 2.5", "this.a.int64() * this.b"),
+        *("this.a.number() / this.b", "(this.a + 1) / (this.b - 1)", "this.a.uint64() > this.b"),
         *("this.a % 3", "this.a / this.b", "4 - this.c", "this.a + 0.5 + this.b", "-this.a"),
         *("this.a > 1", "this.a <= this.b", "2.5 >= this.b", "this.a == null", "this.b != true"),
         *('this.a == "x"', '"x" + this.a', 'this.b + "y" + this.c', "this.a && this.b || this.c"),
@@ -53,7 +55,7 @@ ordinary = st.lists(_FORMS | _FORMS | _BLOCKS, min_size=1, max_size=7).map(
 
 _leaf = st.one_of(
     st.sampled_from([None, True, False, 0, 1, 2, -3, 2.5, 1e300, 2**53 + 1, 2**63 - 1, -(2**63)]),
-    st.sampled_from(["", "x", "a,b", " é ", "2020-08-14", "2020-08-14T05:54:23Z", "12"]),
+    st.sampled_from(["", "x", "a,b", " é ", "2020-08-14", "2020-08-14T05:54:23Z", "12", "007"]),
 )
 _lists = st.lists(_leaf | st.dictionaries(st.sampled_from("ab"), _leaf, max_size=2), max_size=3)
 _inner = st.recursive(

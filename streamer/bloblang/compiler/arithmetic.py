@@ -14,13 +14,12 @@ from streamer.bloblang.compiler.code import Code, Value
 from streamer.bloblang.compiler.sites import Operands
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.operators import BINARY
+from streamer.bloblang.runtime.operations import EXACT
 
 _COMPARED: Final = frozenset(("==", "!=", "<", "<=", ">", ">="))
 _NUMBERS: Final = ("int", "float", "number")
 _COMPARED_ALIKE: Final = frozenset((str, int, float))
 _FOLDED: Final = (bool, int, float, str)
-# A float holds every integer up to here.
-_EXACT: Final = 1 << 53
 _LONGEST: Final = 1000
 
 
@@ -72,7 +71,7 @@ def _is_number(value: Value) -> str:
 def _as_float(value: Value) -> str | None:
     """Return an integer literal as a float literal of the same value, if it has one."""
     literal = value.literal
-    return f"{literal}.0" if type(literal) is int and abs(literal) <= _EXACT else None
+    return f"{literal}.0" if type(literal) is int and abs(literal) <= EXACT else None
 
 
 def _comparison(
@@ -118,7 +117,13 @@ def _division(left: Value, right: Value, call: str) -> str:
     divisor = _as_float(right) or (right.code if right.known and right.kind == "float" else None)
     if divisor is not None and right.literal:
         return f"{left.code} / {divisor} if {_is_number(left)} else {call}"
-    return f"{left.code} / {right.code} if {_is('float', left, right)} and {right.code} else {call}"
+    plain = f"{left.code} / {right.code}"
+    # Python divides integers as floats do as long as floats hold them.
+    bounds = f"0 < {right.code} <= EXACT and -EXACT <= {left.code} <= EXACT"
+    return (
+        f"{plain} if {_is('int', left, right)} and {bounds} else "
+        f"{plain} if {_is('float', left, right)} and {right.code} else {call}"
+    )
 
 
 def _joined(code: Code, left: Value, right: Value, call: str, site: Operands) -> Value:

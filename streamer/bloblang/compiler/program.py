@@ -15,6 +15,7 @@ from streamer.bloblang.compiler.sites import Failed, Site
 from streamer.bloblang.compiler.statements import emit_function
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.runtime.objects import UNSET
+from streamer.bloblang.runtime.operations import EXACT
 from streamer.message import UNPARSED
 from streamer.timestamps import Timestamp
 from streamer.value import DELETED, INT64_MAX, INT64_MIN, NOTHING
@@ -66,6 +67,7 @@ def _start(
             "Timestamp": Timestamp,
             "INT64_MIN": INT64_MIN,
             "INT64_MAX": INT64_MAX,
+            "EXACT": EXACT,
             "explain": explain,
             "__builtins__": _BUILTINS,
         },

@@ -46,6 +46,8 @@ def _from_start(arguments: list[Any]) -> bool:
 _ASCII: Final = "{v}.isascii()"
 _BOUNDED: Final = "INT64_MIN <= {v}.ns <= INT64_MAX"
 _DIGITS: Final = "{v}.isdecimal() and {v}.isascii() and len({v}) < 300"
+# Go reads a number that begins with 0 in another base.
+_INTEGER: Final = "{v}.isdecimal() and {v}.isascii() and len({v}) < 19 and {v}[0] != '0'"
 _REPLACE: Final = Quick(("str",), "{v}.replace({0}, {1})")
 # Methods that look the same for texts and arrays: bytes are counted, which ASCII has one a letter.
 _QUICK: Final[dict[str, tuple[Quick, ...]]] = {
@@ -80,6 +82,10 @@ _QUICK: Final[dict[str, tuple[Quick, ...]]] = {
         Quick(("str",), "float({v})", _DIGITS, kind="float"),
         Quick(("float",), "{v}", kind="float"),
         Quick(("int",), "float({v})", kind="float"),
+    ),
+    "int64": (
+        Quick(("str",), "int({v})", _INTEGER, kind="int"),
+        Quick(("int",), "{v}", "INT64_MIN <= {v} <= INT64_MAX", kind="int"),
     ),
     "not_null": (Quick((), "{v}", "{v} is not None"),),
     "exists": (

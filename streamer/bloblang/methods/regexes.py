@@ -81,11 +81,12 @@ def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
 def re_find_object(pattern: str) -> Callable[[Any], dict[str, Any]]:
     """The first match as an object of its groups by name, or by number."""
     matcher = Matcher(pattern)
-    names = matcher.names
 
     def run(value: Any) -> dict[str, Any]:
+        if type(value) is str:
+            return matcher.named(value)
         groups = matcher.first(_text(value))
-        return {} if groups is None else _by_name(names, groups, value)
+        return {} if groups is None else _by_name(matcher.names, groups, value)
 
     return run
 

@@ -15,6 +15,8 @@ from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number, UInt
 
 FLOATS: Final = frozenset((float, Number))
 NUMBERS: Final = frozenset((int, float, Number, UInt))
+# A float holds every integer up to here.
+EXACT: Final = 1 << 53
 _SPAN: Final = 1 << 64
 
 

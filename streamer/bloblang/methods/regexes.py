@@ -40,7 +40,7 @@ def _by_name(names: list[str], groups: tuple[str, ...], value: Any) -> dict[str,
 def re_match(pattern: str) -> Callable[[Any], bool]:
     """Whether an expression matches anywhere in the text."""
     test = Matcher(pattern).test
-    return lambda value: test(_text(value))
+    return lambda value: test(value if type(value) is str else _text(value))
 
 
 @declare(

@@ -65,7 +65,6 @@ class Matcher:
         by_index = {index: name for name, index in self.indices.items()}
         self.names = [by_index.get(i, str(i)) for i in range(self._re2.groups + 1)]
         python = as_python(pattern)
-        self._numbers = range(len(self.names)) if len(self.names) > 1 else ()
         self._python = python
         self._anchored = pattern.startswith("^")
         self._short = 0 if python is None else _SHORT_ANCHORED if self._anchored else _SHORT
@@ -79,16 +78,17 @@ class Matcher:
 
     def named(self, text: str) -> dict[str, str]:
         """Return the first match and its groups by their names; empty when there is no match."""
+        if self._first is not None and len(text) <= self._short and text.isascii():
+            match = self._first(text)
+            return dict(zip(self.names, match.groups())) if match else {}  # noqa: B905 - as many
         found = self.first(text)
-        return {} if found is None else dict(zip(self.names, found))  # noqa: B905 - as many
+        return {} if found is None else dict(zip(self.names, found, strict=True))
 
     def first(self, text: str) -> tuple[str, ...] | None:
         """Return the first match and its groups; a group that took no part is empty."""
         if self._first is not None and len(text) <= self._short and text.isascii():
             found = self._first(text)
-            if found is None:
-                return None
-            return found.group(*self._numbers) if self._numbers else (found[0],)
+            return found and found.groups()
         match = self._re2.search(text.encode("utf-8", "surrogateescape"))
         if match is None:
             return None
@@ -103,8 +103,8 @@ class Matcher:
         if self._python is not None and len(text) <= self._short and text.isascii():
             if self._anchored:
                 found = self._python.match(text)
-                return [(*found.span(), (found[0], *found.groups()))] if found else []
-            return [(*m.span(), (m[0], *m.groups())) for m in self._python.finditer(text)]
+                return [(*found.span(), found.groups())] if found else []
+            return [(*m.span(), m.groups()) for m in self._python.finditer(text)]
         return self._slow(text)
 
     def _slow(self, text: str) -> Iterable[tuple[int, int, tuple[str, ...]]]:

@@ -196,12 +196,13 @@ def _spelled(bits: int) -> str:
 def as_python(pattern: str) -> re.Pattern[str] | None:
     """Return the expression for Python's engine, for texts in ASCII; None when it is not for it.
 
-    A leading `^` is left out: such an expression is to be tried at the beginning only.
+    A leading `^` is left out: such an expression is to be tried at the beginning only. Group 1 is
+    the whole, the expression's own groups come behind it.
 
     Args:
         pattern: an expression that RE2 takes.
     """
     try:
-        return re.compile(_Reader(pattern).read())
+        return re.compile(f"({_Reader(pattern).read()})")
     except (_NotSimple, re.error):  # Python knows no two groups of one name
         return None

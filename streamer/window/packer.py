@@ -12,22 +12,20 @@ from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamer.bloblang.folding import Fold
-from streamer.errors import MessageError, StreamerError
+from streamer.errors import StreamerError
 from streamer.message import Batch, Execution, Message
 from streamer.timestamps import parse_event_time
-from streamer.window.columns import Collector
 from streamer.window.drops import Drops
-from streamer.window.folds.folder import Folder
 from streamer.window.folds.part import Column, selected
+from streamer.window.held import Held
 from streamer.window.ints import Ints
 from streamer.window.metadata import encode_meta
 from streamer.window.pack import lengths_of
 from streamer.window.queries import Interpolated, Query
 from streamer.window.row import Kind, Row
-from streamer.window.stamps import BAD, GROUP_MASK, SLOT_BITS, Groups, Slots
+from streamer.window.stamps import BAD, SLOT_BITS, Groups, Slots
 from streamer.window.system import SystemWindow
 from streamer.window.ways import Way, fast_ways
 
@@ -65,17 +63,13 @@ class Packer:
         self._shards = shards
         self._timestamp = timestamp
         self._key = key
-        self._key_id = zlib.crc32(key.text.encode()) if key is not None else 0
+        key_id = None if key is None else zlib.crc32(key.text.encode())
         self._groups = None if key is None else Groups(shards, not hasattr(key, "text_of"))
         self._slots = Slots(window.grid, 0, timestamp.uses.now)
         self._t: int | None = None
-        self._collected = Collector()
-        self._ready: list[Row] = []
         self._drops = Drops(keep_dropped)
         self._ways = fast_ways(timestamp, key, self._slots, self._groups)
-        key_id = None if key is None else self._key_id
-        self._folder = None if fold is None else Folder(fold, key_id)
-        self._folds_after = folds_after
+        self._held = Held(self._slots, self._groups, key_id, fold, folds_after)
 
     def add_raws(
         self,
@@ -122,12 +116,11 @@ class Packer:
 
     def ready(self) -> list[Row]:
         """Take the rows that are finished already, so that they need not be held any longer."""
-        rows, self._ready = self._ready, []
-        return rows
+        return self._held.take()
 
     def rows(self) -> Iterator[Row]:
         """Finish: give all rows that are left, and the counters."""
-        self._flush()
+        self._held.flush()
         yield from self.ready()
         yield from self._drops.rows()
         if self._window.end_of_input == "flush" and self._shards > 1:
@@ -166,9 +159,9 @@ class Packer:
 
     def _seen(self, way: Way, raws: list[bytes]) -> tuple[Ints, list[Column] | None]:
         """Return the code of each payload, and what it brings to a fold if there is one."""
-        if self._folder is None:
+        if self._held.folder is None:
             return np.array(way.of_raws(raws), np.int64), None
-        return self._folder.seen(way, raws)
+        return self._held.folder.seen(way, raws)
 
     def _add_together(
         self, chunk: list[Message], batch: Batch, start: int, arrival_start: int, ex: Execution
@@ -192,14 +185,15 @@ class Packer:
                 raws = [message.raw for message in chunk]
                 lengths = lengths_of(raws)
                 self._make_room(int(lengths.sum()))
-                bare = way.loads is None and self._folder is None
+                folder = self._held.folder
+                bare = way.loads is None and folder is None
                 docs: list[Any] = raws if bare else [message.doc for message in chunk]
                 codes = np.array(way.codes(docs), np.int64)
-                columns = None if self._folder is None else self._folder.columns(docs)
+                columns = None if folder is None else folder.columns(docs)
                 metas = [encode_meta(message.meta) for message in chunk]
                 if not self._slots.reasons:
                     arrivals = np.arange(first, first + len(chunk))
-                    self._hold(raws, lengths, codes, arrivals, metas, columns)
+                    self._held.add(raws, lengths, codes, arrivals, metas, columns)
                     return True
         return False
 
@@ -227,51 +221,7 @@ class Packer:
             lengths, codes, arrivals = lengths[good], codes[good], arrivals[good]
             columns = columns and [selected(column, chosen) for column in columns]
         if raws:
-            self._hold(raws, lengths, codes, arrivals, [encoded], columns)
-
-    def _hold(
-        self,
-        raws: list[bytes],
-        lengths: Ints,
-        codes: Ints,
-        arrivals: Ints,
-        metas: list[bytes],
-        columns: list[Column] | None,
-    ) -> None:
-        """Fold messages where that can be done, and collect the others as they are."""
-        if self._folder is None or columns is None:
-            self._collected.add(raws, lengths, codes, arrivals, metas)
-            return
-        whole = self._whole(codes)
-        if whole is None:
-            self._folder.add(raws, codes, arrivals, metas, columns)
-        else:
-            for chosen, folds in ((np.flatnonzero(whole), False), (np.flatnonzero(~whole), True)):
-                some = [raws[index] for index in chosen.tolist()]
-                of = metas if len(metas) == 1 else [metas[index] for index in chosen.tolist()]
-                if some and folds:
-                    brings = [selected(column, chosen) for column in columns]
-                    self._folder.add(some, codes[chosen], arrivals[chosen], of, brings)
-                elif some:
-                    self._collected.add(some, lengths[chosen], codes[chosen], arrivals[chosen], of)
-        if not self._folder.worthwhile:
-            self._flush()
-            self._folder = None
-
-    def _whole(self, codes: Ints) -> NDArray[np.bool_] | None:
-        """Return which messages are kept as they are; None when all are folded."""
-        whole: NDArray[np.bool_] | None = None
-        if self._groups is not None and self._groups.empty is not None:
-            whole = (codes & GROUP_MASK) == self._groups.empty
-        if self._folds_after is not None:
-            after = self._folds_after
-            early = np.array([self._time_of(place) <= after for place in self._slots.where])
-            whole = early[codes >> SLOT_BITS] | (False if whole is None else whole)
-        return whole if whole is not None and whole.any() else None
-
-    def _time_of(self, place: tuple[Kind, int]) -> int:
-        kind, pane = place
-        return pane if kind == Kind.PACK or self._t is None else self._t
+            self._held.add(raws, lengths, codes, arrivals, [encoded], columns)
 
     def _add_message(
         self, batch: Batch, index: int, message: Message, arrival: int, ex: Execution
@@ -287,13 +237,7 @@ class Packer:
         raw, meta = message.raw, encode_meta(message.meta)
         self._make_room(len(raw) + len(meta))
         code = self._slots.of_time(time) + self._group(batch, index, ex)
-        if self._folder is not None:
-            with suppress(MessageError):  # what is no document is kept as it is
-                columns = self._folder.columns([message.doc])
-                one = np.array([code], np.int64)
-                self._hold([raw], lengths_of([raw]), one, np.array([arrival]), [meta], columns)
-                return
-        self._collected.add_one(raw, code, arrival, meta)
+        self._held.add_one(message, code, arrival, meta)
 
     def _group(self, batch: Batch, index: int, ex: Execution) -> int:
         if self._groups is None or self._key is None:
@@ -307,19 +251,7 @@ class Packer:
 
     def _make_room(self, size: int) -> None:
         """Finish rows if need be; to be called before codes are asked for, which it may change."""
-        rows = (len(self._slots.where) - 1) * (self._shards if self._groups is not None else 1)
-        full = self._folder is not None and self._folder.full
-        if full or not self._collected.has_room(size, rows):
-            self._flush()
-
-    def _flush(self) -> None:
-        rows = self._collected.rows(self._slots.where, self._groups, self._key_id)
-        self._ready.extend(rows)
-        self._collected = Collector()
-        if self._folder is not None:
-            self._ready.extend(self._folder.rows(self._slots.where, self._groups))
-        if self._groups is not None:
-            self._groups.forget()
+        self._held.make_room(size, self._shards)
 
     def _newest(self) -> Iterator[Row]:
         """Tell every shard of the newest pane of each kind: a flush moves all horizons alike."""

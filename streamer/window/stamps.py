@@ -31,6 +31,7 @@ class Slots(dict[str, int]):
     Attributes:
         where: by slot, the kind and pane of its row; slot 0 is `BAD`.
         reasons: why values were `BAD`, in their order; the user of the slots empties it.
+        t: the micro-batch's time, ns.
         texts_only: refuse what is not a string with TypeError.
     """
 
@@ -40,7 +41,7 @@ class Slots(dict[str, int]):
         self.reasons: list[str] = []
         self._slot_of: dict[tuple[Kind, int], int] = {}
         self._grid = grid
-        self._t = t
+        self.t = t
         self._says_now = says_now
         self.texts_only = False
 
@@ -60,7 +61,7 @@ class Slots(dict[str, int]):
 
     def of_time(self, time: int) -> int:
         """Return the code of the slot of a time, ns."""
-        if time != self._t:
+        if time != self.t:
             place = (Kind.PACK, self._grid.pane_of(time))
         elif self._says_now:
             place = (Kind.NOW, 0)
@@ -74,12 +75,12 @@ class Slots(dict[str, int]):
 
     def of_now(self) -> int:
         """Return the code of the slot of the micro-batch's time."""
-        return self.of_time(self._t)
+        return self.of_time(self.t)
 
     def at(self, t: int) -> None:
         """Begin another micro-batch: what is exactly now changes; slots keep their meaning."""
-        if t != self._t:
-            self._t = t
+        if t != self.t:
+            self.t = t
             self.clear()
 
 

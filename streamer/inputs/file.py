@@ -46,6 +46,7 @@ SPEC = Spec(
             "string",
             "Paths of files, or globs such as `./data/*.jsonl` (`**` goes into directories).",
             shape="array",
+            examples=(("./data/*.jsonl",),),
         ),
         Field(
             FIELD_DELETE_ON_FINISH,

@@ -49,7 +49,13 @@ SPEC = Spec(
         "program is down is not made up for."
     ),
     fields=(
-        Field(FIELD_MAPPING, "string", "Makes each message.", mapping=True),
+        Field(
+            FIELD_MAPPING,
+            "string",
+            "Makes each message.",
+            mapping=True,
+            examples=('root = {"id": uuid_v4(), "at": now()}',),
+        ),
         Field(
             FIELD_INTERVAL,
             "string",

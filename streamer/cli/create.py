@@ -1,0 +1,35 @@
+"""`streamer create`: a new config, with defaults and a word about each field."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from streamer.config.create import create
+
+_HELP: Final = """\
+Print a new config with the defaults of the components that it is to have.
+
+EXPRESSION names inputs, processors and outputs, divided by slashes; several of one kind are
+divided by commas, and each part may be empty. What it prints has no lint findings: where a field
+is required, an example stands in its place.
+
+\b
+  streamer create stdin/mapping,log/stdout > config.yaml
+  streamer create --small file//file
+"""
+
+
+@click.command("create", help=_HELP)
+@click.argument("expression", default="")
+@click.option(
+    "-s",
+    "--small",
+    is_flag=True,
+    help="Only input, pipeline and output, without the fields that are rarely needed.",
+)
+def create_cli(expression: str, small: bool) -> int:
+    """Print a new config."""
+    click.echo(create(expression, small), nl=False)
+    return 0

@@ -1,0 +1,186 @@
+"""A new config, with the defaults of the components that it is to have and a word about each field.
+
+It has no findings: where a field is required, an example stands in its place.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from streamer import catalog
+from streamer.config.layout import Block, Entry, yaml_text
+from streamer.config.sections import SECTIONS
+from streamer.errors import StreamerError
+from streamer.spec import REQUIRED, Field, Kind, Spec
+
+_SIMPLEST: Final = {
+    Kind.INPUT: "stdin",
+    Kind.PROCESSOR: "noop",
+    Kind.OUTPUT: "drop",
+    Kind.SCANNER: "lines",
+}
+_BY_TYPE: Final[dict[str, Any]] = {
+    "string": "",
+    "int": 0,
+    "float": 0.0,
+    "bool": False,
+    "object": {},
+    "unknown": "",
+}
+_KINDS: Final = frozenset(map(str, Kind))
+_SMALL: Final = ("input", "pipeline", "output")
+_SENTENCE: Final = re.compile(r"(?<=[^.][.!?])\s+(?=[A-Z`\"(])")
+
+
+def create(expression: str = "", small: bool = False) -> str:
+    """Return the text of a new config.
+
+    Args:
+        expression: inputs, processors and outputs: `stdin/mapping,log/stdout`; each part may be
+            empty.
+        small: leave out all but input, pipeline and output, and the fields marked as advanced.
+
+    Raises:
+        StreamerError: there is no such component, or too many parts.
+    """
+    inputs, processors, outputs = _parts(expression)
+    maker = _Maker(small)
+    chosen = {
+        "input": maker.one(Kind.INPUT, inputs or ["stdin"], "inputs"),
+        "processors": [maker.component(Kind.PROCESSOR, name) for name in processors],
+        "output": maker.one(Kind.OUTPUT, outputs or ["stdout"], "outputs"),
+    }
+    return "\n".join(yaml_text(Block((entry,))) for entry in maker.sections(chosen))
+
+
+def component_example(spec: Spec, small: bool) -> Block:
+    """Return a component with the defaults of its fields, as a config would have it."""
+    return _Maker(small).component(spec.kind, spec.name)
+
+
+def _parts(expression: str) -> list[list[str]]:
+    parts = expression.split("/")
+    if len(parts) > 3:
+        raise StreamerError(
+            f"{expression!r} has {len(parts)} parts; "
+            "expected inputs/processors/outputs, such as stdin/mapping,log/stdout"
+        )
+    named = [[name.strip() for name in part.split(",") if name.strip()] for part in parts]
+    return named + [[]] * (3 - len(named))
+
+
+class _Maker:
+    """Makes the parts of one config, and the resources that they refer to."""
+
+    def __init__(self, small: bool) -> None:
+        self._small = small
+        self._resources: dict[Kind, dict[str, Block]] = {}
+
+    def sections(self, chosen: Mapping[str, Any]) -> Iterator[Entry]:
+        """Return the sections, with what was chosen in its place."""
+        for section in SECTIONS:
+            kind = section.name.removesuffix("_resources")
+            resources = [*self._resources.get(Kind(kind), {}).values()] if kind in _KINDS else []
+            if section.name == "tests" or section.deprecated:
+                continue
+            if self._small and section.name not in _SMALL and not resources:
+                continue
+            entry = self._entry(section)
+            if section.name == "pipeline":
+                entry = _with_processors(entry, chosen["processors"])
+            elif section.name in chosen:
+                entry = replace(entry, value=chosen[section.name])
+            elif resources and section.name != kind:
+                entry = replace(entry, value=resources)
+            yield entry
+
+    def one(self, kind: Kind, names: list[str], field: str) -> Block:
+        """Return one component; several are held by a broker, as in Benthos."""
+        if len(names) == 1:
+            return self.component(kind, names[0])
+        blocks = [self.component(kind, name) for name in names]
+        if catalog.spec(kind, "broker") is None:
+            raise StreamerError(
+                f"{len(names)} {field} ({', '.join(names)}) need the {kind} broker, "
+                f"which is not available yet; name one {kind}"
+            )
+        return Block((Entry("broker", Block((Entry(field, blocks),))),))
+
+    def component(self, kind: Kind, name: str) -> Block:
+        """Return a component with the defaults of its fields."""
+        spec = catalog.spec(kind, name)
+        if spec is None:
+            known = catalog.names(kind)
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"available are {', '.join(known)}"
+            raise StreamerError(f"there is no {kind} {name!r}; {hint}")
+        body = self._value(spec.config) if spec.config is not None else self._block(spec.fields)
+        return Block((Entry(name, body, spec.summary),))
+
+    def _block(self, fields: Iterable[Field]) -> Block:
+        shown = (f for f in fields if not f.deprecated and not (self._small and f.advanced))
+        return Block(tuple(map(self._entry, shown)))
+
+    def _entry(self, field: Field) -> Entry:
+        comment = _SENTENCE.split(field.description.replace("\n", " "))[0]
+        if field.optional and field.default is REQUIRED:
+            return Entry(field.name, _example(field), comment, out=True)
+        remark = "required" if field.required else ""
+        return Entry(field.name, self._value(field), comment, remark)
+
+    def _value(self, field: Field) -> Any:
+        """Return a field's default, or what may stand in its place."""
+        plain = field.default is not REQUIRED and field.default is not None
+        if field.refers is not None and not (plain and _is_right(field)):
+            return self._reference(field, field.refers)
+        if field.children and field.shape == "scalar" and not plain:
+            return self._block(field.children)
+        if not plain:
+            return _example(field)
+        if field.kind is not None and field.shape == "scalar":
+            (name,) = field.default
+            return self.component(field.kind, name)
+        return field.default
+
+    def _reference(self, field: Field, kind: Kind) -> str:
+        """Return a label, and see to it that there is a resource that has it."""
+        label = str(field.examples[0] if field.examples else f"some_{kind}")
+        names = catalog.names(kind)
+        name = _SIMPLEST.get(kind, names[0] if names else "")
+        made = self.component(kind, name)
+        block = Block((Entry("label", label), *made.entries))
+        self._resources.setdefault(kind, {})[label] = block
+        return label
+
+
+def _is_right(field: Field) -> bool:
+    return field.check is None or not field.check(field.default)
+
+
+def _example(field: Field) -> Any:
+    """Return what may stand in the place of a field that has no default."""
+    if field.examples:
+        example = field.examples[0]
+        wanted = field.shape in ("array", "2darray") and not isinstance(example, list | tuple)
+        return [example] if wanted else example
+    if field.shape != "scalar":
+        return {} if field.shape == "map" else []
+    if field.kind is not None:
+        return {_SIMPLEST[field.kind]: {}} if field.kind in _SIMPLEST else {}
+    if field.mapping:
+        return "root = this"
+    if field.duration:
+        return "10s"
+    return field.options[0] if field.options else _BY_TYPE[field.type]
+
+
+def _with_processors(pipeline: Entry, processors: list[Block]) -> Entry:
+    entries = tuple(
+        replace(one, value=processors) if one.name == "processors" else one
+        for one in pipeline.value.entries
+    )
+    return replace(pipeline, value=Block(entries))

@@ -1,0 +1,139 @@
+"""A config as the program understands it: variables, `--set` and resources in, defaults filled in.
+
+Secrets are scrubbed. What came out of an environment variable is shown as the variable, unless it
+is asked for: the text stays a config that means the same, and tells nothing that the file did not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from streamer import catalog
+from streamer.config.components import reserved
+from streamer.config.layout import yaml_text
+from streamer.config.model import Config
+from streamer.config.placeholders import find_variables
+from streamer.config.sections import SECTIONS
+from streamer.durations import format_duration
+from streamer.spec import Field, Parsed, ParsedComponent
+from streamer.spec.secrets import scrub_secret, scrub_urls
+
+_AWAY: Final = object()
+"""Stands for a field that is left out."""
+
+_SURELY_A_VALUE: Final = 3
+"""Characters of a variable's value that are looked for inside of texts; fewer occur by chance."""
+
+
+def echo(config: Config, env: Mapping[str, str], show_env: bool = False) -> str:
+    """Return a config as YAML, whole, in the order of the documentation.
+
+    Its tests are left out.
+
+    Args:
+        config: the config.
+        env: the variables that it was read with.
+        show_env: show what variables held; secrets stay scrubbed.
+    """
+    hidden = {} if show_env else _values(config, env)
+    writer = _Writer(hidden)
+    return yaml_text({name: value for name, value in writer.sections(config)})
+
+
+def _values(config: Config, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables' values by what is shown instead, the longest first."""
+    names = {variable.name for variable in find_variables(config.text)}
+    found = {f"${{{name}}}": env[name] for name in names if env.get(name)}
+    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
+
+
+class _Writer:
+    """Turns parsed values back into those that a config would write."""
+
+    def __init__(self, hidden: Mapping[str, str]) -> None:
+        self._hidden = hidden
+        self._shown = {held: shown for shown, held in hidden.items()}
+        parts = [re.escape(held) for held in hidden.values() if len(held) >= _SURELY_A_VALUE]
+        self._inside = re.compile("|".join(parts)) if parts else None
+
+    def sections(self, config: Config) -> Iterable[tuple[str, Any]]:
+        """Return the sections that the program knows, with their values."""
+        for section in SECTIONS:
+            if section.name == "tests" or section.deprecated:
+                continue
+            if section.name == "pipeline":
+                processors = [self._component(one) for one in config.processors]
+                yield "pipeline", {"threads": config.threads, "processors": processors}
+            elif section.name.endswith("_resources"):
+                kind = section.name.removesuffix("_resources")
+                mine = [one for (of, _), one in config.resources.items() if of == kind]
+                if mine:
+                    yield section.name, [self._component(one) for one in mine]
+            elif (value := getattr(config, section.name, _AWAY)) is not _AWAY:
+                yield section.name, self._field(section, value)
+
+    def _component(self, component: ParsedComponent) -> dict[str, Any]:
+        spec = catalog.spec(component.kind, component.name)
+        assert spec is not None
+        found: dict[str, Any] = {"label": component.label} if component.label else {}
+        if spec.config is not None:
+            found[component.name] = self._field(spec.config, component.config)
+        else:
+            found[component.name] = self._object(spec.fields, component.config)
+        if component.processors and "processors" in reserved(component.kind):
+            found["processors"] = [self._component(one) for one in component.processors]
+        if component.mapping:
+            found["mapping"] = self._text(component.mapping)
+        return found
+
+    def _object(self, fields: Iterable[Field], parsed: Parsed) -> dict[str, Any]:
+        found = {}
+        for field in fields:
+            given = parsed.given(field.name)
+            away = field.deprecated or (field.optional and parsed[field.name] is None)
+            if field.name in parsed and (given or not away):
+                value = parsed[field.name]
+                found[field.name] = self._field(field, value)
+        return found
+
+    def _field(self, field: Field, value: Any) -> Any:
+        if value is None:
+            return "" if field.type == "string" or field.duration else None
+        if field.shape in ("array", "2darray") and isinstance(value, list | tuple):
+            return [self._field(field, item) for item in value]
+        if field.shape == "map" and isinstance(value, Mapping) and not isinstance(value, Parsed):
+            return {key: self._item(field, item) for key, item in value.items()}
+        return self._item(field, value)
+
+    def _item(self, field: Field, value: Any) -> Any:
+        if isinstance(value, ParsedComponent):
+            return self._component(value)
+        if isinstance(value, Parsed):
+            return self._object(field.children, value)
+        if field.duration and isinstance(value, int):
+            value = format_duration(value)
+        shown = self._plain(value)
+        return scrub_secret(shown) if field.secret else shown
+
+    def _plain(self, value: Any) -> Any:
+        """Return a value without what variables held, and without passwords in URLs."""
+        if isinstance(value, dict):
+            return {self._text(str(key)): self._plain(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._plain(item) for item in value]
+        if isinstance(value, str):
+            return self._text(value)
+        for shown, held in self._hidden.items():
+            if value is not None and not isinstance(value, bool) and str(value) == held:
+                return shown
+        return value
+
+    def _text(self, text: str) -> str:
+        for shown, held in self._hidden.items():
+            if text == held:
+                return shown
+        if self._inside is not None:
+            text = self._inside.sub(lambda found: self._shown[found[0]], text)
+        return scrub_urls(text)

@@ -1,0 +1,84 @@
+"""`streamer create`: configs that have no findings, whatever they are made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from streamer import catalog
+from streamer.cli.main import invoke
+from streamer.config import LintOptions, lint_config
+from streamer.config.sections import SECTIONS
+from streamer.spec import Kind
+
+PARTS = {Kind.INPUT: "{}//", Kind.PROCESSOR: "/{}/", Kind.OUTPUT: "//{}"}
+ALL = [(kind, name) for kind in PARTS for name in catalog.names(kind)]
+
+
+def created(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert invoke(["create", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+@pytest.mark.parametrize("small", [(), ("--small",)], ids=["whole", "small"])
+@pytest.mark.parametrize(("kind", "name"), ALL)
+def test_a_config_of_any_component_has_no_findings(
+    kind: Kind,
+    name: str,
+    small: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(created(capsys, *small, PARTS[kind].format(name)))
+    options = LintOptions(deprecated=catalog.spec(kind, name).status != "deprecated")  # type: ignore[union-attr]
+    assert [str(lint) for lint in lint_config(path, env={}, options=options)] == []
+
+
+def test_a_whole_config_has_every_section_but_tests(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [section.name for section in SECTIONS if not section.optional]
+    found = yaml.safe_load(created(capsys))
+    assert [name for name in names if name not in {"tests", *found}] == []
+    assert list(found["input"]) == ["stdin"]
+    assert list(found["output"]) == ["stdout"]
+    assert found["spark"]["master"] == "local[*]"
+
+
+def test_a_small_config_is_what_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    text = created(capsys, "--small", " generate / mapping , noop / drop ")
+    found = yaml.safe_load(text)
+    assert list(found) == ["input", "pipeline", "output"]
+    assert [list(one)[0] for one in found["pipeline"]["processors"]] == ["mapping", "noop"]
+    assert list(found["output"]) == ["drop"]
+    assert "    # Time between batches;" in text
+    assert "# required\n" in text
+
+
+def test_advanced_fields_are_left_out_of_a_small_config(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "delete_on_finish" in created(capsys, "file")
+    assert "delete_on_finish" not in created(capsys, "-s", "file")
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("stdni", "error: there is no input 'stdni'; did you mean stdin?\n"),
+        ("/mappin", "error: there is no processor 'mappin'; did you mean mapping?\n"),
+        (
+            "a/b/c/d",
+            "error: 'a/b/c/d' has 4 parts; expected inputs/processors/outputs, "
+            "such as stdin/mapping,log/stdout\n",
+        ),
+    ],
+)
+def test_what_there_is_not_is_named(
+    expression: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["create", expression]) == 1
+    assert capsys.readouterr() == ("", said)

@@ -1,14 +1,13 @@
 """The log: which records are written, where, and in which form; the `logger` section's meaning.
 
 Lines go to the standard error stream, or to a file instead when `file.path` is set. What is
-secret never gets into a line: the values of secret fields, which the config names, and the
-passwords in URLs are replaced.
+secret never gets into a line: the values of secret fields and of environment variables, which the
+config names, and the passwords in URLs are replaced.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -19,13 +18,11 @@ from typing import Any, Final, Protocol, TextIO
 from streamer.errors import StreamerError
 from streamer.logfile import LogFile
 from streamer.logfmt import Names, Record, to_json, to_logfmt, to_terminal
-
-SCRUBBED: Final = "!!!SECRET_SCRUBBED!!!"
+from streamer.redaction import Redaction
 
 _SEVERITY: Final = {"FATAL": 1, "ERROR": 2, "WARN": 3, "INFO": 4, "DEBUG": 5, "TRACE": 6}
 _THRESHOLD: Final = {**_SEVERITY, "OFF": 0, "NONE": 0, "ALL": 6}
 _NO_ASIDE: Final = nullcontext()
-_URL_PASSWORD: Final = re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
 
 
 class Overlay(Protocol):
@@ -76,7 +73,7 @@ class Logger:
         self,
         config: LogConfig,
         stream: TextIO | None = None,
-        secrets: Iterable[str] = (),
+        secrets: Mapping[str, str] | Iterable[str] = (),
         overlay: Overlay | None = None,
     ) -> None:
         """Open the log.
@@ -84,7 +81,7 @@ class Logger:
         Args:
             config: the `logger` section.
             stream: where lines go when no file is named; the standard error stream by default.
-            secrets: texts that must not appear.
+            secrets: texts that must not appear, maybe by what is shown instead (`Config.secrets`).
             overlay: what is taken off the terminal while a line is printed.
 
         Raises:
@@ -96,7 +93,7 @@ class Logger:
             )
         self._threshold = _THRESHOLD[config.level]
         self._config = config
-        self._secrets = sorted({s for s in secrets if s}, key=len, reverse=True)
+        self._redaction = Redaction(secrets)
         # A signal's handler may log while its thread is in the middle of a line.
         self._lock = threading.RLock()
         self._stream = sys.stderr if stream is None else stream
@@ -126,13 +123,11 @@ class Logger:
         """
         if not self.enabled(level):
             return
-        scrubbed = {
-            name: self._scrub(value)
-            for name, value in {**self._config.static_fields, **fields}.items()
-        }
+        scrubbed = self._redaction.value({**self._config.static_fields, **fields})
         at = time_ns if self._config.add_timestamp else None
         line = self._render(
-            Record(level, self._scrub(message.removesuffix("\n")), scrubbed, at), self._config.names
+            Record(level, self._redaction.text(message.removesuffix("\n")), scrubbed, at),
+            self._config.names,
         )
         with self._lock:
             self._write(line + "\n")
@@ -165,19 +160,6 @@ class Logger:
         with suppress(OSError, ValueError, RuntimeError), aside:
             self._stream.write(line)
             self._stream.flush()
-
-    def _scrub(self, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: self._scrub(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self._scrub(item) for item in value]
-        if not isinstance(value, str):
-            return value
-        for secret in self._secrets:
-            value = value.replace(secret, SCRUBBED)
-        if "://" in value:
-            value = _URL_PASSWORD.sub(rf"\1{SCRUBBED}", value)
-        return value
 
 
 def is_terminal(stream: TextIO) -> bool:

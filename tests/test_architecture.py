@@ -27,6 +27,7 @@ COMPONENT_PACKAGES = frozenset(
 # Low to high: a part imports nothing of its own line or of a later one, but for itself.
 ORDER: tuple[frozenset[str], ...] = (
     frozenset({"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson"}),
+    frozenset({"redaction"}),
     frozenset({"value", "logfile", "yaml_scalars"}),
     frozenset({"message", "logfmt"}),
     frozenset({"documents", "logs"}),

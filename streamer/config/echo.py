@@ -17,8 +17,8 @@ from streamer.config.model import Config
 from streamer.config.placeholders import find_variables
 from streamer.config.sections import SECTIONS
 from streamer.durations import format_duration
+from streamer.redaction import scrub_secret, scrub_urls
 from streamer.spec import Field, Parsed, ParsedComponent
-from streamer.spec.secrets import scrub_secret, scrub_urls
 
 _AWAY: Final = object()
 """Stands for a field that is left out."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
-from streamer.spec.secrets import SCRUBBED, scrub_secret, scrub_urls
+from streamer.redaction import SCRUBBED, Redaction, scrub_secret, scrub_urls
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,31 @@ def test_a_secret_is_shown_only_when_it_is_but_a_variable(value: object, shown: 
 )
 def test_a_url_is_shown_without_its_password(text: str, shown: str) -> None:
     assert scrub_urls(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text", "shown"),
+    [
+        ([], "nothing", "nothing"),
+        ([""], "nothing", "nothing"),
+        (["hunter2"], "a hunter2b", f"a {SCRUBBED}b"),
+        ({"hunter2": "${PW}"}, "a hunter2", "a ${PW}"),
+        (["a.b+c"], "a.b+c aXb+c", f"{SCRUBBED} aXb+c"),
+        (["hunter", "hunter2"], "hunter2 hunter", f"{SCRUBBED} {SCRUBBED}"),
+        (["abc"], "abc, abcd, (abc)", f"{SCRUBBED}, abcd, ({SCRUBBED})"),
+        (["-x-"], "a -x- b", f"a {SCRUBBED} b"),
+        (["other"], "http://u:p@h other", f"http://u:{SCRUBBED}@h {SCRUBBED}"),
+    ],
+)
+def test_known_secrets_are_taken_out_of_a_text(secrets: list[str], text: str, shown: str) -> None:
+    assert Redaction(secrets).text(text) == shown
+
+
+def test_known_secrets_are_taken_out_of_values_however_deep() -> None:
+    value = {"a": ["hunter2", 1, None, {"b": ("x hunter2",)}]}
+    shown = {"a": [SCRUBBED, 1, None, {"b": [f"x {SCRUBBED}"]}]}
+    assert Redaction(["hunter2"]).value(value) == shown
+
+
+def test_a_redaction_goes_to_workers() -> None:
+    assert pickle.loads(pickle.dumps(Redaction(["hunter2"]))).text("hunter2") == SCRUBBED

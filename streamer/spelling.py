@@ -14,10 +14,12 @@ from typing import Any, Final
 import orjson
 
 # What may stand where a number can, and would not come back from orjson as it was: an exponent, a
-# fraction that ends in 0, a tiny fraction, integers near the end of int64 or beyond it, -0. A
-# string that looks so costs time only.
+# fraction that ends in 0, a tiny fraction, integers near the end of int64 or beyond it, -0; and
+# fractions of a million and more, which as text are spelled with an exponent unless the document's
+# spelling is kept. A string that looks so costs time only.
 _ODD: Final = (
-    rb"(?:^|[\[:,\s])(?:-?(?:\d+(?:\.\d+)?[eE][+-]?\d+|\d+\.\d*0|0\.0{4}\d+|9[2-9]\d{17}|\d{20,})"
+    rb"(?:^|[\[:,\s])(?:-?(?:\d+(?:\.\d+)?[eE][+-]?\d+|\d+\.\d*0|0\.0{4}\d+|\d{7,}\.\d+"
+    rb"|9[2-9]\d{17}|\d{20,})"
     rb"|-0)(?:[,}\]\s]|$)"
 )
 # Of so many digits that orjson may change it, if it is not odd; some with fewer are caught as well.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 import urllib.parse
 import uuid
 from collections.abc import Callable
@@ -205,11 +206,27 @@ def unquote(value: Any) -> str:
     from streamer.bloblang.literals import unquote as resolve
 
     text = text_of(value)
-    if len(text) >= 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]:
-        return text[1:-1].replace("\r", "")
-    if len(text) < 2 or text[0] != '"' or text[-1] != '"' or "\n" in text:
+    mark, inside = text[:1], text[1:-1]
+    quoted = len(text) > 1 and mark == text[-1] and mark in "`'\""
+    if not quoted or ("\n" in inside and mark != "`"):
+        raise QueryError("invalid syntax")
+    if mark == "`":
+        if mark in inside:
+            raise QueryError("invalid syntax")
+        return inside.replace("\r", "")
+    if re.search(rf"(?<!\\)(?:\\\\)*{mark}", inside):
         raise QueryError("invalid syntax")
     try:
-        return resolve(text)
+        # In single quotes is one letter, where the other quote needs no escape, and has none.
+        result = resolve(text if mark == '"' else f'"{_of_letter(inside)}"')
     except ValueError:
         raise QueryError("invalid syntax") from None
+    if mark == "'" and len(result) != 1:
+        raise QueryError("invalid syntax")
+    return result
+
+
+def _of_letter(inside: str) -> str:
+    if inside == '\\"':
+        raise ValueError("a double quote needs no escape in single quotes")
+    return {'"': '\\"', "\\'": "'"}.get(inside, inside)

@@ -194,12 +194,14 @@ def parse_form_url_encoded(value: Any) -> dict[str, Any]:
 
     result: dict[str, list[str]] = {}
     for part in text_of(value).split("&"):
-        if ";" in part:
-            text = "invalid semicolon separator in query"
-            raise QueryError(f"failed to parse value as url-encoded data: {text}")
-        if part:
-            key, _, item = part.partition("=")
-            result.setdefault(unescape_url_query(key), []).append(unescape_url_query(item))
+        try:
+            if ";" in part:
+                raise QueryError("invalid semicolon separator in query")
+            if part:
+                key, _, item = part.partition("=")
+                result.setdefault(unescape_url_query(key), []).append(unescape_url_query(item))
+        except QueryError as e:
+            raise QueryError(f"failed to parse value as url-encoded data: {e}") from None
     return {key: items[0] if len(items) == 1 else items for key, items in result.items()}
 
 
@@ -223,6 +225,7 @@ def parse_url(value: Any) -> dict[str, Any]:
     needs=("ex",),
     reaches=True,
     binds=True,
+    own_errors=True,
     uses=("batch", "meta", "content", "now", "random", "error", "impure"),
 )
 def bloblang(outside: Outside, mapping: str) -> Callable[[Any, Any], Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from streamer.bloblang.errors import ArgumentError, QueryError
 from streamer.bloblang.runtime.operations import NUMBERS, truncate, truth
 from streamer.timestamps import Timestamp
-from streamer.value import Number, UInt, type_name
+from streamer.value import Number, UInt, json_float, type_name
 
 
 def _refuse(expected: str, value: Any) -> ArgumentError:
@@ -82,9 +82,11 @@ def anything(value: Any) -> Any:
 
 
 def spelled(value: Any) -> Any:
-    """Return a value with every integer in it as a number that keeps its text."""
+    """Return a value with every number in it as a number that keeps its text."""
     if type(value) is int or type(value) is UInt:
         return Number(str(value))
+    if type(value) is float:
+        return Number(json_float(value), value)
     if type(value) is list:
         return [spelled(item) for item in value]
     if type(value) is dict:

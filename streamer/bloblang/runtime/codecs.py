@@ -30,8 +30,9 @@ def _base64_fault(raw: bytes, alphabet: bytes, padded: bool) -> QueryError | Non
             return _corrupt(at)
         if place == 2 and raw[at + 1 : at + 2] != b"=":
             return _corrupt(at)
-        end = at + 4 - place
-        return _corrupt(end) if end < whole else None
+        if at + 4 - place < whole:
+            return _corrupt(at + 4 - place)
+        break
     rest = raw[whole:]
     if not padded:
         bad = next((i for i in range(len(rest)) if rest[i : i + 1] not in alphabet), -1)
@@ -46,7 +47,8 @@ def _base64(extra: bytes, padded: bool) -> Codec:
         raw = raw.replace(b"\n", b"").replace(b"\r", b"")
         try:
             filled = raw if padded else raw + b"=" * (-len(raw) % 4)
-            if padded or b"=" not in raw:
+            strange = b"=" in (raw.rstrip(b"=") if padded else raw)
+            if not strange:
                 return base64.b64decode(filled, extra, validate=True)
         except binascii.Error:
             pass

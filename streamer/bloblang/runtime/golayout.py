@@ -84,7 +84,7 @@ def _format(part: str, when: datetime, year: int, moment: Timestamp) -> str:
         case "2006":
             return year_text(year)
         case "06":
-            return f"{max(year, 0) % 100:02d}"
+            return f"{abs(year) % 100:02d}"
         case "January":
             return MONTHS[when.month - 1]
         case "Jan":

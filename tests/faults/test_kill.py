@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from streamer.config import parse_config
+from streamer.plan import make_plan
+
 from .program import program
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -31,6 +34,7 @@ input:
       root.id = count("id") - {first}
       root.at = now()
       root.light = "light-" + (root.id % 7).string()
+      root.stamp = root.id.string() + "@" + root.at
 buffer:
   system_window:
     timestamp_mapping: root = this.at
@@ -45,8 +49,8 @@ pipeline:
           {{
             "end": meta("window_end_timestamp"),
             "light": this.light,
-            "ids": json("id").from_all(),
-            "ats": json("at").from_all(),
+            "ids": json("id").from_all(){all},
+            "ats": json("stamp").from_all(){all},
             "sum": json("id").from_all().sum(),
           }}
         }} else {{ deleted() }}
@@ -81,6 +85,8 @@ def check(lines: list[bytes], slides: int, repeats: bool) -> int:
         assert window["sum"] == sum(window["ids"])
         assert window["ids"] == sorted(window["ids"]), "arrival order is kept"
         for event, at in zip(window["ids"], window["ats"], strict=True):
+            event_again, _, at = at.partition("@")
+            assert event_again == str(event)
             assert light == f"light-{event % 7}"
             assert last - SIZE * 10**9 < nanoseconds(at) <= last, f"event {event} is not in {end}"
             assert times.setdefault(event, at) == at
@@ -92,19 +98,24 @@ def check(lines: list[bytes], slides: int, repeats: bool) -> int:
 
 
 @pytest.mark.parametrize(
-    ("slide", "output", "repeats"),
+    ("slide", "output", "repeats", "folds"),
     [
-        ("", "file", False),
-        pytest.param("slide: 5s", "stdout", True, id="sliding-stdout"),
+        pytest.param("", "file", False, False, id="file"),
+        pytest.param("", "file", False, True, id="folded-file"),
+        pytest.param("slide: 5s", "stdout", True, True, id="folded-sliding-stdout"),
     ],
 )
-def test_every_event_is_in_exactly_its_windows(tmp_path, slide, output, repeats):
+def test_every_event_is_in_exactly_its_windows(tmp_path, slide, output, repeats, folds):
     print(f"STREAMER_SEED={SEED}")
-    rng = random.Random(f"{SEED}{slide}")
+    rng = random.Random(f"{SEED}{slide}{folds}")
     out = tmp_path / "out.jsonl"
     config = tmp_path / "kill.yaml"
     target = f"file: {{path: {out}, codec: lines}}" if output == "file" else "stdout: {}"
-    config.write_text(CONFIG.format(size=SIZE, slide=slide, output=target, first=1))
+    # No value comes twice, so that `unique` leaves none out: but it folds.
+    every = ".unique()" if folds else ""
+    text = CONFIG.format(size=SIZE, slide=slide, output=target, first=1, all=every)
+    config.write_text(text)
+    assert (make_plan(parse_config(text, "kill.yaml")).folding.text is not None) == folds
     checkpoint = tmp_path / "checkpoint"
 
     def run(*more: str):
@@ -114,7 +125,9 @@ def test_every_event_is_in_exactly_its_windows(tmp_path, slide, output, repeats)
         with run() as running:
             running.wait_running()
             # The first run goes on until there are windows; later ones die whenever.
-            time.sleep(rng.uniform(10, 20) if kill == 0 else rng.uniform(0.1, 14))
+            if kill == 0:
+                running.wait_for(lambda: out.stat().st_size > 0, 90, "for the first window")
+            time.sleep(rng.uniform(0.1, 14))
             print(f"kill {kill}: {out.stat().st_size} bytes of output")
             running.kill()
         time.sleep(rng.choice([0, 0, 5, 15]))

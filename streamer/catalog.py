@@ -37,6 +37,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "mapping",
         "mutation",
         "noop",
+        "resource",
         "split",
         "try",
     ),

@@ -95,6 +95,7 @@ _FIELDS: Final = (
         "The label of an output resource that gets the messages that are dropped, with the reason "
         "in their metadata. Without it, they are only logged and counted.",
         optional=True,
+        refers=Kind.OUTPUT,
         advanced=True,
     ),
     Field(

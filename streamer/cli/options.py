@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from streamer.cli.paths import expand
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 LEVELS = ("off", "fatal", "error", "warn", "info", "debug", "trace", "all", "none")
@@ -20,6 +22,7 @@ class Options:
     Attributes:
         config: the config's file; None without one.
         sets: `path=value` expressions, in order.
+        resources: files with further resources, globs and directories expanded.
         checkpoint: the checkpoint directory, which wins over the config's; None leaves it to it.
         log_level: a level in upper case, which wins over the config's; None leaves it to it.
         impure: whether mappings may import, read files and see the environment; None for yes.
@@ -30,6 +33,7 @@ class Options:
     checkpoint: str | None = None
     log_level: str | None = None
     impure: bool | None = None
+    resources: tuple[str, ...] = ()
 
     def over(self, other: Options) -> Options:
         """Return these options, with those that are not set taken from other ones."""
@@ -44,6 +48,15 @@ impure_option = click.option(
     "impure",
     default=None,
     help="Whether mappings may import files and use impure functions (file, env, hostname, …).",
+)
+
+
+resources_option = click.option(
+    "-r",
+    "--resources",
+    multiple=True,
+    metavar="FILE",
+    help="A file with further resources; may be a glob (in quotes), and may be repeated.",
 )
 
 
@@ -79,6 +92,7 @@ def stream_options(command: F) -> F:
                 help="Override logger.level: off, error, warn, info, debug or trace.",
             ),
             impure_option,
+            resources_option,
         )
     ):
         command = option(command)
@@ -91,6 +105,9 @@ def options_of(
     checkpoint: str | None,
     log_level: str | None,
     impure: bool | None,
+    resources: tuple[str, ...],
 ) -> Options:
     """Return the options as the command line gave them to a command."""
-    return Options(config, sets, checkpoint, log_level.upper() if log_level else None, impure)
+    level = log_level.upper() if log_level else None
+    files = tuple(dict.fromkeys(expand(resources)))
+    return Options(config, sets, checkpoint, level, impure, files)

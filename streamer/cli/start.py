@@ -16,7 +16,7 @@ from streamer.config import Config, load_config
 def _with_config(module: str, function: str, options: Options) -> int:
     """Read the config first: what is wrong with it shows before anything heavy is imported."""
     with no_impure(options.impure is False):
-        config = load_config(options.config, sets=options.sets)
+        config = load_config(options.config, sets=options.sets, resources=options.resources)
         command: Callable[[Config, Options], int]
         command = getattr(importlib.import_module(module), function)
         return command(config, options)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from streamer.cli.options import LEVELS, Options
+from streamer.cli.options import LEVELS, Options, resources_option
 from streamer.cli.paths import expand
 from streamer.errors import StreamerError
 from streamer.logs import LogConfig, Logger
@@ -44,13 +44,7 @@ _COLOURS: Final = {"plain": None, "expected": "green", "received": "red"}
     metavar="LEVEL",
     help="Print what components log, down to this level, to stderr.",
 )
-@click.option(
-    "-r",
-    "--resources",
-    multiple=True,
-    metavar="FILE",
-    help="A file with further resources; may be a glob, and may be repeated.",
-)
+@resources_option
 @click.option(
     "--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write JUnit XML to a file."
 )
@@ -70,7 +64,7 @@ def test_cli(
     if not targets:
         raise click.UsageError("name a config, a file of tests or a directory")
     suites = find_suites(expand(targets))
-    files = tuple(expand(resources))
+    files = (*root.resources, *expand(resources))
     results = [_run(suite, files, level, verbose) for suite in suites]
     if junit is not None:
         _write(junit, junit_xml(results))

@@ -3,46 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingType
-from typing import Final
 
 from streamer.config.model import Config
-from streamer.config.nodes import Mapping, Node
-from streamer.config.reading import Reading
 from streamer.spec import Kind, Parsed, ParsedComponent
-
-RESOURCE_KINDS: Final = (
-    Kind.INPUT,
-    Kind.PROCESSOR,
-    Kind.OUTPUT,
-    Kind.CACHE,
-    Kind.RATE_LIMIT,
-)
-"""The kinds that have a `*_resources` section."""
-
-Resources = dict[tuple[Kind, str], ParsedComponent]
-
-
-def resources_of(reading: Reading, parsed: Parsed, root: Mapping) -> Resources:
-    """Return the resources by kind and label; one without a label could never be used."""
-    resources = {}
-    for kind in RESOURCE_KINDS:
-        for index, component in enumerate(parsed[f"{kind}_resources"] or ()):
-            if component is None:
-                continue
-            if not component.label:
-                node = _item(root, f"{kind}_resources", index)
-                reading.findings.at(
-                    node, "missing_label", f"this {kind} resource has no label", "add `label: …`"
-                )
-            resources[kind, component.label] = component
-    return resources
-
-
-def _item(root: Mapping, section: str, index: int) -> Node:
-    node: Node = root.entries[section][1]
-    items = getattr(node, "items", [node])
-    found: Node = items[index] if index < len(items) else node
-    return found
 
 
 def assemble(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from streamer.config.findings import did_you_mean
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence, written
-from streamer.config.reading import Reading
+from streamer.config.reading import Reading, Reference
 from streamer.config.source import NO_SOURCE
 from streamer.config.values import expected, read_value
 from streamer.spec import REQUIRED, Field, Parsed
@@ -111,7 +111,10 @@ def _scalar(reading: Reading, field: Field, node: Node, path: str, at: Node) -> 
             return read_fields(reading, field.children, node, path, at)
         expected(reading, node, "object", field)
         return None
-    return read_value(reading, field, node)
+    value = read_value(reading, field, node)
+    if field.refers is not None and value:
+        reading.references.append(Reference(field.refers, value, node, path))
+    return value
 
 
 def _array(

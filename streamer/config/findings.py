@@ -13,7 +13,7 @@ from streamer.errors import Lint
 
 _SURELY_A_VALUE: Final = 5
 _ABOUT_VALUES: Final = frozenset(
-    {"invalid_option", "bad_duration", "bad_value", "bad_bloblang"}
+    {"invalid_option", "bad_duration", "bad_value", "bad_bloblang", "missing_label", "bad_label"}
     | {f"expected_{what}" for what in ("string", "int", "float", "bool", "object", "array")}
 )
 _HARMLESS: Final = frozenset(

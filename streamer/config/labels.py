@@ -40,10 +40,19 @@ def read_label(reading: Reading, kind: Kind, name: str, node: Mapping) -> str:
             "a label has lower case letters, digits, _ and -, and starts with a letter or digit",
         )
     elif (earlier := reading.labels.setdefault(value.text, value)) is not value:
-        line = earlier.source.place(earlier.start).line
-        reading.findings.at(
-            value,
-            "duplicate_label",
-            f"label {value.text!r} collides with a previously defined label at line {line}",
-        )
+        reading.labels[value.text] = _collision(reading, earlier, value)
     return value.text
+
+
+def _collision(reading: Reading, earlier: Scalar, later: Scalar) -> Scalar:
+    """Add the finding that a label is used twice; return the one that stands first."""
+    if earlier.source is later.source and later.start < earlier.start:
+        # Sections are not read in the order in which the file has them.
+        earlier, later = later, earlier
+    place = earlier.source.place(earlier.start)
+    where = f"line {place.line}"
+    if earlier.source.name != later.source.name:
+        where = f"{earlier.source.name}({place.line},{place.column})"
+    message = f"label {later.text!r} collides with a previously defined label at {where}"
+    reading.findings.at(later, "duplicate_label", message)
+    return earlier

@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from streamer.config.assemble import assemble, resources_of
+from streamer.config.assemble import assemble
 from streamer.config.components import read_component
 from streamer.config.definitions import is_definition, lint_definitions
 from streamer.config.env import replace_variables
@@ -18,6 +19,12 @@ from streamer.config.model import Config
 from streamer.config.nodes import Mapping, described
 from streamer.config.read import read_yaml
 from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
+from streamer.config.resources import (
+    check_references,
+    holds_resources_only,
+    read_resource_file,
+    resources_of,
+)
 from streamer.config.sections import SECTIONS
 from streamer.config.sets import apply_set
 from streamer.config.source import Source
@@ -30,6 +37,7 @@ def load_config(
     *,
     env: MappingType[str, str] | None = None,
     sets: Sequence[str] = (),
+    resources: Sequence[str] = (),
 ) -> Config:
     """Read a config's file.
 
@@ -37,14 +45,15 @@ def load_config(
         path: the file; without one the config is empty, so that stdin goes to stdout.
         env: the environment's variables; those of the process when None.
         sets: `path=value` expressions of the command line.
+        resources: files with further resources.
 
     Raises:
         ConfigError: with everything that is wrong, in the order of the file.
     """
     if path is None:
-        return parse_config("{}", env=env, sets=sets)
+        return parse_config("{}", env=env, sets=sets, resources=resources)
     name = os.fspath(path)
-    return parse_config(read_file(name), name, env=env, sets=sets)
+    return parse_config(read_file(name), name, env=env, sets=sets, resources=resources)
 
 
 def parse_config(
@@ -53,6 +62,7 @@ def parse_config(
     *,
     env: MappingType[str, str] | None = None,
     sets: Sequence[str] = (),
+    resources: Sequence[str] = (),
 ) -> Config:
     """Read a config's text; see `load_config`.
 
@@ -61,8 +71,10 @@ def parse_config(
         name: what findings call it.
         env: the environment's variables; those of the process when None.
         sets: `path=value` expressions of the command line.
+        resources: files with further resources.
     """
-    config, lints = _check(text, name, os.environ if env is None else env, sets, DEFAULT_OPTIONS)
+    given = _Given(os.environ if env is None else env, sets, resources)
+    config, lints = _check(text, name, given, DEFAULT_OPTIONS)
     if config is None or lints:
         raise ConfigError(lints)
     return config
@@ -73,8 +85,11 @@ def lint_config(
     *,
     env: MappingType[str, str] | None = None,
     options: LintOptions = DEFAULT_OPTIONS,
+    resources: Sequence[str] = (),
 ) -> tuple[Lint, ...]:
     """Return everything that is wrong with a config's file, in the order of the file.
+
+    What is wrong with files of further resources, which the config is read with, is found too.
 
     A file whose name says that it holds tests (`NAME_streamer_test.yaml`) is read as such.
     """
@@ -85,20 +100,28 @@ def lint_config(
         return e.lints
     if is_definition(name):
         return lint_definitions(text, name, options)
-    return _check(text, name, os.environ if env is None else env, (), options)[1]
+    given = _Given(os.environ if env is None else env, (), resources)
+    return _check(text, name, given, options)[1]
+
+
+class _Given(NamedTuple):
+    """What a config's text is read with."""
+
+    env: MappingType[str, str]
+    sets: Sequence[str]
+    resources: Sequence[str]
 
 
 def _check(
     text: str,
     name: str,
-    env: MappingType[str, str],
-    sets: Sequence[str],
+    given: _Given,
     options: LintOptions,
 ) -> tuple[Config | None, tuple[Lint, ...]]:
     """Read a text whole; returns the config, if there are no findings, and the findings."""
     findings = Findings()
     try:
-        config = _read(text, name, env, sets, Reading(findings, read_component, options))
+        config = _read(text, name, given, Reading(findings, read_component, options))
     except TooManyFindings:
         lints = findings.sorted()
         message = f"there are more findings than these {MAX_FINDINGS:,}"
@@ -106,17 +129,11 @@ def _check(
     return (None if findings else config), findings.sorted()
 
 
-def _read(
-    text: str,
-    name: str,
-    env: MappingType[str, str],
-    sets: Sequence[str],
-    reading: Reading,
-) -> Config | None:
+def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | None:
     """Read a text; what comes back is of use only when there are no findings."""
     findings = reading.findings
     source = Source(name, text)
-    replace_variables(source, env, findings, reading.options.check_variables)
+    replace_variables(source, given.env, findings, reading.options.check_variables)
     root = read_yaml(source, findings)
     if root is None:
         return None
@@ -124,9 +141,16 @@ def _read(
         message = f"a config is an object, got {described(root)}"
         findings.at(root, "expected_object", message, "begin with `input:`, for example")
         return None
-    for expression in sets:
+    for expression in given.sets:
         apply_set(root, expression, findings)
     parsed = read_fields(reading, SECTIONS, root, "", root)
     resources = resources_of(reading, parsed, root)
     check_tests(findings, name, parsed["tests"] or ())
+    roots = [root]
+    for path in dict.fromkeys(given.resources):
+        more, tree = read_resource_file(reading, path, given.env)
+        resources |= more
+        roots += [tree] if tree is not None else []
+    if not holds_resources_only(root):
+        check_references(reading, roots)
     return None if findings else assemble(parsed, resources, name, text)

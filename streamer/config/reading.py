@@ -29,6 +29,23 @@ class LintOptions:
 DEFAULT_OPTIONS: Final = LintOptions()
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A place that names a resource by its label.
+
+    Attributes:
+        kind: the resource's kind.
+        label: its label.
+        node: where it is named.
+        path: the dotted path of that place.
+    """
+
+    kind: Kind
+    label: str
+    node: Node
+    path: str
+
+
 @dataclass(slots=True)
 class Reading:
     """One run over a config.
@@ -39,9 +56,11 @@ class Reading:
             two modules meet here.
         options: what to look for.
         labels: where each label was first seen.
+        references: what names a resource.
     """
 
     findings: Findings
     component: Callable[[Reading, Kind, Node, str], ParsedComponent | None]
     options: LintOptions = DEFAULT_OPTIONS
     labels: dict[str, Scalar] = field(default_factory=dict)
+    references: list[Reference] = field(default_factory=list)

@@ -7,7 +7,7 @@ from collections.abc import Sequence as SequenceType
 from dataclasses import dataclass, field
 from typing import Final
 
-from streamer.config.assemble import RESOURCE_KINDS, Resources, assemble, resources_of
+from streamer.config.assemble import assemble
 from streamer.config.components import read_component
 from streamer.config.env import replace_variables
 from streamer.config.fields import read_fields
@@ -17,20 +17,20 @@ from streamer.config.model import Config
 from streamer.config.nodes import Mapping, Node, Sequence, described
 from streamer.config.read import read_yaml
 from streamer.config.reading import LintOptions, Reading
+from streamer.config.resources import (
+    Resources,
+    check_references,
+    read_resource_file,
+    resources_of,
+)
 from streamer.config.sections import SECTIONS
 from streamer.config.source import Source
-from streamer.config.tests_section import DEFINITION_FIELDS
 from streamer.config.tree import Way, label_way, labelled_ways, node_at, pointer_way, put_at
 from streamer.errors import ConfigError, StreamerError
 from streamer.spec import Kind, Parsed, ParsedComponent
 
 # As in Benthos: which variables there are is each test's own matter.
 _OPTIONS: Final = LintOptions(check_variables=False)
-_RESOURCE_SECTIONS: Final = tuple(
-    section
-    for section in SECTIONS
-    if section.name in {f"{kind}_resources" for kind in RESOURCE_KINDS}
-)
 
 
 @dataclass
@@ -112,10 +112,12 @@ def open_target(
         reading = Reading(Findings(), read_component, _OPTIONS)
         parsed = read_fields(reading, SECTIONS, root, "", root)
     resources = resources_of(reading, parsed, root)
+    roots = [root]
     for file in resource_files:
-        more, _ = _tree(file, env)
-        fields = (*_RESOURCE_SECTIONS, *DEFINITION_FIELDS)
-        resources |= resources_of(reading, read_fields(reading, fields, more, "", more), more)
+        more, tree = read_resource_file(reading, file, env)
+        resources |= more
+        roots += [tree] if tree is not None else []
+    check_references(reading, roots)
     wrong = [lint for lint in reading.findings.sorted() if lint.file in resource_files]
     if wrong:
         raise ConfigError(wrong)

@@ -45,6 +45,7 @@ class Field:
         mapping: a string that is a Bloblang mapping; checked by lint, kept as text. An empty text
             is no mapping and is not checked.
         duration: a string that is a duration; parsed to int nanoseconds, None when empty.
+        refers: a string that is the label of a resource of this kind; lint checks that it exists.
         secret: never shown in messages, logs or `echo`.
         deprecated: still taken; `lint --deprecated` names it.
         advanced: left out of the short form of the documentation.
@@ -64,6 +65,7 @@ class Field:
     interpolated: bool = False
     mapping: bool = False
     duration: bool = False
+    refers: Kind | None = None
     secret: bool = False
     deprecated: bool = False
     advanced: bool = False

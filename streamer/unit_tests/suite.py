@@ -120,14 +120,14 @@ def run_suite(
             result = _run(case, definitions.file, around)
             after(result)
             results.append(result)
-    return SuiteResult(suite.config, tuple(results), _lints(suite))
+    return SuiteResult(suite.config, tuple(results), _lints(suite, around))
 
 
-def _lints(suite: Suite) -> tuple[Lint, ...]:
+def _lints(suite: Suite, around: Surroundings) -> tuple[Lint, ...]:
     """Return what is wrong with a config that is tested; a missing one its tests complain of."""
     found = [lint for one in suite.definitions for lint in one.lints]
     if os.path.exists(suite.config):
-        found = [*lint_config(suite.config), *found]
+        found = [*lint_config(suite.config, resources=around.resource_files), *found]
     # Each test has variables of its own; without them, their lines cannot be judged.
     return tuple(lint for lint in dict.fromkeys(found) if lint.code != "missing_variable")
 

@@ -14,7 +14,8 @@ from streamer.config.sections import SECTIONS
 from streamer.spec import Kind
 
 PARTS = {Kind.INPUT: "{}//", Kind.PROCESSOR: "/{}/", Kind.OUTPUT: "//{}"}
-ALL = [(kind, name) for kind in PARTS for name in catalog.names(kind)]
+# What a `resource` refers to can only be named by whoever has it.
+ALL = [(kind, name) for kind in PARTS for name in catalog.names(kind) if name != "resource"]
 
 
 def created(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

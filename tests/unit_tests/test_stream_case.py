@@ -146,12 +146,17 @@ def test_resources_come_from_other_files_too(run: Run, tmp_path: Path) -> None:
     config = BUFFER.replace("size: 10s", "size: 10s, late_output: rest")
     case = SENT + "output_batches: [[{}]]\nlate_output: [{ json_contains: { why: late } }]\n"
     assert texts(run(case, config, ("more.yaml",))) == []
-    [message, *_] = texts(run(case, config))
-    assert message.startswith("the test cannot be run: there is no output resource")
-    both = texts(run(case, config + LATE, ("more.yaml",)))
-    assert both == [
+    missing = run(case, config)
+    assert [lint.message for lint in missing.lints] == [
+        "there is no output resource with the label 'rest'"
+    ]
+    assert missing.cases[0].failures[0][0].text == "the test cannot be run:"
+    both = run(case, config + LATE, ("more.yaml",))
+    collision = "more.yaml(2,12) label 'rest' collides with a previously defined label at "
+    assert [str(lint) for lint in both.lints] == [f"{collision}x.yaml(4,12)"]
+    assert [line.text for line in both.cases[0].failures[0]] == [
         "the test cannot be run:",
-        "  more.yaml(2,12) label 'rest' collides with a previously defined label at line 4",
+        f"  {both.lints[0]}",
     ]
 
 

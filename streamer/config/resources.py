@@ -1,0 +1,183 @@
+"""Resources: the components of the `*_resources` sections, of a config and of resource files.
+
+What refers to them is checked here too: that the resource is there, and does not use itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Mapping as MappingType
+from typing import Final, NamedTuple
+
+from streamer.config.env import replace_variables
+from streamer.config.fields import read_fields
+from streamer.config.file import read_file
+from streamer.config.findings import did_you_mean
+from streamer.config.nodes import Mapping, Node, Scalar, Sequence, described
+from streamer.config.read import read_yaml
+from streamer.config.reading import Reading, Reference
+from streamer.config.sections import SECTIONS
+from streamer.config.source import Source
+from streamer.config.tests_section import DEFINITION_FIELDS, check_tests
+from streamer.errors import ConfigError
+from streamer.spec import Kind, Parsed, ParsedComponent
+
+RESOURCE_KINDS: Final = (
+    Kind.INPUT,
+    Kind.PROCESSOR,
+    Kind.OUTPUT,
+    Kind.CACHE,
+    Kind.RATE_LIMIT,
+)
+"""The kinds that have a `*_resources` section."""
+
+Key = tuple[Kind, str]
+Resources = dict[Key, ParsedComponent]
+
+_NAMES: Final = {f"{kind}_resources": kind for kind in RESOURCE_KINDS}
+_SECTIONS: Final = tuple(section for section in SECTIONS if section.name in _NAMES)
+FILE_FIELDS: Final = (*_SECTIONS, *DEFINITION_FIELDS)
+"""What a resource file may hold: resources, and unit tests, as in Benthos."""
+
+
+class _Written(NamedTuple):
+    """A resource as it is written, whether or not it could be read."""
+
+    kind: Kind
+    label: Scalar
+    place: tuple[str, str]
+    """The file, and the path in it."""
+
+
+def resources_of(reading: Reading, parsed: Parsed, root: Mapping) -> Resources:
+    """Return the resources by kind and label; one without a label could never be used."""
+    resources = {}
+    for section, kind in _NAMES.items():
+        for index, component in enumerate(parsed[section] or ()):
+            if component is None:
+                continue
+            if not component.label:
+                message = f"this {kind} resource has no label"
+                node = _item(root, section, index)
+                reading.findings.at(node, "missing_label", message, "add `label: …`")
+            resources[kind, component.label] = component
+    return resources
+
+
+def read_resource_file(
+    reading: Reading, path: str, env: MappingType[str, str]
+) -> tuple[Resources, Mapping | None]:
+    """Read a file of resources.
+
+    Args:
+        reading: the one of the config that they are for, so that labels are told apart.
+        path: the file.
+        env: the environment's variables.
+
+    Returns:
+        The resources, and the file's tree; None when it cannot be read, with a finding added.
+    """
+    try:
+        source = Source(path, read_file(path))
+    except ConfigError as e:
+        for lint in e.lints:
+            reading.findings.add(lint)
+        return {}, None
+    replace_variables(source, env, reading.findings, reading.options.check_variables)
+    root = read_yaml(source, reading.findings)
+    if root is None:
+        return {}, None
+    if not isinstance(root, Mapping):
+        message = f"a file of resources is an object, got {described(root)}"
+        hint = "begin with `processor_resources:`, for example"
+        reading.findings.at(root, "expected_object", message, hint)
+        return {}, None
+    parsed = read_fields(reading, FILE_FIELDS, root, "", root)
+    check_tests(reading.findings, path, parsed["tests"] or ())
+    return resources_of(reading, parsed, root), root
+
+
+def holds_resources_only(root: Mapping) -> bool:
+    """Whether a file is one of resources: others may hold what its resources refer to."""
+    return bool(_NAMES.keys() & root.entries.keys()) and (
+        root.entries.keys() <= {field.name for field in FILE_FIELDS}
+    )
+
+
+def check_references(reading: Reading, roots: Iterable[Mapping]) -> None:
+    """Add a finding for each reference to a resource that is not there, or that uses itself.
+
+    Args:
+        reading: has the references, and gets the findings.
+        roots: the config, and the files with further resources.
+    """
+    written = [resource for root in roots for resource in _written(root)]
+    known = {(resource.kind, resource.label.text) for resource in written}
+    for reference in reading.references:
+        if (reference.kind, reference.label) not in known:
+            _missing(reading, reference, known)
+    _check_cycles(reading, written)
+
+
+def _missing(reading: Reading, reference: Reference, known: set[Key]) -> None:
+    kind, label = reference.kind, reference.label
+    labels = sorted(name for of, name in known if of == kind)
+    others = sorted(of for of, name in known if name == label)
+    hint = did_you_mean(label, labels)
+    if not hint and others:
+        hint = f"{label!r} is the label of a resource of kind {others[0]}"
+    elif not hint:
+        hint = f"{kind}_resources has {', '.join(labels) if labels else 'none'}"
+    message = f"there is no {kind} resource with the label {label!r}"
+    reading.findings.at(reference.node, "missing_resource", message, hint)
+
+
+def _check_cycles(reading: Reading, written: list[_Written]) -> None:
+    """Find resources that use themselves, which could not be built."""
+    owners = {one.place: (one.kind, one.label.text) for one in written}
+    uses: dict[Key, list[Reference]] = {}
+    for reference in reading.references:
+        section = ".".join(reference.path.split(".")[:2])
+        owner = owners.get((reference.node.source.name, section))
+        if owner is not None:
+            uses.setdefault(owner, []).append(reference)
+    done: set[Key] = set()
+    for start in uses:
+        _follow(reading, start, uses, [], done)
+
+
+def _follow(
+    reading: Reading,
+    key: Key,
+    uses: MappingType[Key, list[Reference]],
+    way: list[Key],
+    done: set[Key],
+) -> None:
+    if key in done or len(way) > len(uses):
+        return
+    for reference in uses.get(key, ()):
+        target = (reference.kind, reference.label)
+        if target in (*way, key):
+            chain = " → ".join(label for _, label in (*way, key, target))
+            message = f"the resource {reference.label!r} uses itself: {chain}"
+            reading.findings.at(reference.node, "resource_cycle", message)
+        else:
+            _follow(reading, target, uses, [*way, key], done)
+    done.add(key)
+
+
+def _written(root: Mapping) -> Iterator[_Written]:
+    for section, kind in _NAMES.items():
+        node = root.entries[section][1] if section in root.entries else None
+        for index, item in enumerate(node.items if isinstance(node, Sequence) else ()):
+            if isinstance(item, Mapping) and "label" in item.entries:
+                label = item.entries["label"][1]
+                if isinstance(label, Scalar):
+                    yield _Written(kind, label, (label.source.name, f"{section}.{index}"))
+
+
+def _item(root: Mapping, section: str, index: int) -> Node:
+    node: Node = root.entries[section][1]
+    items = getattr(node, "items", [node])
+    found: Node = items[index] if index < len(items) else node
+    return found

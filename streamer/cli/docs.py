@@ -1,0 +1,120 @@
+"""`streamer docs`: the documentation on the terminal, and the reference pages as files."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from streamer import catalog
+from streamer.config.reference import PLURALS, page, pages
+from streamer.errors import StreamerError
+from streamer.logs import is_terminal
+
+_PAGES: Final = Path(__file__).resolve().parents[1] / "docs"
+_HEADING: Final = re.compile(r"^#+ (.*)$", re.M)
+
+_HELP: Final = """\
+Show a page of the documentation, or write the reference pages of all components.
+
+Without a name, the pages are listed. The kinds of components: inputs, buffers, processors,
+outputs, caches, rate-limits, scanners, metrics, tracers.
+
+\b
+  streamer docs windows
+  streamer docs processors mapping
+  streamer docs processors
+  streamer docs --write ./reference
+"""
+
+
+@click.command("docs", help=_HELP)
+@click.argument("names", nargs=-1, metavar="[PAGE | KIND [NAME]…]")
+@click.option(
+    "--write",
+    "directory",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Write the reference pages into a directory, and remove those of what is gone.",
+)
+def docs_cli(names: tuple[str, ...], directory: str | None) -> int:
+    """Show or write documentation."""
+    if directory is not None:
+        if names:
+            raise click.UsageError("--write takes no page: it writes all of them")
+        _write(Path(directory))
+        return 0
+    text = _shown(names) if names else _listing()
+    styled = _HEADING.sub(lambda heading: click.style(heading[0], bold=True), text)
+    if names and is_terminal(sys.stdout):
+        click.echo_via_pager(styled)
+    else:
+        click.echo(styled, nl=False)
+    return 0
+
+
+def _listing() -> str:
+    lines = ["Pages (streamer docs PAGE):"]
+    for path in sorted(_PAGES.glob("*.md")):
+        title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        lines.append(f"  {path.stem:24}{title}")
+    lines += ["", "Components (streamer docs KIND NAME):"]
+    for plural, kind in PLURALS.items():
+        if catalog.names(kind):
+            names = click.wrap_text(", ".join(catalog.names(kind)), 100, " " * 26, " " * 26)
+            lines.append(f"  {plural:24}{names.strip()}")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    first, *rest = names
+    if first in PLURALS:
+        return _components(first, rest)
+    known = {path.stem: path for path in _PAGES.glob("*.md")}
+    stem = first.removesuffix(".md")
+    if stem in known and not rest:
+        return known[stem].read_text(encoding="utf-8")
+    if stem in known:
+        raise StreamerError(f"streamer docs shows one page, found {' '.join(names)!r}")
+    homes = [plural for plural, kind in PLURALS.items() if first in catalog.names(kind)]
+    if homes and not rest:
+        return "\n".join(_components(plural, [first]) for plural in homes)
+    components = [name for kind in PLURALS.values() for name in catalog.names(kind)]
+    close = difflib.get_close_matches(first, [*known, *PLURALS, *components], n=1)
+    hint = f"did you mean {close[0]}?" if close else "streamer docs lists the pages"
+    raise StreamerError(f"there is no page {first!r}; {hint}")
+
+
+def _components(plural: str, names: list[str]) -> str:
+    kind = PLURALS[plural]
+    found = []
+    for name in names or catalog.names(kind):
+        spec = catalog.spec(kind, name)
+        if spec is None:
+            close = difflib.get_close_matches(name, catalog.names(kind), n=1)
+            known = f"there are {', '.join(catalog.names(kind)) or 'none'}"
+            hint = f"did you mean {close[0]}?" if close else known
+            raise StreamerError(f"there is no {name!r} among {plural}; {hint}")
+        found.append(page(spec) if names else f"{name:24}{spec.summary}\n")
+    return "\n".join(found) if names else "".join(found)
+
+
+def _write(directory: Path) -> None:
+    """Write all pages, and remove pages of components that are no more."""
+    written = pages()
+    try:
+        for name, text in written.items():
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        for plural in PLURALS:
+            for path in (directory / plural).glob("*.md"):
+                if f"{plural}/{path.name}" not in written:
+                    path.unlink()
+    except OSError as e:
+        raise StreamerError(f"--write {directory}: {(e.strerror or str(e)).lower()}") from None
+    click.echo(f"{len(written)} pages written to {directory}")

@@ -1,0 +1,144 @@
+"""`streamer docs`: shipped pages and those of components; what is written is what is shipped."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from streamer import catalog
+from streamer.cli.main import invoke
+from streamer.config import lint_config
+from streamer.config.reference import PLURALS, page, pages
+from streamer.spec import Kind
+
+SHIPPED = Path(catalog.__file__).parent / "docs" / "components"
+SPECS = [pytest.param(spec, id=f"{spec.kind}-{spec.name}") for spec in catalog.specs()]
+_YAML = re.compile(r"^```yaml\n(.*?)^```$", re.M | re.S)
+
+
+def test_shipped_pages_are_those_that_the_program_writes() -> None:
+    shipped = {str(p.relative_to(SHIPPED)): p.read_text() for p in SHIPPED.rglob("*.md")}
+    assert shipped == pages(), f"run: streamer docs --write {SHIPPED}"
+
+
+def test_there_is_a_page_for_every_component() -> None:
+    assert set(PLURALS.values()) == set(Kind)
+    assert len(pages()) == 1 + len(SPECS)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_page_names_every_field_and_its_configs_have_no_findings(
+    spec: catalog.Spec, tmp_path: Path
+) -> None:
+    text = page(spec)
+    for field in spec.fields:
+        assert field.deprecated != (f"### `{field.name}`" in text)
+    defaults = text.partition("## Fields and defaults")[2].partition("\n## ")[0]
+    configs = _YAML.findall(defaults)
+    if spec.kind == Kind.SCANNER:
+        head = "input:\n  file:\n    paths: [x]\n    "
+        configs = [head + one.replace("\n", "\n    ") for one in configs]
+    if spec.name == "resource":
+        label = str(spec.body.examples[0])
+        configs = [
+            f"{one}{spec.kind}_resources: [{{label: {label}, noop: {{}}}}]" for one in configs
+        ]
+    assert configs
+    for config in configs:
+        path = tmp_path / "c.yaml"
+        path.write_text(config)
+        assert [str(lint) for lint in lint_config(path)] == []
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_examples_of_a_component_have_no_findings(spec: catalog.Spec, tmp_path: Path) -> None:
+    for example in spec.examples:
+        path = tmp_path / "c.yaml"
+        path.write_text(example.config)
+        assert [str(lint) for lint in lint_config(path)] == []
+
+
+def test_the_index_leads_to_every_page() -> None:
+    listed = re.findall(r"\]\(([^)]+)\)", (SHIPPED / "README.md").read_text())
+    assert sorted(listed) == sorted(set(pages()) - {"README.md"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["windows"], "# Windows"),
+        (["windows.md"], "# Windows"),
+        (["processors", "mapping"], "# mapping (processor)"),
+        (["system_window"], "# system_window (buffer)"),
+        (["scanners"], "lines "),
+    ],
+)
+def test_a_page_is_shown(
+    arguments: list[str], first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["docs", *arguments]) == 0
+    assert capsys.readouterr().out.startswith(first)
+
+
+def test_a_name_of_several_kinds_shows_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["docs", "file"]) == 0
+    out = capsys.readouterr().out
+    assert "# file (input)" in out
+    assert "# file (output)" in out
+
+
+def test_without_a_name_pages_and_components_are_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert invoke(["docs"]) == 0
+    out = capsys.readouterr().out
+    for word in ("getting-started", "windows", "system_window", "group_by_value"):
+        assert word in out
+
+
+def test_nothing_is_coloured_on_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["docs", "windows"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["windws"], "error: there is no page 'windws'; did you mean windows?\n"),
+        (["mappin"], "error: there is no page 'mappin'; did you mean mapping?\n"),
+        (
+            ["processors", "mappin"],
+            "error: there is no 'mappin' among processors; did you mean mapping?\n",
+        ),
+        (["windows", "x"], "error: streamer docs shows one page, found 'windows x'\n"),
+    ],
+)
+def test_what_there_is_not_is_named(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["docs", *arguments]) == 1
+    assert capsys.readouterr() == ("", said)
+
+
+def test_pages_are_written_and_those_of_what_is_gone_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "inputs" / "gone.md"
+    gone.parent.mkdir()
+    gone.write_text("")
+    (tmp_path / "mine.md").write_text("")
+    assert invoke(["docs", "--write", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{len(pages())} pages written to {tmp_path}\n"
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.md")}
+    assert written == {*pages(), "mine.md"}
+
+
+def test_a_directory_that_cannot_be_written_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert invoke(["docs", "--write", str(file / "x")]) == 1
+    assert f"--write {file}/x: " in capsys.readouterr().err

@@ -6,6 +6,7 @@ password in a URL. Where such a value would be printed, something else stands in
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -18,6 +19,7 @@ _VARIABLE: Final = re.compile(r"\$\{[0-9A-Za-z_.]+(:((\$\{[^}]+\})|[^}])*)?\}")
 _IN_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*://[^\s/?#:@\"']*:)([^\s/?#\"']+)@")
 # A shorter value may well be a part of words that tell nothing of it.
 _SURELY_A_VALUE: Final = 5
+_CUT_SHORT: Final = re.compile(r"(\.\.\.|…)")
 
 
 def scrub_secret(value: Any) -> Any:
@@ -48,19 +50,27 @@ class Redaction:
         """Take the secrets.
 
         Args:
-            secrets: the texts that must not be seen, by what is shown instead; `SCRUBBED` is
-                shown when they come without. Of two that overlap the longer one goes first.
-                Texts below five characters are taken out only where they stand by themselves.
+            secrets: the texts that must not be seen, by what is shown instead: the name of the
+                variable that they are from, or `SCRUBBED`, which they get when they come without.
+                Of two that overlap the longer one goes first. One below five characters is taken
+                out only where it stands by itself; when it is a variable's, only in quotes.
         """
         named = secrets if isinstance(secrets, Mapping) else dict.fromkeys(secrets, SCRUBBED)
-        self._shown = {secret: shown for secret, shown in named.items() if secret}
-        parts = [_pattern(secret) for secret in sorted(self._shown, key=lambda s: (-len(s), s))]
+        self._shown: dict[str, str] = {}
+        for secret, shown in named.items():
+            if secret:
+                for written in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
+                    self._shown.setdefault(written, shown)
+        ordered = sorted(self._shown, key=lambda secret: (-len(secret), secret))
+        parts = [_pattern(secret, self._shown[secret]) for secret in ordered]
         self._pattern = re.compile("|".join(parts)) if parts else None
 
     def text(self, text: str) -> str:
-        """Return a text without secrets."""
+        """Return a text without secrets, those included that it shows only the beginning of."""
         if self._pattern is not None:
             text = self._pattern.sub(lambda found: self._shown[found[0]], text)
+            if _CUT_SHORT.search(text):
+                text = self._without_beginnings(text)
         return scrub_urls(text)
 
     def value(self, value: Any) -> Any:
@@ -71,8 +81,21 @@ class Redaction:
             return [self.value(item) for item in value]
         return self.text(value) if isinstance(value, str) else value
 
+    def _without_beginnings(self, text: str) -> str:
+        """Take out what stands before an ellipsis and begins a secret."""
+        parts = _CUT_SHORT.split(text)
+        for index in range(0, len(parts) - 1, 2):
+            for secret, shown in self._shown.items():
+                for length in range(min(len(secret), len(parts[index])), _SURELY_A_VALUE - 1, -1):
+                    if parts[index].endswith(secret[:length]):
+                        parts[index] = parts[index][:-length] + shown
+                        break
+        return "".join(parts)
 
-def _pattern(secret: str) -> str:
+
+def _pattern(secret: str, shown: str) -> str:
     if len(secret) >= _SURELY_A_VALUE:
         return re.escape(secret)
-    return rf"(?<!\w){re.escape(secret)}(?!\w)"
+    if shown == SCRUBBED:
+        return rf"(?<!\w){re.escape(secret)}(?!\w)"
+    return rf"(?<=['\"`]){re.escape(secret)}(?=['\"`])"

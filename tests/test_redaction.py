@@ -56,6 +56,10 @@ def test_a_url_is_shown_without_its_password(text: str, shown: str) -> None:
         (["hunter", "hunter2"], "hunter2 hunter", f"{SCRUBBED} {SCRUBBED}"),
         (["abc"], "abc, abcd, (abc)", f"{SCRUBBED}, abcd, ({SCRUBBED})"),
         (["-x-"], "a -x- b", f"a {SCRUBBED} b"),
+        ({"abc": "${X}"}, "abc, 'abc', \"abc\"", "abc, '${X}', \"${X}\""),
+        (["a'b\\c\n"], "a'b\\c\n", SCRUBBED),
+        (["a'b\\c\n"], repr("a'b\\c\n"), f'"{SCRUBBED}"'),
+        (["very-long-secret"], "'x very-lon...' very-long…", f"'x {SCRUBBED}...' {SCRUBBED}…"),
         (["other"], "http://u:p@h other", f"http://u:{SCRUBBED}@h {SCRUBBED}"),
     ],
 )

@@ -10,8 +10,8 @@ from streamer.config.inside import offset_inside
 from streamer.config.nodes import Node, Scalar
 from streamer.config.source import Source
 from streamer.errors import Lint
+from streamer.redaction import Redaction
 
-_SURELY_A_VALUE: Final = 5
 _ABOUT_VALUES: Final = frozenset(
     {"invalid_option", "bad_duration", "bad_value", "bad_bloblang", "missing_label", "bad_label"}
     | {f"expected_{what}" for what in ("string", "int", "float", "bool", "object", "array")}
@@ -27,9 +27,14 @@ class TooManyFindings(Exception):
 
 
 class Findings:
-    """A list of at most `MAX_FINDINGS` lints that knows how to place them."""
+    """A list of at most `MAX_FINDINGS` lints that knows how to place them.
+
+    Attributes:
+        secrets: texts that no message may show, by what is shown instead.
+    """
 
     def __init__(self) -> None:
+        self.secrets: dict[str, str] = {}
         self._lints: list[tuple[int, Lint]] = []
         self._sources: dict[str, int] = {}
         self._harmless = 0
@@ -52,8 +57,9 @@ class Findings:
     ) -> None:
         """Add a finding at an offset of a source's text."""
         line, column = source.place(offset)
-        message, suggestion = _without_hidden(source, message), _without_hidden(source, suggestion)
-        self.add(Lint(source.name, line, column, code, message, suggestion))
+        # What is wrong with the value of a secret field is often said by quoting it.
+        clean = Redaction({**self.secrets, **source.hidden}).text
+        self.add(Lint(source.name, line, column, code, clean(message), clean(suggestion)))
 
     def at(self, node: Node, code: str, message: str, suggestion: str = "") -> None:
         """Add a finding about a node."""
@@ -89,16 +95,6 @@ class Findings:
                 if (lint.file, lint.line) not in unset or lint.code not in _ABOUT_VALUES
             )
         )
-
-
-def _without_hidden(source: Source, text: str) -> str:
-    """Put a variable's name where a message quotes its value, which may be a secret."""
-    for shown, value in source.hidden.items():
-        text = text.replace(repr(value), repr(shown))
-        # A short value may well be a word of the message itself.
-        if len(value) >= _SURELY_A_VALUE:
-            text = text.replace(value, shown)
-    return text
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from streamer.config.source import Source
 
 MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 200_000
+_QUOTE: Final = "quote a text that begins with *"
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE_TAGS: Final = frozenset({"", "tag:yaml.org,2002:merge"})
@@ -144,10 +145,11 @@ class _Reader:
     def _alias(self, event: yaml.AliasEvent) -> None:
         at, name = _at(event.start_mark), event.anchor
         if name not in self._anchors:
-            raise _Refused(at, "bad_alias", f"there is no anchor &{name} before this alias")
+            # The name is not shown: it may be a secret that begins with an asterisk.
+            raise _Refused(at, "bad_alias", "this alias has no anchor before it", _QUOTE)
         node = self._anchors[name]
         if node is None:
-            raise _Refused(at, "bad_alias", f"the anchor &{name} holds itself through this alias")
+            raise _Refused(at, "bad_alias", "the anchor of this alias holds itself through it")
         self._add(node, at)
 
     def _open(self, event: Any) -> None:
@@ -155,7 +157,7 @@ class _Reader:
         if len(self._stack) >= MAX_DEPTH:
             raise _Refused(at, "too_deep", f"the config is nested deeper than {MAX_DEPTH} levels")
         if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-            raise _Refused(at, "bad_tag", f"the tag {event.tag} is not supported", "remove it")
+            raise _Refused(at, "bad_tag", "this tag is not supported", "remove it")
         kind = Mapping if isinstance(event, yaml.MappingStartEvent) else Sequence
         if event.anchor:
             self._anchors[event.anchor] = None

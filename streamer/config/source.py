@@ -24,8 +24,8 @@ class Source:
         name: how findings name it.
         text: the text as it is after all replacements, which offsets count in (characters).
         lenient: a single value is taken where a list is expected (as `--set` does in Benthos).
-        hidden: values of environment variables, which no message may show, by what is shown
-            instead of them.
+        hidden: what is shown instead of the values of environment variables, by the value: no
+            message may show it.
     """
 
     def __init__(self, name: str, text: str, lenient: bool = False) -> None:

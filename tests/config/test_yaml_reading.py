@@ -42,11 +42,11 @@ def test_aliases_and_merge_keys() -> None:
     ("text", "finding"),
     [
         ("a: 1\nb: 2\na: 3", "f(3,1) field a is already set at line 1; keep one of them"),
-        ("a: *x", "f(1,4) there is no anchor &x before this alias"),
-        ("a: &x [1, *x]", "f(1,11) the anchor &x holds itself through this alias"),
+        ("a: *x", "f(1,4) this alias has no anchor before it; quote a text that begins with *"),
+        ("a: &x [1, *x]", "f(1,11) the anchor of this alias holds itself through it"),
         ("a: {<<: 1}", "f(1,5) << expects a map or a list of maps; check the alias"),
         ("[1]: 2", "f(1,1) a field's name must be a string, found a list or map"),
-        ("a: !x {}", "f(1,4) the tag !x is not supported; remove it"),
+        ("a: !x {}", "f(1,4) this tag is not supported; remove it"),
         (
             "a: 1\n---\nb: 1",
             "f(2,1) a second YAML document starts here; a config is one document; "

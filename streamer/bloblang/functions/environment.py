@@ -17,6 +17,7 @@ _CATEGORY = "Environment"
 @declare(
     "now",
     _CATEGORY,
+    examples=(Example("root.ends = now().slice(-1)", "{}", '{"ends":"Z"}'),),
     needs=("ex",),
     uses=("now",),
 )
@@ -25,25 +26,57 @@ def now(ex: Execution) -> str:
     return format_rfc3339(ex.now())
 
 
-@declare("timestamp_unix", _CATEGORY, needs=("ex",), uses=("now",))
+@declare(
+    "timestamp_unix",
+    _CATEGORY,
+    examples=(Example("root = timestamp_unix() > 1600000000", "{}", "true"),),
+    needs=("ex",),
+    uses=("now",),
+)
 def timestamp_unix(ex: Execution) -> int:
     """Unix time in seconds."""
     return ex.now() // 1_000_000_000
 
 
-@declare("timestamp_unix_milli", _CATEGORY, needs=("ex",), uses=("now",))
+@declare(
+    "timestamp_unix_milli",
+    _CATEGORY,
+    examples=(
+        Example("root = timestamp_unix_milli() > 1600000000000", "{}", "true"),
+    ),
+    needs=("ex",),
+    uses=("now",),
+)
 def timestamp_unix_milli(ex: Execution) -> int:
     """Unix time in milliseconds."""
     return ex.now() // 1_000_000
 
 
-@declare("timestamp_unix_micro", _CATEGORY, needs=("ex",), uses=("now",))
+@declare(
+    "timestamp_unix_micro",
+    _CATEGORY,
+    examples=(
+        Example("root = timestamp_unix_micro() > 1600000000000000", "{}", "true"),
+    ),
+    needs=("ex",),
+    uses=("now",),
+)
 def timestamp_unix_micro(ex: Execution) -> int:
     """Unix time in microseconds."""
     return ex.now() // 1_000
 
 
-@declare("timestamp_unix_nano", _CATEGORY, needs=("ex",), uses=("now",))
+@declare(
+    "timestamp_unix_nano",
+    _CATEGORY,
+    examples=(
+        Example(
+            "root.recent = timestamp_unix_nano() > 1600000000000000000", "{}", '{"recent":true}'
+        ),
+    ),
+    needs=("ex",),
+    uses=("now",),
+)
 def timestamp_unix_nano(ex: Execution) -> int:
     """Unix time in nanoseconds."""
     return ex.now()

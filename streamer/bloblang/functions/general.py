@@ -53,7 +53,12 @@ def throw(why: str) -> NoReturn:
     raise QueryError(why)
 
 
-@declare("var", _CATEGORY, Param("name", "string"))
+@declare(
+    "var",
+    _CATEGORY,
+    Param("name", "string"),
+    examples=(Example('let a = this.a\nroot.b = var("a")', '{"a":1}', '{"b":1}'),),
+)
 def var(name: str) -> Any:
     """The value of a variable."""
     raise QueryError(f"variable '{name}' undefined")
@@ -107,7 +112,12 @@ def bytes_(length: int) -> bytes:
     return b"\0" * length
 
 
-@declare("uuid_v4", _CATEGORY, uses=("random",))
+@declare(
+    "uuid_v4",
+    _CATEGORY,
+    examples=(Example("root.size = uuid_v4().length()", "{}", '{"size":36}'),),
+    uses=("random",),
+)
 def uuid_v4() -> str:
     """A random UUID."""
     number = int.from_bytes(os.urandom(16), "big")
@@ -125,6 +135,10 @@ _NANOID = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     _CATEGORY,
     Param("length", "integer", default=None),
     Param("alphabet", "string", default=None),
+    examples=(
+        Example("root.size = nanoid(10).length()", "{}", '{"size":10}'),
+        Example('root.id = nanoid(4, "a")', "{}", '{"id":"aaaa"}'),
+    ),
     uses=("random",),
     binds=True,
 )
@@ -162,6 +176,10 @@ def _check_bounds(seed: Any, low: int, high: int) -> None:
     Param("seed", "query", default=None, scalars=True),
     Param("min", "integer", default=0, literal=True),
     Param("max", "integer", default=INT64_MAX - 1, literal=True),
+    examples=(
+        Example("root.dice = random_int(min: 1, max: 6) <= 6", "{}", '{"dice":true}'),
+        Example("root.same = random_int(this.seed, 7, 7)", '{"seed":1}', '{"same":7}'),
+    ),
     needs=("state",),
     uses=("random",),
     check=_check_bounds,
@@ -224,8 +242,8 @@ def _truncated(value: Any) -> int:
 @declare(
     "counter",
     _CATEGORY,
-    Param("min", "query", default=None, scalars=True),
-    Param("max", "query", default=None, scalars=True),
+    Param("min", "query", default=1, scalars=True),
+    Param("max", "query", default=INT64_MAX, scalars=True),
     Param("set", "query", default=None),
     examples=(Example("root.at = counter(min: 5)", "{}", '{"at":5}'),),
     needs=("ex", "site"),
@@ -234,13 +252,13 @@ def _truncated(value: Any) -> int:
 def counter(
     ex: Execution,
     site: str,
-    low: Callable[[Any], Any] | None,
-    high: Callable[[Any], Any] | None,
+    low: Callable[[Any], Any] | int,
+    high: Callable[[Any], Any] | int,
     change: Callable[[Any], Any] | None,
 ) -> int:
     """A counter of its own for each call in the mapping, from min up to max and round again."""
-    start = 1 if low is None else _plain_int(low(None), "min")
-    end = INT64_MAX if high is None else _plain_int(high(None), "max")
+    start = low if isinstance(low, int) else _plain_int(low(None), "min")
+    end = high if isinstance(high, int) else _plain_int(high(None), "max")
     if start < 0:
         raise QueryError(f"min argument must be >0, got {start}")
     if end <= start:

@@ -44,6 +44,7 @@ def content(message: Message) -> bytes:
     "metadata",
     _CATEGORY,
     _KEY,
+    examples=(Example('root.topic = metadata("topic").or("none")', "{}", '{"topic":"none"}'),),
     needs=("original",),
     uses=("meta",),
 )
@@ -56,6 +57,7 @@ def metadata_value(original: Mapping[str, Any], key: str) -> Any:
     "meta",
     _CATEGORY,
     _KEY,
+    examples=(Example('root.topic = meta("topic").or("none")', "{}", '{"topic":"none"}'),),
     needs=("original",),
     uses=("meta",),
     deprecated=True,
@@ -69,6 +71,7 @@ def meta(original: Mapping[str, Any], key: str) -> Any:
     "root_meta",
     _CATEGORY,
     _KEY,
+    examples=(Example('meta to = "a"\nroot.to = root_meta("to")', "{}", '{"to":"a"}'),),
     needs=("meta",),
     uses=("meta",),
     deprecated=True,

@@ -49,8 +49,12 @@ floor = _rounding("floor", "The number rounded down.", lambda x: float(math.floo
 round_ = _rounding("round", "The number rounded, halves away from zero.", _half_away)
 
 
-def _real(name: str, summary: str, run: Callable[[float], float], own: bool) -> Any:
-    @declare(name, _CATEGORY, own_errors=own, summary=summary)
+def _real(
+    name: str, summary: str, run: Callable[[float], float], own: bool, given: str, result: str
+) -> Any:
+    example = Example(f"root = this.a.{name}()", f'{{"a":{given}}}', result)
+
+    @declare(name, _CATEGORY, own_errors=own, summary=summary, examples=(example,))
     def method(value: Any) -> float:
         number = float(_number(value))
         try:
@@ -61,11 +65,11 @@ def _real(name: str, summary: str, run: Callable[[float], float], own: bool) -> 
     return method
 
 
-log = _real("log", "The natural logarithm.", math.log, False)
-log10 = _real("log10", "The logarithm to base 10.", gomath.log10, False)
-sin = _real("sin", "The sine of an angle in radians.", gomath.sin, True)
-cos = _real("cos", "The cosine of an angle in radians.", gomath.cos, True)
-tan = _real("tan", "The tangent of an angle in radians.", gomath.tan, True)
+log = _real("log", "The natural logarithm.", math.log, False, "1", "0")
+log10 = _real("log10", "The logarithm to base 10.", gomath.log10, False, "100", "2")
+sin = _real("sin", "The sine of an angle in radians.", gomath.sin, True, "0", "0")
+cos = _real("cos", "The cosine of an angle in radians.", gomath.cos, True, "0", "1")
+tan = _real("tan", "The tangent of an angle in radians.", gomath.tan, True, "0", "0")
 
 
 @declare(

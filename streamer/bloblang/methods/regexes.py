@@ -160,4 +160,4 @@ def _replacing(name: str, deprecated: bool) -> Any:
 
 
 re_replace_all = _replacing("re_replace_all", False)
-re_replace = _replacing("re_replace", True)
+re_replace = _replacing("re_replace", False)

@@ -251,7 +251,7 @@ def _replacing(name: str, deprecated: bool) -> Any:
 
 
 replace_all = _replacing("replace_all", False)
-replace = _replacing("replace", True)
+replace = _replacing("replace", False)
 
 
 def _replacing_many(name: str, deprecated: bool) -> Any:
@@ -291,7 +291,7 @@ def _replacing_many(name: str, deprecated: bool) -> Any:
 
 
 replace_all_many = _replacing_many("replace_all_many", False)
-replace_many = _replacing_many("replace_many", True)
+replace_many = _replacing_many("replace_many", False)
 
 
 @declare(

@@ -21,6 +21,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "file",
         "generate",
+        "resource",
         "stdin",
     ),
     Kind.BUFFER: (
@@ -44,6 +45,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.OUTPUT: (
         "drop",
         "file",
+        "resource",
         "stdout",
     ),
     Kind.CACHE: (),

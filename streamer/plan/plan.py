@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,14 @@ from streamer.bloblang import Luggage, luggage
 from streamer.catalog import build_context
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
-from streamer.errors import StreamerError
 from streamer.plan.fold import Folding, folding_of
 from streamer.plan.key import Key, key_of
+from streamer.plan.resources import Resources, resolved, resource_of
 from streamer.spec import Kind, ParsedComponent
 from streamer.window import SystemWindow
 
 WINDOW_INTERVAL = 2 * SECOND
 DIRECT_INTERVAL = SECOND // 2
-
-Resources = Mapping[tuple[Kind, str], ParsedComponent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,9 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
     Raises:
         StreamerError: the config asks for something that cannot be run; the text says what.
     """
-    context = build_context(config.resources)
+    resources = config.resources
+    context = build_context(resources)
+    processors = tuple(resolved(one, resources) for one in config.processors)
     window: SystemWindow | None = None
     timestamp, late_output, key, folding = "", None, None, Folding(None)
     interval, limit_bytes = DIRECT_INTERVAL, 256 << 20
@@ -111,10 +110,12 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         window = buffer.window
         timestamp = buffer.timestamp.text
         interval = WINDOW_INTERVAL
-        key = key_of(config.processors)
+        key = key_of(processors)
         if buffer.late_output:
-            late_output = _resource(config, Kind.OUTPUT, buffer.late_output)
-        folding = folding_of(config.processors, key, late_output is not None)
+            late_output = resolved(
+                resource_of(resources, Kind.OUTPUT, buffer.late_output), resources
+            )
+        folding = folding_of(processors, key, late_output is not None)
     elif config.buffer.name == "memory":
         buffer = context.build(config.buffer)
         limit_bytes = min(limit_bytes, buffer.limit)
@@ -124,16 +125,16 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
     master = config.spark["master"]
     return Plan(
         name=Path(config.path).stem or "stdin",
-        input=config.input,
+        input=resolved(config.input, resources),
         buffer=config.buffer,
         window=window,
         timestamp=timestamp,
         key=key,
         folding=folding,
-        processors=config.processors,
-        output=config.output,
+        processors=processors,
+        output=resolved(config.output, resources),
         late_output=late_output,
-        resources=config.resources,
+        resources=resources,
         master=master,
         shards=(config.spark["shards"] or cores(master)) if window else 0,
         interval=max(interval, MILLISECOND),
@@ -141,13 +142,3 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         level=level,
         luggage=luggage(),
     )
-
-
-def _resource(config: Config, kind: Kind, label: str) -> ParsedComponent:
-    found = config.resources.get((kind, label))
-    if found is None:
-        known = ", ".join(sorted(name for of, name in config.resources if of == kind)) or "none"
-        raise StreamerError(
-            f"there is no {kind} resource with the label {label!r}; {kind}_resources has {known}"
-        )
-    return found

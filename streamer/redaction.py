@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from urllib.parse import unquote
 
 SCRUBBED: Final = "!!!SECRET_SCRUBBED!!!"
 """Stands where a secret was, as in Benthos."""
@@ -41,6 +42,12 @@ def scrub_urls(text: str) -> str:
     if "://" not in text:
         return text
     return _IN_URL.sub(lambda found: f"{found[1]}{scrub_secret(found[2])}@", text)
+
+
+def url_passwords(text: str) -> set[str]:
+    """Return the passwords in the URLs of a text, as they are and with their escapes undone."""
+    found = {match[2] for match in _IN_URL.finditer(text)}
+    return found | {unquote(password) for password in found}
 
 
 class Redaction:

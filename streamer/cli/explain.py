@@ -9,6 +9,7 @@ from streamer.cli.run import checkpoint_of
 from streamer.config import Config
 from streamer.plan import make_plan
 from streamer.plan.explain import explain
+from streamer.redaction import Redaction
 
 
 def explain_command(config: Config, options: Options) -> int:
@@ -17,5 +18,6 @@ def explain_command(config: Config, options: Options) -> int:
     Raises:
         StreamerError: the config asks for something that cannot be run.
     """
-    click.echo(explain(make_plan(config), checkpoint_of(config, options)))
+    text = explain(make_plan(config), checkpoint_of(config, options))
+    click.echo(Redaction(config.secrets).text(text))
     return 0

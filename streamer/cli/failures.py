@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
 import click
 
 from streamer.errors import ConfigError, Lint, StreamerError
+from streamer.redaction import Redaction
 
 
-def print_lint(lint: Lint) -> None:
-    """Print one finding to stderr: its place in bold, on a terminal."""
+@contextmanager
+def without_secrets(secrets: Mapping[str, str]) -> Iterator[None]:
+    """Take the secrets of a config (`Config.secrets`) out of the errors of the block.
+
+    Raises:
+        StreamerError: an error of the block; findings about configs have no secrets anyway.
+    """
+    try:
+        yield
+    except ConfigError:
+        raise
+    except StreamerError as e:
+        raise StreamerError(Redaction(secrets).text(str(e))) from None
+
+
+def print_lint(lint: Lint, code: bool = False) -> None:
+    """Print one finding to stderr: its place in bold, on a terminal.
+
+    Args:
+        lint: the finding.
+        code: say its code too.
+    """
     place = click.style(f"{lint.file}({lint.line},{lint.column})", bold=True)
     suggestion = click.style(f"; {lint.suggestion}", fg="cyan") if lint.suggestion else ""
-    click.echo(f"{place} {click.style(lint.message, fg='yellow')}{suggestion}", err=True)
+    named = click.style(f" [{lint.code}]", dim=True) if code else ""
+    click.echo(f"{place} {click.style(lint.message, fg='yellow')}{suggestion}{named}", err=True)
 
 
 def print_error(error: StreamerError) -> None:

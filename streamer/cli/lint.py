@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import click
 
-from streamer.bloblang import no_impure
 from streamer.cli.failures import print_lint
-from streamer.cli.options import Options, impure_option
+from streamer.cli.lint_files import Job, lint_files
+from streamer.cli.options import Options, impure_option, resources_option
 from streamer.cli.paths import expand
-from streamer.config import LintOptions, lint_config
+from streamer.config import LintOptions
+from streamer.errors import Lint
 
 _HELP: Final = """\
-Check configs and print everything that is wrong with them as FILE(LINE,COLUMN) MESSAGE.
+Check configs and print everything that is wrong with them as FILE(LINE,COLUMN) MESSAGE [CODE].
 
 A path is a file, a glob, or a directory, of which all .yaml and .yml files are checked
 (DIR/... means the same). Exits with 1 when there is any finding; prints nothing when all is
-well.
+well. The comment `# streamer:ignore CODE` silences a finding of its line or of the next one.
 
 \b
   streamer lint config.yaml
   streamer lint 'configs/*.yaml' ./other/...
+  streamer lint --format sarif configs/ > findings.sarif
 """
 
 
 @click.command("lint", help=_HELP)
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    show_default=True,
+    help="text goes to the standard error stream; json and sarif go to the standard output.",
+)
 @click.option("--deprecated", is_flag=True, help="Name deprecated fields and components too.")
 @click.option("--labels", is_flag=True, help="Name components without a label too.")
 @click.option(
@@ -34,29 +45,53 @@ well.
     is_flag=True,
     help="Don't mind environment variables that have no default and are not set.",
 )
+@resources_option
 @impure_option
 @click.option("--verbose", is_flag=True, help="Print the result for each file.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
 @click.pass_obj
 def lint_cli(
     root: Options,
     paths: tuple[str, ...],
+    form: str,
     deprecated: bool,
     labels: bool,
     skip_env_var_check: bool,
+    resources: tuple[str, ...],
     impure: bool | None,
     verbose: bool,
+    quiet: bool,
 ) -> int:
-    """Check configs and print everything that is wrong with them as FILE(LINE,COLUMN) MESSAGE."""
-    targets = [*paths, *([root.config] if root.config else [])]
-    if not targets:
+    """Check configs and print everything that is wrong with them."""
+    if verbose and (quiet or form != "text"):
+        other = "--quiet" if quiet else f"--format {form}"
+        raise click.UsageError(f"--verbose does not go with {other}")
+    more = tuple(dict.fromkeys([*root.resources, *expand(resources)]))
+    files = [*expand([*paths, *([root.config] if root.config else [])]), *more]
+    if not files:
         raise click.UsageError("name a config file or a directory to check")
-    options = LintOptions(deprecated, labels, check_variables=not skip_env_var_check)
+    job = Job(
+        LintOptions(deprecated, labels, check_variables=not skip_env_var_check, thorough=True),
+        more,
+        impure is not False and root.impure is not False,
+    )
+    results = lint_files(list(dict.fromkeys(files)), job)
+    if quiet:
+        return int(any([lints for _, lints in results]))
+    if form == "text":
+        return _print(results, verbose)
+    found = dict(results)
+    from streamer.cli import lint_formats
+
+    click.echo(lint_formats.to_json(found) if form == "json" else lint_formats.to_sarif(found))
+    return int(any(found.values()))
+
+
+def _print(results: Iterable[tuple[str, tuple[Lint, ...]]], verbose: bool) -> int:
     failed = False
-    for file in dict.fromkeys(expand(targets)):
-        with no_impure(impure is False or root.impure is False):
-            lints = lint_config(file, options=options)
+    for file, lints in results:
         for lint in lints:
-            print_lint(lint)
+            print_lint(lint, code=True)
         if verbose:
             word = click.style("FAILED", fg="red") if lints else click.style("OK", fg="green")
             click.echo(f"{file}: {word}")

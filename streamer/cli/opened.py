@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import click
 
 from streamer.bloblang import no_impure
+from streamer.cli.failures import without_secrets
 from streamer.cli.options import Options
 from streamer.config import Config, load_config
 
@@ -27,8 +28,12 @@ def merged(root: Options, options: Options, file: str | None, command: str) -> O
 def opened(options: Options) -> Iterator[Config]:
     """Give the config, and keep to `--no-impure` while it is worked with.
 
+    What goes wrong meanwhile is told without the config's secrets.
+
     Raises:
         ConfigError: there is something wrong with it.
     """
     with no_impure(options.impure is False):
-        yield load_config(options.config, sets=options.sets)
+        config = load_config(options.config, sets=options.sets, resources=options.resources)
+        with without_secrets(config.secrets):
+            yield config

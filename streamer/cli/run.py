@@ -21,6 +21,7 @@ from streamer.errors import StreamerError
 from streamer.logs import LogConfig, Logger
 from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
+from streamer.redaction import Redaction
 
 LINGER = 0.1
 """Seconds between two looks at the stream."""
@@ -60,7 +61,7 @@ def run_command(config: Config, options: Options) -> int:
     log_config = LogConfig.from_parsed(config.logger)
     if options.log_level is not None:
         log_config = replace(log_config, level=options.log_level)
-    logger = Logger(log_config)
+    logger = Logger(log_config, secrets=config.secrets)
 
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         logger.emit(level, text, fields, time.time_ns())
@@ -71,13 +72,14 @@ def run_command(config: Config, options: Options) -> int:
     if checkpoint.begin():
         text = "The earlier run read its input to the end; this one begins anew"
         log("INFO", text, {"checkpoint": str(checkpoint.directory)})
+    clean = Redaction(config.secrets).text
     shown = Running(
         version=__version__,
         config=config.path or "(no config: stdin to stdout)",
         way=_way(plan),
-        master=plan.master,
+        master=clean(plan.master),
         shards=plan.shards,
-        checkpoint=str(checkpoint.directory),
+        checkpoint=clean(str(checkpoint.directory)),
         resumed=checkpoint.resumes,
     )
     banner(sys.stderr, shown)

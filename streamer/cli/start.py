@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from streamer.bloblang import no_impure
+from streamer.cli.failures import without_secrets
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.config import Config, load_config
 
@@ -19,7 +20,8 @@ def _with_config(module: str, function: str, options: Options) -> int:
         config = load_config(options.config, sets=options.sets, resources=options.resources)
         command: Callable[[Config, Options], int]
         command = getattr(importlib.import_module(module), function)
-        return command(config, options)
+        with without_secrets(config.secrets):
+            return command(config, options)
 
 
 def run(options: Options) -> int:

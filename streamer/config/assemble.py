@@ -13,6 +13,7 @@ def assemble(
     resources: MappingType[tuple[Kind, str], ParsedComponent],
     name: str,
     text: str,
+    secrets: MappingType[str, str],
 ) -> Config:
     """Return the config of a top level in which nothing was found to be wrong.
 
@@ -21,6 +22,7 @@ def assemble(
         resources: by kind and label.
         name: the file's name.
         text: the file's text.
+        secrets: what must not be seen, by what is shown instead.
     """
     return Config(
         input=parsed["input"],
@@ -40,4 +42,5 @@ def assemble(
         tests=parsed["tests"] or (),
         path=name,
         text=text,
+        secrets=dict(secrets),
     )

@@ -76,7 +76,7 @@ def _value(
         findings.at_offset(source, variable.start, "bad_variable", f"variable {name}: {e}")
         return ""
     if text and env.get(name):
-        source.hidden[text] = f"${{{name}}}"
+        findings.secrets[text] = f"${{{name}}}"
     return text
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from streamer.config.findings import did_you_mean
-from streamer.config.nodes import Mapping, Node, Scalar, Sequence, written
+from streamer.config.nodes import Mapping, Node, Sequence, written
 from streamer.config.reading import Reading, Reference
+from streamer.config.secrets import note_secrets
 from streamer.config.source import NO_SOURCE
 from streamer.config.values import expected, read_value
 from streamer.spec import REQUIRED, Field, Parsed
@@ -80,8 +81,6 @@ def read_field(reading: Reading, field: Field, node: Node, path: str, at: Node) 
     if field.check and value is not None and reading.findings.harmful == before:
         problem = field.check(value)
         if problem:
-            if field.secret and isinstance(node, Scalar) and node.text:
-                problem = problem.replace(node.text, "…")
             reading.findings.at(node, "bad_value", problem_text(field.name, problem))
     return value
 
@@ -111,6 +110,7 @@ def _scalar(reading: Reading, field: Field, node: Node, path: str, at: Node) -> 
             return read_fields(reading, field.children, node, path, at)
         expected(reading, node, "object", field)
         return None
+    note_secrets(reading.findings.secrets, field, node, at)
     value = read_value(reading, field, node)
     if field.refers is not None and value:
         reading.references.append(Reference(field.refers, value, node, path))

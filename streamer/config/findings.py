@@ -30,7 +30,8 @@ class Findings:
     """A list of at most `MAX_FINDINGS` lints that knows how to place them.
 
     Attributes:
-        secrets: texts that no message may show, by what is shown instead.
+        secrets: texts that no message may show, by what is shown instead: values of environment
+            variables and of secret fields, and passwords of URLs.
     """
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class Findings:
         """Add a finding at an offset of a source's text."""
         line, column = source.place(offset)
         # What is wrong with the value of a secret field is often said by quoting it.
-        clean = Redaction({**self.secrets, **source.hidden}).text
+        clean = Redaction(self.secrets).text
         self.add(Lint(source.name, line, column, code, clean(message), clean(suggestion)))
 
     def at(self, node: Node, code: str, message: str, suggestion: str = "") -> None:

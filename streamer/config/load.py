@@ -15,6 +15,7 @@ from streamer.config.env import replace_variables
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
+from streamer.config.ignores import find_ignores, without_ignored
 from streamer.config.model import Config
 from streamer.config.nodes import Mapping, described
 from streamer.config.read import read_yaml
@@ -29,6 +30,7 @@ from streamer.config.sections import SECTIONS
 from streamer.config.sets import apply_set
 from streamer.config.source import Source
 from streamer.config.tests_section import check_tests
+from streamer.config.whole import check_whole
 from streamer.errors import ConfigError, Lint
 
 
@@ -118,19 +120,20 @@ def _check(
     given: _Given,
     options: LintOptions,
 ) -> tuple[Config | None, tuple[Lint, ...]]:
-    """Read a text whole; returns the config, if there are no findings, and the findings."""
+    """Read a text whole; returns the config, if one can be made of it, and the findings."""
     findings = Findings()
+    reading = Reading(findings, read_component, options)
     try:
-        config = _read(text, name, given, Reading(findings, read_component, options))
+        config = _read(text, name, given, reading)
     except TooManyFindings:
         lints = findings.sorted()
         message = f"there are more findings than these {MAX_FINDINGS:,}"
         return None, (*lints, replace(lints[-1], code="too_many", message=message, suggestion=""))
-    return (None if findings else config), findings.sorted()
+    return config, without_ignored(findings.sorted(), reading.ignores, options)
 
 
 def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | None:
-    """Read a text; what comes back is of use only when there are no findings."""
+    """Read a text; what comes back is of use only when comments silence all findings."""
     findings = reading.findings
     source = Source(name, text)
     replace_variables(source, given.env, findings, reading.options.check_variables)
@@ -141,6 +144,7 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
         message = f"a config is an object, got {described(root)}"
         findings.at(root, "expected_object", message, "begin with `input:`, for example")
         return None
+    reading.ignores += find_ignores(source, root)
     for expression in given.sets:
         apply_set(root, expression, findings)
     parsed = read_fields(reading, SECTIONS, root, "", root)
@@ -153,4 +157,8 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
         roots += [tree] if tree is not None else []
     if not holds_resources_only(root):
         check_references(reading, roots)
-    return None if findings else assemble(parsed, resources, name, text)
+    if reading.options.thorough:
+        check_whole(reading, root)
+    if findings.harmful:
+        return None
+    return assemble(parsed, resources, name, text, findings.secrets)

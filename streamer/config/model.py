@@ -31,6 +31,8 @@ class Config:
         tests: the `tests` section.
         path: the file's name as the user wrote it; empty without a file.
         text: the file's text as it is on disk, without the values of variables.
+        secrets: texts that nobody may see, by what is shown instead of them: values of secret
+            fields and of environment variables, and passwords of URLs.
     """
 
     input: ParsedComponent
@@ -50,3 +52,4 @@ class Config:
     tests: tuple[Parsed, ...] = ()
     path: str = ""
     text: str = field(default="", repr=False)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from streamer.config.findings import Findings
 from streamer.config.nodes import Node, Scalar
@@ -19,11 +19,14 @@ class LintOptions:
         deprecated: name deprecated fields and components.
         labels: name components that have no label.
         check_variables: name environment variables that are not set and have no default.
+        thorough: name what a config runs with all the same, such as resources that nothing uses,
+            and comments that silence nothing; let comments silence errors too.
     """
 
     deprecated: bool = False
     labels: bool = False
     check_variables: bool = True
+    thorough: bool = False
 
 
 DEFAULT_OPTIONS: Final = LintOptions()
@@ -46,6 +49,22 @@ class Reference:
     path: str
 
 
+class Ignore(NamedTuple):
+    """One code of a comment that silences findings.
+
+    Attributes:
+        file: the file's name.
+        place: line and column of the comment.
+        line: the line that it is for.
+        code: what it silences; empty when the comment names nothing.
+    """
+
+    file: str
+    place: tuple[int, int]
+    line: int
+    code: str
+
+
 @dataclass(slots=True)
 class Reading:
     """One run over a config.
@@ -57,6 +76,7 @@ class Reading:
         options: what to look for.
         labels: where each label was first seen.
         references: what names a resource.
+        ignores: the comments that silence findings.
     """
 
     findings: Findings
@@ -64,3 +84,4 @@ class Reading:
     options: LintOptions = DEFAULT_OPTIONS
     labels: dict[str, Scalar] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
+    ignores: list[Ignore] = field(default_factory=list)

@@ -13,6 +13,7 @@ from streamer.config.env import replace_variables
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import did_you_mean
+from streamer.config.ignores import find_ignores
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence, described
 from streamer.config.read import read_yaml
 from streamer.config.reading import Reading, Reference
@@ -92,6 +93,7 @@ def read_resource_file(
         hint = "begin with `processor_resources:`, for example"
         reading.findings.at(root, "expected_object", message, hint)
         return {}, None
+    reading.ignores += find_ignores(source, root)
     parsed = read_fields(reading, FILE_FIELDS, root, "", root)
     check_tests(reading.findings, path, parsed["tests"] or ())
     return resources_of(reading, parsed, root), root

@@ -24,15 +24,12 @@ class Source:
         name: how findings name it.
         text: the text as it is after all replacements, which offsets count in (characters).
         lenient: a single value is taken where a list is expected (as `--set` does in Benthos).
-        hidden: what is shown instead of the values of environment variables, by the value: no
-            message may show it.
     """
 
     def __init__(self, name: str, text: str, lenient: bool = False) -> None:
         self.name = name
         self.text = text
         self.lenient = lenient
-        self.hidden: dict[str, str] = {}
         self._shifts: list[Shift] = []
         self._lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
 

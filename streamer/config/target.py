@@ -57,7 +57,9 @@ class Target:
         """
         if self._reading.findings:
             raise ConfigError(self._reading.findings.sorted())
-        return assemble(self._parsed, self.resources, self.path, self._text)
+        return assemble(
+            self._parsed, self.resources, self.path, self._text, self._reading.findings.secrets
+        )
 
     def processors(self, name: str) -> tuple[ParsedComponent, ...]:
         """Return the processors at a JSON Pointer (one, or a list), or the one with a label.

@@ -8,7 +8,7 @@ from streamer.cli.main import invoke
 
 GOOD = "input: {stdin: {}}\n"
 BAD = "inptu: {}\n"
-SAID = "(1,1) field inptu not recognised; did you mean input?"
+SAID = "(1,1) field inptu not recognised; did you mean input? [unknown_field]"
 
 
 @pytest.fixture
@@ -52,7 +52,11 @@ class TestLint:
     def test_globs(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert lint(capsys, "g*.yaml") == (0, "", "")
         assert lint(capsys, "*.yaml", "bad.yaml") == (1, "", f"bad.yaml{SAID}\n")
-        assert lint(capsys, "x*.yaml") == (1, "", "x*.yaml(1,1) there is no such file\n")
+        assert lint(capsys, "x*.yaml") == (
+            1,
+            "",
+            "x*.yaml(1,1) there is no such file [unreadable]\n",
+        )
 
     def test_verbose_names_every_file(self, capsys: pytest.CaptureFixture[str]) -> None:
         code, out, _ = lint(capsys, "--verbose", ".")
@@ -73,7 +77,7 @@ def test_flags_find_more(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert lint(capsys, "c.yaml")[0] == 1
     assert lint(capsys, "--skip-env-var-check", "c.yaml") == (0, "", "")
     code, _, err = lint(capsys, "--skip-env-var-check", "--labels", "c.yaml")
-    assert (code, err) == (1, "c.yaml(1,9) label is required for file\n")
+    assert (code, err) == (1, "c.yaml(1,9) label is required for file [missing_label]\n")
 
 
 IMPURE = """pipeline:

@@ -1,0 +1,57 @@
+"""Many files linted in one go, by several processes when they are worth their start."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from streamer.bloblang import no_impure
+from streamer.config import LintOptions, lint_config
+from streamer.errors import Lint
+
+_WORTH_A_PROCESS: Final = 100
+"""Files: what a process lints in the time that it takes to start and to send its findings."""
+_CHUNK: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How files are linted.
+
+    Attributes:
+        options: what to look for.
+        resources: files with further resources.
+        impure: whether mappings may use impure functions.
+    """
+
+    options: LintOptions
+    resources: tuple[str, ...] = ()
+    impure: bool = True
+
+    def lint(self, file: str) -> tuple[Lint, ...]:
+        """Return everything that is wrong with one file."""
+        with no_impure(not self.impure):
+            others = tuple(path for path in self.resources if path != file)
+            lints = lint_config(file, options=self.options, resources=others)
+        # What is wrong with a file of resources is said once: it is linted itself.
+        return tuple(lint for lint in lints if lint.file not in others)
+
+
+def lint_files(files: Sequence[str], job: Job) -> Iterator[tuple[str, tuple[Lint, ...]]]:
+    """Return each file with its findings, in order."""
+    processes = min(_cores(), len(files) // _WORTH_A_PROCESS)
+    # Only a forked process has what this one has imported already.
+    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        yield from ((file, job.lint(file)) for file in files)
+        return
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
+        yield from zip(files, pool.imap(job.lint, files, _CHUNK), strict=True)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

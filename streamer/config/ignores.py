@@ -1,0 +1,133 @@
+"""`# streamer:ignore CODE, CODE`: comments that silence findings of their line or of the next one.
+
+A comment beside something is for its own line; one that has a line to itself is for the next line
+that is neither empty nor a comment. Text after the codes is for the reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from streamer.config.findings import did_you_mean
+from streamer.config.nodes import Mapping, Node, Scalar
+from streamer.config.nodes import Sequence as ListNode
+from streamer.config.reading import Ignore, LintOptions
+from streamer.config.rules import RULES
+from streamer.config.source import Source
+from streamer.errors import Lint
+
+_WORD: Final = "streamer:ignore"
+_COMMENT: Final = re.compile(
+    rf"(?m)(^[ \t]*|[ \t])(#[ \t]*{_WORD})(?![\w-])[ \t]*([\w-]*(?:[ \t]*,[ \t]*[\w-]+)*)"
+)
+_ONLY_COMMENT: Final = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+
+
+def find_ignores(source: Source, root: Node | None) -> Iterator[Ignore]:
+    """Return the ignores of a text.
+
+    Args:
+        source: the text.
+        root: the tree that was read from it: what stands inside quotes is no comment.
+    """
+    if _WORD not in source.text:
+        return
+    quoted = [] if root is None else list(_quoted(root, source))
+    for match in _COMMENT.finditer(source.text):
+        at = match.start(2)
+        if any(start <= at < end for start, end in quoted):
+            continue
+        alone = not source.text[_line_start(source.text, at) : at].strip()
+        line = source.place(_next(source.text, at) if alone else at).line
+        for code in re.split(r"[ \t]*,[ \t]*", match[3]):
+            yield Ignore(source.name, source.place(at), line, code)
+
+
+def _line_start(text: str, at: int) -> int:
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
+def _next(text: str, at: int) -> int:
+    """Return where the next line starts that has more than a comment."""
+    position = _line_start(text, at)
+    while (only := _ONLY_COMMENT.match(text, position)) and only.end() > position:
+        position = only.end()
+    return position
+
+
+def _quoted(node: Node, source: Source) -> Iterator[tuple[int, int]]:
+    if isinstance(node, Scalar):
+        if node.style in ("'", '"') and node.source is source:
+            yield node.start, node.end
+    elif isinstance(node, ListNode):
+        for item in node.items:
+            yield from _quoted(item, source)
+    elif isinstance(node, Mapping):
+        for key, value in node.entries.values():
+            yield from _quoted(key, source)
+            yield from _quoted(value, source)
+
+
+def without_ignored(
+    lints: Sequence[Lint], ignores: Sequence[Ignore], options: LintOptions
+) -> tuple[Lint, ...]:
+    """Return the findings that no comment silences, and those about the comments themselves.
+
+    Args:
+        lints: the findings, in the order of the files.
+        ignores: the comments of the files.
+        options: when they are not `thorough`, what is silenced has to be something that a config
+            can run with, and comments that silence nothing are no finding.
+    """
+    if not ignores:
+        return tuple(lints)
+    given = {(ignore.file, ignore.line, ignore.code) for ignore in ignores}
+    used = set()
+    kept = []
+    for lint in lints:
+        key = (lint.file, lint.line, lint.code)
+        rule = RULES[lint.code]
+        if key in given and rule.ignorable and (options.thorough or rule.runs_ignored):
+            used.add(key)
+        else:
+            kept.append(lint)
+    if not options.thorough:
+        return tuple(kept)
+    kept += [
+        lint
+        for ignore in ignores
+        if (ignore.file, ignore.line, ignore.code) not in used
+        for lint in _about(ignore, options)
+    ]
+    files = list(dict.fromkeys([ignores[0].file, *(lint.file for lint in kept)]))
+    return tuple(sorted(kept, key=lambda lint: (files.index(lint.file), lint.line, lint.column)))
+
+
+def _about(ignore: Ignore, options: LintOptions) -> Iterable[Lint]:
+    """Return what is wrong with a comment that has silenced nothing."""
+    if not ignore.code:
+        message = f"{_WORD} names no code"
+        yield Lint(
+            ignore.file, *ignore.place, "bad_ignore", message, "write one, such as unknown_field"
+        )
+    elif ignore.code not in RULES:
+        hint = did_you_mean(ignore.code, RULES)
+        message = f"{_WORD} names {ignore.code}, which is no code"
+        yield Lint(ignore.file, *ignore.place, "bad_ignore", message, hint)
+    elif not RULES[ignore.code].ignorable:
+        message = f"{_WORD} cannot silence {ignore.code}"
+        yield Lint(ignore.file, *ignore.place, "bad_ignore", message, "remove it")
+    elif _looked_for(ignore.code, options):
+        message = f"nothing to ignore: line {ignore.line} has no finding {ignore.code}"
+        yield Lint(ignore.file, *ignore.place, "unused_ignore", message, "remove the comment")
+
+
+def _looked_for(code: str, options: LintOptions) -> bool:
+    """Tell whether findings of a code would have been found with these options."""
+    if code == "deprecated":
+        return options.deprecated
+    if code == "missing_label":
+        return options.labels
+    return options.check_variables or code != "missing_variable"

@@ -1,0 +1,37 @@
+"""The reference of lint's rules: `python -m streamer.config.rules_page` writes it into the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from streamer.config.rules import RULES
+
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "lint.md"
+MARK: Final = (
+    "<!-- From here on written by `python -m streamer.config.rules_page`: not to be edited. -->\n"
+)
+
+
+def reference() -> str:
+    """Return the reference of all rules as Markdown."""
+    sections = []
+    for rule in RULES.values():
+        facts = ["An error" if rule.level == "error" else "A warning"]
+        if not rule.ignorable:
+            facts.append("no comment silences it")
+        elif rule.level == "error" and rule.runs_ignored:
+            facts.append("a config runs when a comment silences it")
+        sections.append(
+            f"### {rule.code}\n\n{rule.meaning}\n\n{rule.remedy} ({', '.join(facts)}.)\n"
+        )
+    return "\n".join(sections)
+
+
+def page(text: str) -> str:
+    """Return the documentation's page with the reference put in after its mark."""
+    return f"{text[: text.index(MARK)]}{MARK}\n{reference()}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,37 @@
+"""Which values of a config are secrets."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from streamer.config.nodes import Node, Scalar
+from streamer.config.source import NO_SOURCE
+from streamer.redaction import SCRUBBED, url_passwords
+from streamer.spec import Field
+
+# Of settings that go by any name, these hold secrets; Spark hides the same ones.
+_NAMES_A_SECRET: Final = re.compile(r"(?i)secret|password|passwd|token|access.?key|credential")
+# A number, a size, a duration or a yes: what settings of other names hold, and tells nothing.
+_TELLS_NOTHING: Final = re.compile(r"(?i)[+-]?[\d.]*[a-z%]{0,2}|true|false|null|none")
+
+
+def note_secrets(secrets: dict[str, str], field: Field, node: Node, key: Node) -> None:
+    """Add the secrets in a value to those that are known.
+
+    Args:
+        secrets: texts by what is shown instead; those that are there stay as they are.
+        field: the value's field.
+        node: the value.
+        key: what stands before it: its key, in a map.
+    """
+    if not isinstance(node, Scalar) or node.source is NO_SOURCE:
+        return
+    if "://" in node.text:
+        for password in url_passwords(node.text):
+            secrets.setdefault(password, SCRUBBED)
+    if not field.secret or not node.text:
+        return
+    named = field.shape != "map" or (isinstance(key, Scalar) and _NAMES_A_SECRET.search(key.text))
+    if named or not _TELLS_NOTHING.fullmatch(node.text):
+        secrets.setdefault(node.text, SCRUBBED)

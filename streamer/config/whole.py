@@ -1,0 +1,77 @@
+"""What is better otherwise in a config as a whole, though it runs: warnings of a thorough lint."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.config.nodes import Mapping, Node, Scalar, Sequence
+from streamer.config.reading import Reading
+from streamer.config.resources import RESOURCE_KINDS
+from streamer.spec import Kind
+
+# A file that has none of these is a file of resources, made for other configs.
+_STREAM: Final = ("input", "buffer", "pipeline", "output")
+# What lives in the memory of one process.
+_IN_MEMORY: Final = {
+    Kind.CACHE: frozenset({"memory", "lru", "ttlru"}),
+    Kind.RATE_LIMIT: frozenset({"local"}),
+}
+_LOSS: Final = {
+    Kind.CACHE: "each of its workers has a cache of its own",
+    Kind.RATE_LIMIT: "each of its workers counts by itself",
+}
+
+
+def check_whole(reading: Reading, root: Mapping) -> None:
+    """Add the warnings about a config that has been read whole.
+
+    Args:
+        reading: has the references to resources, and gets the findings.
+        root: the config's tree.
+    """
+    _check_unused(reading, root)
+    _check_memory(reading, root)
+
+
+def _check_unused(reading: Reading, root: Mapping) -> None:
+    if not any(section in root.entries for section in _STREAM):
+        return
+    used = {(reference.kind, reference.label) for reference in reading.references}
+    for kind in RESOURCE_KINDS:
+        for item in _items(root, f"{kind}_resources"):
+            label = item.entries["label"][1] if "label" in item.entries else None
+            if isinstance(label, Scalar) and label.text and (kind, label.text) not in used:
+                message = f"nothing uses the {kind} resource {label.text!r}"
+                reading.findings.at(label, "unused_resource", message, "remove it, or use it")
+
+
+def _check_memory(reading: Reading, root: Mapping) -> None:
+    """Name what lives in one process's memory when there will be several processes."""
+    master = _scalar(root, "spark", "master")
+    if master is None or not master.text or master.text.startswith("local"):
+        return
+    for kind, in_memory in _IN_MEMORY.items():
+        for item in _items(root, f"{kind}_resources"):
+            named = item.entries.get("type")
+            candidates: list[Node] = [key for key, _ in item.entries.values()]
+            for node in [named[1]] if named is not None else candidates:
+                if isinstance(node, Scalar) and node.text in in_memory:
+                    message = f"{kind} {node.text} on a cluster: {_LOSS[kind]}"
+                    hint = "use one that all workers reach over the network"
+                    reading.findings.at(node, "memory_on_cluster", message, hint)
+
+
+def _items(root: Mapping, section: str) -> list[Mapping]:
+    entry = root.entries.get(section)
+    if entry is None or not isinstance(entry[1], Sequence):
+        return []
+    return [item for item in entry[1].items if isinstance(item, Mapping)]
+
+
+def _scalar(root: Mapping, *way: str) -> Scalar | None:
+    node: Node = root
+    for part in way:
+        if not isinstance(node, Mapping) or part not in node.entries:
+            return None
+        node = node.entries[part][1]
+    return node if isinstance(node, Scalar) else None

@@ -26,7 +26,7 @@ COMPONENT_PACKAGES = frozenset(
 )  # inputs, buffers, processors, …
 # Low to high: a part imports nothing of its own line or of a later one, but for itself.
 ORDER: tuple[frozenset[str], ...] = (
-    frozenset({"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson"}),
+    frozenset({"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson", "svg"}),
     frozenset({"redaction"}),
     frozenset({"value", "logfile", "yaml_scalars"}),
     frozenset({"message", "logfmt"}),
@@ -41,6 +41,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"catalog"}),
     frozenset({"config"}),
     frozenset({"plan"}),
+    frozenset({"graph"}),
     frozenset({"engine"}),
     frozenset({"spark", "unit_tests"}),
     frozenset({"service"}),

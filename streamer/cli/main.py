@@ -24,6 +24,7 @@ _COMMANDS: Final = {
     "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
     "test": ("streamer.cli.test", "Run the unit tests of configs."),
     "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),
+    "graph": ("streamer.cli.graph", "Draw a config: as a tree, for Mermaid, or as SVG."),
     "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
     "create": ("streamer.cli.create", "Print a new config, with defaults and explanations."),
     "echo": ("streamer.cli.echo", "Show a config as it is understood, with all defaults."),

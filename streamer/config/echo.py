@@ -37,9 +37,7 @@ def echo(config: Config, env: Mapping[str, str], show_env: bool = False) -> str:
         env: the variables that it was read with.
         show_env: show what variables held; secrets stay scrubbed.
     """
-    hidden = {} if show_env else _values(config, env)
-    writer = _Writer(hidden)
-    return yaml_text({name: value for name, value in writer.sections(config)})
+    return yaml_text(dict(Shown(config, {} if show_env else env).sections()))
 
 
 def _values(config: Config, env: Mapping[str, str]) -> dict[str, str]:
@@ -49,32 +47,36 @@ def _values(config: Config, env: Mapping[str, str]) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
-class _Writer:
-    """Turns parsed values back into those that a config would write."""
+class Shown:
+    """What may be shown of a config: parsed values turned back into those that it would write."""
 
-    def __init__(self, hidden: Mapping[str, str]) -> None:
-        self._hidden = hidden
+    def __init__(self, config: Config, env: Mapping[str, str]) -> None:
+        """Take the config, and the variables whose values are not to be shown."""
+        self._config = config
+        self._hidden = hidden = _values(config, env)
         self._shown = {held: shown for shown, held in hidden.items()}
         parts = [re.escape(held) for held in hidden.values() if len(held) >= _SURELY_A_VALUE]
         self._inside = re.compile("|".join(parts)) if parts else None
 
-    def sections(self, config: Config) -> Iterable[tuple[str, Any]]:
+    def sections(self) -> Iterable[tuple[str, Any]]:
         """Return the sections that the program knows, with their values."""
+        config = self._config
         for section in SECTIONS:
             if section.name == "tests" or section.deprecated:
                 continue
             if section.name == "pipeline":
-                processors = [self._component(one) for one in config.processors]
+                processors = [self.component(one) for one in config.processors]
                 yield "pipeline", {"threads": config.threads, "processors": processors}
             elif section.name.endswith("_resources"):
                 kind = section.name.removesuffix("_resources")
                 mine = [one for (of, _), one in config.resources.items() if of == kind]
                 if mine:
-                    yield section.name, [self._component(one) for one in mine]
+                    yield section.name, [self.component(one) for one in mine]
             elif (value := getattr(config, section.name, _AWAY)) is not _AWAY:
                 yield section.name, self._field(section, value)
 
-    def _component(self, component: ParsedComponent) -> dict[str, Any]:
+    def component(self, component: ParsedComponent) -> dict[str, Any]:
+        """Return a component, with all that stands beside its name."""
         spec = catalog.spec(component.kind, component.name)
         assert spec is not None
         found: dict[str, Any] = {"label": component.label} if component.label else {}
@@ -83,9 +85,9 @@ class _Writer:
         else:
             found[component.name] = self._object(spec.fields, component.config)
         if component.processors and "processors" in reserved(component.kind):
-            found["processors"] = [self._component(one) for one in component.processors]
+            found["processors"] = [self.component(one) for one in component.processors]
         if component.mapping:
-            found["mapping"] = self._text(component.mapping)
+            found["mapping"] = self.text(component.mapping)
         return found
 
     def _object(self, fields: Iterable[Field], parsed: Parsed) -> dict[str, Any]:
@@ -109,7 +111,7 @@ class _Writer:
 
     def _item(self, field: Field, value: Any) -> Any:
         if isinstance(value, ParsedComponent):
-            return self._component(value)
+            return self.component(value)
         if isinstance(value, Parsed):
             return self._object(field.children, value)
         if field.duration and isinstance(value, int):
@@ -120,17 +122,18 @@ class _Writer:
     def _plain(self, value: Any) -> Any:
         """Return a value without what variables held, and without passwords in URLs."""
         if isinstance(value, dict):
-            return {self._text(str(key)): self._plain(item) for key, item in value.items()}
+            return {self.text(str(key)): self._plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self._plain(item) for item in value]
         if isinstance(value, str):
-            return self._text(value)
+            return self.text(value)
         for shown, held in self._hidden.items():
             if value is not None and not isinstance(value, bool) and str(value) == held:
                 return shown
         return value
 
-    def _text(self, text: str) -> str:
+    def text(self, text: str) -> str:
+        """Return a text of the config without what variables held and passwords in URLs."""
         for shown, held in self._hidden.items():
             if text == held:
                 return shown

@@ -1,0 +1,218 @@
+"""A plan as stages that hold nodes, which hold branches of nodes: all that a picture shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamer.config.echo import Shown
+from streamer.durations import format_duration
+from streamer.plan import Plan
+from streamer.spec import Kind, Parsed, ParsedComponent
+
+_SHOWN = (Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT)
+_DETAILS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A way inside of a component: the processors of a `group_by`, an output of a `broker`.
+
+    Attributes:
+        title: what leads into it (a check), or an empty string.
+        nodes: what is on it.
+    """
+
+    title: str
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A component, or a step of one.
+
+    Attributes:
+        kind: what it is, as a picture calls it (`input`, `processor`, …).
+        name: the component's name.
+        label: its label, or an empty string.
+        detail: what is special about it, in one line.
+        branches: what is inside of it.
+        aside: it gets only what leaves the way (`late_output`).
+    """
+
+    kind: str
+    name: str
+    label: str = ""
+    detail: str = ""
+    branches: tuple[Branch, ...] = ()
+    aside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What runs in one place.
+
+    Attributes:
+        name: `stage 1`, `stage 2` or `driver`.
+        where: the place, in words.
+        nodes: in the order of a message's way.
+        leaves: what goes on to the next stage, in words; empty for the last.
+    """
+
+    name: str
+    where: str
+    nodes: tuple[Node, ...]
+    leaves: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A stream.
+
+    Attributes:
+        name: the stream's name.
+        stages: in the order of a message's way.
+    """
+
+    name: str
+    stages: tuple[Stage, ...]
+
+
+def graph_of(plan: Plan, shown: Shown) -> Graph:
+    """Return the picture's contents.
+
+    Args:
+        plan: the stream's plan.
+        shown: what may be shown of its config.
+    """
+    return Graph(plan.name, tuple(_Maker(plan, shown).stages()))
+
+
+class _Maker:
+    def __init__(self, plan: Plan, shown: Shown) -> None:
+        self._plan = plan
+        self._shown = shown
+        self._open: list[ParsedComponent] = []
+
+    def stages(self) -> Iterator[Stage]:
+        plan = self._plan
+        taken = (self._node(plan.input), *map(self._node, plan.input.processors))
+        processed = tuple(map(self._node, plan.processors))
+        written = tuple(self._outputs())
+        if plan.window is None:
+            buffer = () if plan.buffer.name == "none" else (self._node(plan.buffer),)
+            nodes = (*taken, *buffer, *processed, *written)
+            yield Stage("stage 1", "Spark workers", nodes, "encoded messages")
+        else:
+            name, label = plan.buffer.name, plan.buffer.label
+            pack = Node("buffer", name, label, "time and shard of each message; packed by window")
+            yield Stage("stage 1", "Spark workers", (*taken, pack), self._shuffle())
+            shards = f"{plan.shards} shard{'' if plan.shards == 1 else 's'}"
+            keep = Node("buffer", name, label, _window(plan))
+            nodes = (keep, *processed, *written)
+            yield Stage("stage 2", f"Spark workers, {shards}", nodes, "encoded messages")
+        yield Stage("driver", "this program", tuple(self._written()))
+
+    def _shuffle(self) -> str:
+        key = self._plan.key
+        if key is None:
+            return "shuffle: packed messages, all to one shard"
+        return f"shuffle: packed messages, by {_line(self._shown.text(key.text))}"
+
+    def _outputs(self) -> Iterator[Node]:
+        for number, output in enumerate(self._plan.outputs):
+            for processor in output.processors:
+                yield self._node(processor, aside=bool(number))
+            yield self._node(output, aside=bool(number))
+
+    def _written(self) -> Iterator[Node]:
+        for number, output in enumerate(self._plan.outputs):
+            what = {"file": "appends, exactly once", "stdout": "prints", "drop": "nothing to do"}
+            detail = what.get(output.name, "writes")
+            yield Node("output", output.name, output.label, detail, aside=bool(number))
+
+    def _node(self, component: ParsedComponent, aside: bool = False) -> Node:
+        branches: tuple[Branch, ...] = ()
+        if component not in self._open:
+            self._open.append(component)
+            branches = tuple(self._branches(component))
+            self._open.pop()
+        detail = self._detail(component)
+        kind = str(component.kind)
+        return Node(kind, component.name, component.label, detail, branches, aside)
+
+    def _branches(self, component: ParsedComponent) -> Iterator[Branch]:
+        found = self._plan.resources.get((component.kind, str(component.config)))
+        if component.name == "resource" and found is not None:
+            yield Branch("", (self._node(found),))
+            return
+        yield from self._inside(component.config, "")
+
+    def _inside(self, value: Any, title: str) -> Iterator[Branch]:
+        """Find the components in a value; those of one list are on one way, outputs are not."""
+        if isinstance(value, ParsedComponent):
+            if value.kind in _SHOWN:
+                before = tuple(map(self._node, value.processors))
+                own = (self._node(value),)
+                ends = own + before if value.kind == Kind.INPUT else before + own
+                yield Branch(title, ends)
+        elif isinstance(value, Parsed):
+            check = value.get("check")
+            lead = _line(check) if isinstance(check, str) and check else title
+            for name in value:
+                yield from self._inside(value[name], lead)
+        elif isinstance(value, Mapping):
+            for key, item in value.items():
+                yield from self._inside(item, str(key))
+        elif isinstance(value, tuple | list):
+            if value and all(_is_processor(item) for item in value):
+                yield Branch(title, tuple(map(self._node, value)))
+                return
+            for item in value:
+                yield from self._inside(item, title)
+
+    def _detail(self, component: ParsedComponent) -> str:
+        body = self._shown.component(component).get(component.name)
+        if isinstance(body, str):
+            return _line(body)
+        if not isinstance(body, Mapping) or not isinstance(component.config, Parsed):
+            return ""
+        given = (name for name in body if component.config.given(name))
+        facts = (f"{name}: {_line(_flat(body[name]))}" for name in given if _is_flat(body[name]))
+        return ", ".join(fact for _, fact in zip(range(_DETAILS), facts, strict=False))
+
+
+def _window(plan: Plan) -> str:
+    assert plan.window is not None
+    window = plan.window
+    text = f"windows of {format_duration(window.size)}"
+    if window.slide:
+        text += f" every {format_duration(window.slide)}"
+    if window.allowed_lateness:
+        text += f", {format_duration(window.allowed_lateness)} for late messages"
+    return f"{text}; each one batch"
+
+
+def _is_processor(value: Any) -> bool:
+    return isinstance(value, ParsedComponent) and value.kind == Kind.PROCESSOR
+
+
+def _is_flat(value: Any) -> bool:
+    return not isinstance(value, Mapping) and (
+        not isinstance(value, list)
+        or (bool(value) and not any(isinstance(item, Mapping | list) for item in value))
+    )
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _line(text: str) -> str:
+    """Return the first line that says something, with a sign when there are more."""
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith("#")] or [""]
+    return f"{said[0]} …" if len(said) > 1 else said[0]

@@ -1,0 +1,100 @@
+"""A graph as an SVG drawing: a panel for each stage, one below the other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.graph.model import Branch, Graph, Node, Stage
+from streamer.svg import Drawing, fitted, width_of
+
+WIDTH: Final = 680
+_MARGIN: Final = 20
+_PAD: Final = 14
+_HEAD: Final = 34
+_NODE: Final = 42
+_BARE: Final = 28
+_GAP: Final = 16
+_BETWEEN: Final = 46
+_TITLE: Final = 20
+_COLOURS: Final = {"stage 1": "blue", "stage 2": "violet", "driver": "green"}
+
+
+def svg_of(graph: Graph) -> str:
+    """Return the drawing as a text of its own."""
+    return _Writer(graph).render()
+
+
+def _node_height(node: Node) -> float:
+    """Return the height of a node's box, with what is inside of it."""
+    height = float(_NODE if node.detail else _BARE)
+    for branch in node.branches:
+        height += _branch_height(branch) + _GAP / 2
+    return height + (_PAD / 2 if node.branches else 0)
+
+
+def _branch_height(branch: Branch) -> float:
+    inner = sum(map(_node_height, branch.nodes)) + _GAP * max(len(branch.nodes) - 1, 0)
+    return inner + (_TITLE if branch.title else 0)
+
+
+def _stage_height(stage: Stage) -> float:
+    heights = sum(map(_node_height, stage.nodes)) + _GAP * (len(stage.nodes) - 1)
+    return _HEAD + heights + _PAD
+
+
+class _Writer:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._drawing = Drawing(f"The stages of the stream {graph.name}")
+
+    def render(self) -> str:
+        drawing, y = self._drawing, float(_MARGIN)
+        drawing.text(_MARGIN, y + 14, fitted(self._graph.name, WIDTH - 40, 18, False), "head")
+        y += 32
+        for stage in self._graph.stages:
+            height = _stage_height(stage)
+            self._stage(stage, y, height)
+            y += height
+            if stage.leaves:
+                x = _MARGIN + _PAD + 22
+                drawing.line(x, y + 4, x, y + _BETWEEN - 4, arrow=True)
+                text = fitted(stage.leaves, WIDTH - x - 12 - _MARGIN)
+                drawing.text(x + 12, y + _BETWEEN / 2 + 4, text, "mono muted")
+                y += _BETWEEN
+        return drawing.render(WIDTH, y + _MARGIN)
+
+    def _stage(self, stage: Stage, y: float, height: float) -> None:
+        drawing, colour = self._drawing, _COLOURS.get(stage.name, "blue")
+        drawing.rect(_MARGIN, y, WIDTH - 2 * _MARGIN, height, "panel", 10)
+        drawing.rect(_MARGIN, y + 10, 4, height - 20, colour, 2)
+        left = _MARGIN + _PAD + 4
+        drawing.text(left, y + 22, stage.name, f"strong {colour}")
+        drawing.text(left + width_of(stage.name) + 14, y + 22, stage.where, "muted small")
+        self._nodes(stage.nodes, left, y + _HEAD, WIDTH - _MARGIN - _PAD - left)
+
+    def _nodes(self, nodes: tuple[Node, ...], x: float, y: float, width: float) -> None:
+        for number, node in enumerate(nodes):
+            height = _node_height(node)
+            if number and not node.aside:
+                self._drawing.line(x + 18, y - _GAP + 1, x + 18, y - 1, arrow=True)
+            self._node(node, x, y, width, height)
+            y += height + _GAP
+
+    def _node(self, node: Node, x: float, y: float, width: float, height: float) -> None:
+        drawing = self._drawing
+        drawing.rect(x, y, width, height, "dashed" if node.aside else "node")
+        name = f"{node.name} [{node.label}]" if node.label else node.name
+        kind = "late_output" if node.aside and node.kind == "output" else node.kind
+        said = fitted(name, width - 40 - width_of(kind), 13, False)
+        drawing.text(x + 12, y + 18, said, "strong")
+        drawing.text(x + width - 12, y + 18, kind, "muted small", "end")
+        if node.detail:
+            drawing.text(x + 12, y + 34, fitted(node.detail, width - 24), "mono muted")
+        below = y + (_NODE if node.detail else _BARE)
+        for branch in node.branches:
+            if branch.title:
+                title = fitted(branch.title, width - 48)
+                drawing.text(x + 24, below + 13, title, "mono amber")
+            top = below + (_TITLE if branch.title else 0)
+            self._nodes(branch.nodes, x + 24, top, width - 36)
+            below += _branch_height(branch) + _GAP / 2

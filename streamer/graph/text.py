@@ -1,0 +1,63 @@
+"""A graph as a tree of lines, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from streamer.graph.model import Branch, Graph, Node
+
+Style = Callable[[str, str], str]
+"""Takes a text and what it is (`head`, `stage`, `name`, `detail`); returns it as it is shown."""
+
+
+def _plain(text: str, what: str) -> str:
+    return text
+
+
+def text_of(graph: Graph, style: Style = _plain, width: int = 100) -> str:
+    """Return the lines of a graph; details are cut at `width` columns."""
+    return "\n".join(_lines(graph, style, width)) + "\n"
+
+
+def _lines(graph: Graph, style: Style, width: int) -> Iterator[str]:
+    yield style(graph.name, "head")
+    for number, stage in enumerate(graph.stages):
+        last = number == len(graph.stages) - 1
+        where = style(f"({stage.where})", "detail")
+        yield f"{'└─' if last else '├─'} {style(stage.name, 'stage')} {where}"
+        pad = "   " if last else "│  "
+        yield from _nodes(stage.nodes, pad, style, width)
+        if stage.leaves:
+            yield f"│  {style(_cut(f'▼ {stage.leaves}', width - 3), 'detail')}"
+
+
+def _nodes(nodes: Sequence[Node], pad: str, style: Style, width: int) -> Iterator[str]:
+    for number, node in enumerate(nodes):
+        last = number == len(nodes) - 1
+        yield pad + _node(node, "└─" if last else "├─", width - len(pad), style)
+        below = pad + ("   " if last else "│  ")
+        yield from _branches(node.branches, below, style, width)
+
+
+def _branches(branches: Sequence[Branch], pad: str, style: Style, width: int) -> Iterator[str]:
+    for number, branch in enumerate(branches):
+        if not branch.title and len(branches) == 1:
+            yield from _nodes(branch.nodes, pad, style, width)
+            continue
+        last = number == len(branches) - 1
+        title = branch.title or f"{number + 1}"
+        yield f"{pad}{'└─' if last else '├─'} {style(_cut(title, width - len(pad) - 3), 'detail')}"
+        yield from _nodes(branch.nodes, pad + ("   " if last else "│  "), style, width)
+
+
+def _node(node: Node, mark: str, width: int, style: Style) -> str:
+    kind = "late_output" if node.aside and node.kind == "output" else node.kind
+    name = node.name if node.kind == "processor" else f"{kind} {node.name}"
+    label = f" [{node.label}]" if node.label else ""
+    detail = _cut(node.detail, width - len(mark) - len(name) - len(label) - 3)
+    end = f"  {style(detail, 'detail')}" if detail else ""
+    return f"{mark} {style(name, 'name')}{label}{end}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"

@@ -1,0 +1,131 @@
+"""SVG that is written by hand: a few shapes, one style, readable on light and on dark ground."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Final, Literal
+
+Anchor = Literal["start", "middle", "end"]
+
+_MONO: Final = 0.602
+_SANS: Final = 0.56
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+_STYLE: Final = """
+svg { --ground: #ffffff; --panel: #f6f8fa; --node: #ffffff; --edge: #d0d7de; --text: #1f2328;
+  --muted: #59636e; --blue: #0969da; --violet: #8250df; --green: #1a7f37; --red: #cf222e;
+  --amber: #9a6700 }
+@media (prefers-color-scheme: dark) {
+  svg { --ground: #0d1117; --panel: #161b22; --node: #0d1117; --edge: #3d444d; --text: #e6edf3;
+    --muted: #9198a1; --blue: #4493f8; --violet: #ab7df8; --green: #3fb950; --red: #f85149;
+    --amber: #d29922 }
+}
+text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif;
+  fill: var(--text) }
+.ground { fill: var(--ground) }
+.panel { fill: var(--panel); stroke: var(--edge) }
+.node { fill: var(--node); stroke: var(--edge) }
+.dashed { fill: none; stroke: var(--muted); stroke-dasharray: 4 3 }
+.line { stroke: var(--muted); fill: none; stroke-width: 1.3 }
+.grid { stroke: var(--edge); fill: none }
+.head { font-size: 18px; font-weight: 600 }
+.strong { font-weight: 600 }
+.small { font-size: 11.5px }
+.mono { font: 11.5px ui-monospace, "SF Mono", Menlo, "DejaVu Sans Mono", monospace }
+.muted { fill: var(--muted) }
+.blue { fill: var(--blue) } .violet { fill: var(--violet) } .green { fill: var(--green) }
+.red { fill: var(--red) } .amber { fill: var(--amber) }
+.tint { fill-opacity: .16 }
+.cross { stroke: var(--red); stroke-width: 1.8; fill: none }
+.edge-blue { stroke: var(--blue); fill: none } .edge-green { stroke: var(--green); fill: none }
+.edge-red { stroke: var(--red); fill: none } .edge-amber { stroke: var(--amber); fill: none }
+"""
+
+
+class Drawing:
+    """A drawing whose size is known when all is drawn; units are pixels."""
+
+    def __init__(self, title: str) -> None:
+        """Begin; the title is what a screen reader says."""
+        self._title = title
+        self._parts: list[str] = []
+
+    def rect(
+        self, x: float, y: float, width: float, height: float, style: str, radius: float = 6
+    ) -> None:
+        """Draw a rectangle with round corners."""
+        self._parts.append(
+            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" '
+            f'rx="{_n(radius)}" class="{style}"/>'
+        )
+
+    def text(
+        self, x: float, y: float, text: str, style: str = "", anchor: Anchor = "start"
+    ) -> None:
+        """Write a line of text; `y` is its base line."""
+        held = f' text-anchor="{anchor}"' if anchor != "start" else ""
+        named = f' class="{style}"' if style else ""
+        self._parts.append(f'<text x="{_n(x)}" y="{_n(y)}"{named}{held}>{_escaped(text)}</text>')
+
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, style: str = "line", arrow: bool = False
+    ) -> None:
+        """Draw a line, with a head at its end if it is an arrow."""
+        head = ' marker-end="url(#arrow)"' if arrow else ""
+        self._parts.append(
+            f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" class="{style}"{head}/>'
+        )
+
+    def circle(self, x: float, y: float, radius: float, style: str, title: str = "") -> None:
+        """Draw a disc; the title is shown when it is pointed at."""
+        self._shape(
+            f'circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" class="{style}"', "circle", title
+        )
+
+    def cross(self, x: float, y: float, size: float, title: str = "") -> None:
+        """Draw a cross."""
+        near, far = -size, size
+        way = f"M{_n(x + near)} {_n(y + near)}L{_n(x + far)} {_n(y + far)}"
+        way += f"M{_n(x + near)} {_n(y + far)}L{_n(x + far)} {_n(y + near)}"
+        self._shape(f'path d="{way}" class="cross"', "path", title)
+
+    def _shape(self, opening: str, name: str, title: str) -> None:
+        end = f"><title>{_escaped(title)}</title></{name}>" if title else "/>"
+        self._parts.append(f"<{opening}{end}")
+
+    def render(self, width: float, height: float) -> str:
+        """Return the whole drawing as a text of its own."""
+        return "\n".join(
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" '
+                f'height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}" role="img">',
+                f"<title>{_escaped(self._title)}</title>",
+                f"<style>{_STYLE}</style>",
+                '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+                'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" class="muted"/></marker>'
+                "</defs>",
+                f'<rect width="{_n(width)}" height="{_n(height)}" class="ground"/>',
+                *self._parts,
+                "</svg>\n",
+            )
+        )
+
+
+def fitted(text: str, width: float, size: float = 11.5, mono: bool = True) -> str:
+    """Return a text as far as it fits into a width, with an ellipsis where it is cut."""
+    most = max(int(width / (size * (_MONO if mono else _SANS))), 1)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def width_of(text: str, size: float = 13, mono: bool = False) -> float:
+    """Return about how wide a text is, in pixels."""
+    return len(text) * size * (_MONO if mono else _SANS)
+
+
+def _n(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def _escaped(text: str) -> str:
+    return escape(_CONTROL.sub("\ufffd", text))

@@ -95,13 +95,12 @@ class Keep:
         return memoryview(value)[_SHIFT.size :], _SHIFT.unpack_from(value)[0]
 
     def _add_tiny(self, pane: Pane, tiny: list[Arrived]) -> None:
-        body, shift, header = tiny[0]
-        raw = header.raw
-        if len(tiny) > 1:
-            for joined, size in _joined([(pack.body, pack.shift) for pack in tiny]):
-                self._add(pane, joined, 0, size, 0)
+        if len(tiny) == 1:
+            body, shift, header = tiny[0]
+            self._add(pane, body, shift, header.raw, 0)
             return
-        self._add(pane, body, shift, raw, 0)
+        for body, raw in _joined(pane, [(pack.body, pack.shift) for pack in tiny]):
+            self._add(pane, body, 0, raw, 0)
 
     def _add(self, pane: Pane, body: bytes, shift: int, raw: int, level: int) -> None:
         seq = pane.next_seq
@@ -123,7 +122,7 @@ class Keep:
             same = [seq for seq, other in pane.loose if other == level]
             if len(same) >= _JOIN:
                 stored = [self._get(pane, seq) for seq in same[:_JOIN]]
-                joined = _joined(stored)
+                joined = _joined(pane, stored)
                 for seq in same[:_JOIN]:
                     self._store.delete(pane.pane, seq)
                 pane.loose = [entry for entry in pane.loose if entry[0] not in same[:_JOIN]]
@@ -133,8 +132,12 @@ class Keep:
                 return
 
 
-def _joined(stored: list[Stored]) -> list[tuple[bytes, int]]:
-    """Join packs: those of messages to one, folded groups to one for each mapping; with sizes."""
+def _joined(pane: Pane, stored: list[Stored]) -> list[tuple[bytes, int]]:
+    """Join packs of a pane: those of messages to one, folded groups to one for each mapping.
+
+    Returns:
+        Each with its size, by which the pane's own is corrected: folded groups become one.
+    """
     whole: list[Pack] = []
     folded: dict[str, list[Groups]] = {}
     for body, shift in stored:
@@ -150,4 +153,5 @@ def _joined(stored: list[Stored]) -> list[tuple[bytes, int]]:
     for same in folded.values():
         same.sort(key=lambda groups: groups.first)
         found.append(encode_groups(merged(same)))
+    pane.size += sum(raw for _, raw in found) - sum(peek(body).raw for body, _ in stored)
     return found

@@ -226,6 +226,27 @@ def test_state_of_folded_windows_does_not_grow_with_their_messages(tmp_path, mon
     assert {one["count"] for one in run.printed()} == {800}
 
 
+def test_small_packs_of_folded_groups_become_few_and_stay_small(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cars = tmp_path / "cars.jsonl"
+    cars.touch()
+    run = Run(COUNTING)
+    for number in range(100):
+        made = [{"ts": T + 1, "light": f"l{i}", "plate": f"p{number}", "p": 1} for i in range(20)]
+        write_lines(cars, made)
+        run.step(T * SECOND + SECOND + number)
+    packs = [seq for store in run.state.stores for _, seq in store.values if seq >= 0]
+    # Of a hundred micro-batches, at most seven packs of each of three levels in each shard.
+    assert len(packs) <= 2 * 3 * 7
+    held = sum(status["held_bytes"] for status in run.delivery.statuses.values())
+    assert held < 60_000
+    run.step((T + 11) * SECOND)
+    got = run.printed()
+    assert len(got) == 20
+    assert {(one["count"], one["sum"], one["plates"]) for one in got} == {(100, 100, 100)}
+    assert {tuple(one["which"]) for one in got} == {tuple(f"p{i}" for i in range(100))}
+
+
 def test_a_state_that_is_held_by_an_earlier_start_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cars = tmp_path / "cars.jsonl"

@@ -41,9 +41,7 @@ def timestamp_unix(ex: Execution) -> int:
 @declare(
     "timestamp_unix_milli",
     _CATEGORY,
-    examples=(
-        Example("root = timestamp_unix_milli() > 1600000000000", "{}", "true"),
-    ),
+    examples=(Example("root = timestamp_unix_milli() > 1600000000000", "{}", "true"),),
     needs=("ex",),
     uses=("now",),
 )
@@ -55,9 +53,7 @@ def timestamp_unix_milli(ex: Execution) -> int:
 @declare(
     "timestamp_unix_micro",
     _CATEGORY,
-    examples=(
-        Example("root = timestamp_unix_micro() > 1600000000000000", "{}", "true"),
-    ),
+    examples=(Example("root = timestamp_unix_micro() > 1600000000000000", "{}", "true"),),
     needs=("ex",),
     uses=("now",),
 )

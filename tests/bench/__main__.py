@@ -69,19 +69,20 @@ def _arguments() -> argparse.Namespace:
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
     add("--runs", type=int, default=5, help="start: how often (%(default)s)")
     add("--master", default="local[2]", help="Spark's master (%(default)s)")
+    add("--whole", action="store_true", help="windows keep messages, as if nothing folded")
     add("--work", type=Path, help="a directory for files, some GB (a new one in /tmp)")
     return parser.parse_args()
 
 
 def _run(part: str, a: argparse.Namespace, work: Path) -> None:
     if part == "throughput":
-        speed.throughput(work, a.events, a.pace, a.master)
+        speed.throughput(work, a.events, a.pace, a.master, a.whole)
     elif part == "stateless":
         speed.stateless(work, a.events, a.master)
     elif part == "sliding":
-        speed.sliding(work, a.events, a.pace, a.sliding_pace or a.pace / 5, a.master)
+        speed.sliding(work, a.events, a.pace, a.sliding_pace or a.pace / 5, a.master, a.whole)
     elif part == "memory":
-        memory.memory(work, a.held, a.rate, a.master)
+        memory.memory(work, a.held, a.rate, a.master, a.whole)
     elif part == "latency":
         live.latency(work, a.windows)
     elif part == "idle":

@@ -45,6 +45,13 @@ buffer:
     on_expired: keep
 """
 
+WHOLE = """    late_output: rest
+output_resources:
+  - label: rest
+    drop: {}
+"""
+"""Dropped messages are wanted whole: so windows keep their messages, and nothing is folded."""
+
 LIVE = """
 input:
   generate:
@@ -79,12 +86,20 @@ output:
 
 
 def windowed(
-    files: Path, output: Path, size: str, slide: str = "", lateness: str = "5s", *, master: str
+    files: Path,
+    output: Path,
+    size: str,
+    slide: str = "",
+    lateness: str = "5s",
+    *,
+    master: str,
+    whole: bool = False,
 ) -> str:
-    """Files of the workload → windows → groups → a file."""
+    """Files of the workload → windows (of whole messages, if so wanted) → groups → a file."""
     return (
         FILES.format(files=files)
         + WINDOW.format(size=size, slide=slide, lateness=lateness)
+        + (WHOLE if whole else "")
         + GROUPS
         + TO_FILE.format(path=output)
         + spark(master)
@@ -96,9 +111,9 @@ def stateless(files: Path, *, master: str) -> str:
     return FILES.format(files=files) + STATELESS + spark(master)
 
 
-def filling(output: Path, size: str, *, master: str) -> str:
-    """The standard input → windows → groups → a file."""
-    window = WINDOW.format(size=size, slide="", lateness="5s")
+def filling(output: Path, size: str, *, master: str, whole: bool = False) -> str:
+    """The standard input → windows (of whole messages, if so wanted) → groups → a file."""
+    window = WINDOW.format(size=size, slide="", lateness="5s") + (WHOLE if whole else "")
     return STDIN + window + GROUPS + TO_FILE.format(path=output) + spark(master)
 
 

@@ -22,12 +22,13 @@ SETTLED = 0.3
 """Share of the filling in which the JVM's heap and the workers grow to their working size."""
 
 
-def memory(work: Path, events: int, rate: float, master: str) -> None:
+def memory(work: Path, events: int, rate: float, master: str, whole: bool) -> None:
     """Fill a window from the standard input at a steady rate, then end the input."""
-    report.heading(f"memory: one window with {events:,} events, stdin → file, {master}")
+    kept = "whole messages" if whole else "folded groups"
+    report.heading(f"memory: one window with {events:,} events, {kept}, stdin → file, {master}")
     files, out = work / "memory" / "files", work / "memory" / "run" / "out.jsonl"
     paths = traffic.write(files, events, 1, _origin(), events / 600)
-    config = jobs.filling(out, f"{SIZE}s", master=master)
+    config = jobs.filling(out, f"{SIZE}s", master=master, whole=whole)
     with product(config, work / "memory" / "run", stdin=subprocess.PIPE, every=0.1) as run:
         run.wait_for_start(60)
         feeder = threading.Thread(target=_feed, args=(run, paths[0], rate), daemon=True)

@@ -77,13 +77,20 @@ def paced_files(
 
 
 def windows(
-    work: Path, events: int, pace: float, master: str, slide: str = "", keep: bool = False
+    work: Path,
+    events: int,
+    pace: float,
+    master: str,
+    slide: str = "",
+    keep: bool = False,
+    whole: bool = False,
 ) -> tuple[Speed, list[Path]]:
     """Run the windowed job over fresh files and check its answers; return the files, if kept."""
     paths, launch = paced_files(work / "files", events, pace)
     time.sleep(max(0.0, launch - time.time()))
     out = work / "run" / "out.jsonl"
-    config = jobs.windowed(work / "files" / "*.jsonl", out, "10s", slide, master=master)
+    files = work / "files" / "*.jsonl"
+    config = jobs.windowed(files, out, "10s", slide, master=master, whole=whole)
     with product(config, work / "run") as run:
         run.wait(60 + events / 10_000)
     speed = speed_of(run)
@@ -141,10 +148,11 @@ def _state(run: Product) -> None:
         )
 
 
-def throughput(work: Path, events: int, pace: float, master: str) -> Speed:
+def throughput(work: Path, events: int, pace: float, master: str, whole: bool) -> Speed:
     """The main job: tumbling windows of ten seconds."""
-    report.heading(f"throughput: tumbling windows of 10 s, file → file, {master}")
-    speed, _ = windows(work / "throughput", events, pace, master)
+    kept = "whole messages" if whole else "folded groups"
+    report.heading(f"throughput: tumbling windows of 10 s, {kept}, file → file, {master}")
+    speed, _ = windows(work / "throughput", events, pace, master, whole=whole)
     report.figure("events a second", speed.rate, "events/s", least=400_000)
     report.figure("CPU for a million events", speed.cpu_per_million, "s", most=6)
     if pace > 1.2 * speed.rate or pace < 0.5 * speed.rate:
@@ -170,13 +178,16 @@ def stateless(work: Path, events: int, master: str) -> Speed:
     return speed
 
 
-def sliding(work: Path, events: int, pace: float, sliding_pace: float, master: str) -> None:
+def sliding(
+    work: Path, events: int, pace: float, sliding_pace: float, master: str, whole: bool
+) -> None:
     """Windows of ten seconds every second, against tumbling ones, one after the other."""
-    report.heading(f"sliding: windows of 10 s every second, file → file, {master}")
-    tumbled, _ = windows(work / "tumbling", events, pace, master)
+    kept = "whole messages" if whole else "folded groups"
+    report.heading(f"sliding: windows of 10 s every second, {kept}, file → file, {master}")
+    tumbled, _ = windows(work / "tumbling", events, pace, master, whole=whole)
     report.figure("tumbling, for comparison", tumbled.rate, "events/s")
     report.figure("CPU for a million events, tumbling", tumbled.cpu_per_million, "s")
-    slid, _ = windows(work / "sliding", events, sliding_pace, master, slide="1s")
+    slid, _ = windows(work / "sliding", events, sliding_pace, master, slide="1s", whole=whole)
     report.figure("sliding", slid.rate, "events/s")
     report.figure("CPU for a million events, sliding", slid.cpu_per_million, "s")
     report.figure("sliding / tumbling", slid.rate / tumbled.rate, "", least=1 / 3)

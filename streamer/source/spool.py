@@ -74,6 +74,8 @@ class SpoolWriter:
         for path in directory.glob("*.seg"):
             if int(path.stem) > before.segment:
                 path.unlink()
+        # The directory has to be synced too: a rename that a power cut undoes is no promise kept.
+        self._entries = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         self._number = before.segment
         self._file: BinaryIO | None = None
         self._size = 0
@@ -119,6 +121,7 @@ class SpoolWriter:
         self._publish(Durable(self._number, self._size, True))
         if self._file is not None:
             self._file.close()
+        os.close(self._entries)
 
     def _write(self, data: bytes) -> None:
         assert self._file is not None
@@ -137,6 +140,7 @@ class SpoolWriter:
             file.flush()
             os.fdatasync(file.fileno())
         os.replace(draft, self._directory / "durable.json")
+        os.fsync(self._entries)
 
 
 def pump(

@@ -83,7 +83,9 @@ def test_a_mapping_made_by_the_grammar_is_refused_only_for_what_it_says(text):
     error = refusal(lambda text: compile_mapping(text, impure=False), text)
     if error is not None:
         assert "unexpected" not in error.message
-        assert not error.message.startswith("expected"), error.message
+        # A call on a literal may be worked out at once, and name the type that it takes.
+        syntax = error.message.startswith("expected") and " value, got " not in error.message
+        assert not syntax, error.message
 
 
 @pytest.mark.parametrize("kind", ["mapping", "interpolation"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from streamer.config.nodes import Mapping, Scalar, described
+from streamer.config.nodes import Mapping, Scalar, described, plain
 from streamer.config.reading import Reading
 from streamer.config.source import NO_SOURCE
 from streamer.spec import Kind
@@ -26,6 +26,11 @@ def read_label(reading: Reading, kind: Kind, name: str, node: Mapping) -> str:
     if not isinstance(value, Scalar):
         message = f"field label: expected string value, got {described(value)}"
         reading.findings.at(value, "expected_string", message)
+        return ""
+    try:
+        plain(value)  # the text counts, but a tag that means nothing is told
+    except ValueError as e:
+        reading.findings.at(value, "bad_tag", str(e), "remove it")
         return ""
     if not value.text:
         return ""

@@ -17,6 +17,11 @@ from streamer.config.source import Source
 
 MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 200_000
+_OPENED: Final = {
+    "quoted scalar": "the quote",
+    "flow sequence": "the list [",
+    "flow mapping": "the object {",
+}
 _QUOTE: Final = "quote a text that begins with *"
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -47,19 +52,36 @@ def read_yaml(source: Source, findings: Findings) -> Node | None:
         offset, code, message, suggestion = e.finding
         findings.at_offset(source, offset, code, message, suggestion)
     except yaml.MarkedYAMLError as e:
-        mark = e.problem_mark or e.context_mark
-        _report_syntax(source, findings, _at(mark), str(e.problem or e.context))
+        _report_marked(source, findings, e)
     except yaml.reader.ReaderError as e:
         _report_syntax(source, findings, *_unreadable(source.text, str(e.reason)))
     return None
 
 
-def _report_syntax(source: Source, findings: Findings, offset: int, problem: str) -> None:
-    hint = ""
+def _report_marked(source: Source, findings: Findings, error: yaml.MarkedYAMLError) -> None:
+    """Add what the parser says; what was opened and never closed is named where it begins."""
+    problem, context = str(error.problem or error.context), str(error.context or "")
+    opened = next((what for word, what in _OPENED.items() if word in context), "")
+    start = error.context_mark
+    if opened and start is not None and "end of stream" in problem:
+        findings.at_offset(
+            source, _at(start), "bad_yaml", f"YAML: {opened} that begins here is never closed"
+        )
+        return
+    hint = f"{opened} that begins at line {source.place(_at(start)).line} is not closed"
+    mark = error.problem_mark or start
+    _report_syntax(source, findings, _at(mark), problem, hint if opened and start else "")
+
+
+def _report_syntax(
+    source: Source, findings: Findings, offset: int, problem: str, hint: str = ""
+) -> None:
     if re.match(r"[ \t]*\t", source.text[source.text.rfind("\n", 0, offset) + 1 :]):
         hint = "YAML is indented with spaces; replace the tab"
     elif "mapping values are not allowed" in problem:
         hint = "quote a text that holds ': ', or check the indentation"
+    elif "did not find expected key" in problem:
+        hint = "check the indentation, and quotes that end too early"
     findings.at_offset(source, offset, "bad_yaml", f"YAML: {problem}", hint)
 
 

@@ -97,6 +97,13 @@ _ALL: Final = (
         "Remove the tag.",
     ),
     Rule(
+        "bad_template",
+        "A template is not as it should be; its mapping fails on the fields that are given; or "
+        "it makes something that is not right, which the rest of the finding says.",
+        "Correct the template, or the fields that are given to it; `streamer template lint` "
+        "runs a template's tests.",
+    ),
+    Rule(
         "bad_test",
         "The fields of a unit test do not go together.",
         "Do what the finding says; [Testing](testing.md) has the fields of both kinds of test.",

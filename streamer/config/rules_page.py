@@ -23,7 +23,7 @@ def reference() -> str:
         elif rule.level == "error" and rule.runs_ignored:
             facts.append("a config runs when a comment silences it")
         sections.append(
-            f"### {rule.code}\n\n{rule.meaning}\n\n{rule.remedy} ({', '.join(facts)}.)\n"
+            f"### {rule.code}\n\n{rule.meaning}\n\n{rule.remedy} ({'; '.join(facts)}.)\n"
         )
     return "\n".join(sections)
 

@@ -62,7 +62,17 @@ def test_aliases_and_merge_keys() -> None:
             "f(1,5) YAML: mapping values are not allowed in this context; "
             "quote a text that holds ': ', or check the indentation",
         ),
-        ("a: 'b", "f(1,6) YAML: found unexpected end of stream"),
+        ("a: 'b", "f(1,4) YAML: the quote that begins here is never closed"),
+        (
+            "a: [b\nc: 1",
+            "f(2,2) YAML: did not find expected ',' or ']'; "
+            "the list [ that begins at line 1 is not closed",
+        ),
+        (
+            "a: {b: 1\nc: 1",
+            "f(2,2) YAML: did not find expected ',' or '}'; "
+            "the object { that begins at line 1 is not closed",
+        ),
         ("a: x\x00", "f(1,5) YAML: the control character U+0000 is not allowed"),
         ("", "f(1,1) the config is empty; write at least `input: …`"),
         ("# only a comment\n", "f(1,1) the config is empty; write at least `input: …`"),

@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 import keyword
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
@@ -73,9 +75,26 @@ _PACKAGES: Final = {
 }
 
 
+_ADDED: Final[ContextVar[Mapping[tuple[Kind, str], Spec]]] = ContextVar("added")
+
+
+@contextmanager
+def added(more: Iterable[Spec]) -> Iterator[None]:
+    """Have further components, which templates make, for as long as the block runs.
+
+    One of the same kind and name as a component of ours takes its place.
+    """
+    token = _ADDED.set({**_ADDED.get({}), **{(spec.kind, spec.name): spec for spec in more}})
+    try:
+        yield
+    finally:
+        _ADDED.reset(token)
+
+
 def names(kind: Kind) -> tuple[str, ...]:
     """Return the names of the components of a kind, sorted."""
-    return COMPONENTS[kind]
+    more = {name for of, name in _ADDED.get({}) if of == kind}
+    return tuple(sorted({*COMPONENTS[kind], *more})) if more else COMPONENTS[kind]
 
 
 def module_name(kind: Kind, name: str) -> str:
@@ -87,9 +106,13 @@ def module_name(kind: Kind, name: str) -> str:
     )
 
 
-@cache
 def spec(kind: Kind, name: str) -> Spec | None:
     """Return the spec of a component, or None when there is none of that name."""
+    return _ADDED.get({}).get((kind, name)) or _own_spec(kind, name)
+
+
+@cache
+def _own_spec(kind: Kind, name: str) -> Spec | None:
     if name not in COMPONENTS[kind]:
         return None
     found: Spec = importlib.import_module(module_name(kind, name)).SPEC
@@ -98,8 +121,8 @@ def spec(kind: Kind, name: str) -> Spec | None:
 
 def specs() -> Iterator[Spec]:
     """Return the specs of all components, by kind and name. Imports every one."""
-    for kind, listed in COMPONENTS.items():
-        for name in listed:
+    for kind in COMPONENTS:
+        for name in names(kind):
             found = spec(kind, name)
             assert found is not None
             yield found

@@ -9,7 +9,7 @@ import click
 
 from streamer.cli.failures import print_lint
 from streamer.cli.lint_files import Job, lint_files
-from streamer.cli.options import Options, impure_option, resources_option
+from streamer.cli.options import Options, impure_option, resources_option, templates_option
 from streamer.cli.paths import expand
 from streamer.config import LintOptions
 from streamer.errors import Lint
@@ -46,6 +46,7 @@ well. The comment `# streamer:ignore CODE` silences a finding of its line or of 
     help="Don't mind environment variables that have no default and are not set.",
 )
 @resources_option
+@templates_option
 @impure_option
 @click.option("--verbose", is_flag=True, help="Print the result for each file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")

@@ -13,6 +13,7 @@ import click
 from streamer import catalog
 from streamer.bloblang.reference import Sort, example_text
 from streamer.bloblang.reference import described as described_calls
+from streamer.cli.options import templates_option
 from streamer.errors import StreamerError
 from streamer.spec import Kind
 from streamer.spec.described import described as described_component
@@ -69,6 +70,7 @@ class _Asked(NamedTuple):
     help="json has the names of components, and functions and methods as they are declared; "
     "json-full has components with all their fields too; jsonschema is the schema of a config.",
 )
+@templates_option
 @click.option("--status", type=click.Choice(_STATUSES), help="Only what has this status.")
 def list_cli(asked: tuple[str, ...], form: str, status: str | None) -> int:
     """List what configs and mappings may use."""

@@ -28,6 +28,7 @@ _COMMANDS: Final = {
     "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
     "create": ("streamer.cli.create", "Print a new config, with defaults and explanations."),
     "echo": ("streamer.cli.echo", "Show a config as it is understood, with all defaults."),
+    "template": ("streamer.cli.template", "Check templates, and run their tests."),
     "list": ("streamer.cli.listing", "List components, and Bloblang functions and methods."),
     "docs": ("streamer.cli.docs", "Show the documentation, or write the pages of components."),
 }

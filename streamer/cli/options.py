@@ -60,6 +60,26 @@ resources_option = click.option(
 )
 
 
+def _install(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
+    """Have the templates of files for as long as the command runs."""
+    if given and not ctx.resilient_parsing:
+        # Imported here: without templates, nobody should wait for what reads them.
+        from streamer.config.templates.installed import installed
+
+        ctx.with_resource(installed(expand(given)))
+
+
+templates_option = click.option(
+    "-t",
+    "--templates",
+    multiple=True,
+    expose_value=False,
+    callback=_install,
+    metavar="FILE",
+    help="A file with a template; may be a glob (in quotes), and may be repeated.",
+)
+
+
 def stream_options(command: F) -> F:
     """Add the options that say which config to read, and how to run it."""
     for option in reversed(
@@ -93,6 +113,7 @@ def stream_options(command: F) -> F:
             ),
             impure_option,
             resources_option,
+            templates_option,
         )
     ):
         command = option(command)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from streamer.cli.options import LEVELS, Options, resources_option
+from streamer.cli.options import LEVELS, Options, resources_option, templates_option
 from streamer.cli.paths import expand
 from streamer.errors import StreamerError
 from streamer.logs import LogConfig, Logger
@@ -45,6 +45,7 @@ _COLOURS: Final = {"plain": None, "expected": "green", "received": "red"}
     help="Print what components log, down to this level, to stderr.",
 )
 @resources_option
+@templates_option
 @click.option(
     "--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write JUnit XML to a file."
 )

@@ -10,6 +10,8 @@ from streamer.config.findings import did_you_mean
 from streamer.config.labels import read_label
 from streamer.config.nodes import Mapping, Node, Scalar, described
 from streamer.config.reading import Reading
+from streamer.config.templates.expand import expand
+from streamer.config.templates.template import template_of
 from streamer.config.unavailable import unavailable
 from streamer.spec import Field, Kind, Parsed, ParsedComponent, Spec
 
@@ -58,6 +60,7 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
         _beside(reading, node, beside, path)
         return None
     name, key = chosen
+    before = reading.findings.harmful
     found = catalog.spec(kind, name)
     assert found is not None
     for other, (other_key, _) in node.entries.items():
@@ -74,7 +77,7 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
     config = _body(reading, found, node, f"{path}.{name}" if path else name, key)
     others = _beside(reading, node, beside, path)
     line, column = key.source.place(key.start)
-    return ParsedComponent(
+    component = ParsedComponent(
         kind,
         name,
         label,
@@ -85,6 +88,12 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
         processors=others.get("processors") or (),
         mapping=others.get("mapping") or "",
     )
+    template = template_of(kind, name)
+    if template is None:
+        return component
+    # What a template would make of fields that are wrong is of no use to anybody.
+    sound = reading.findings.harmful == before
+    return expand(reading, template, component, key) if sound else None
 
 
 def _belongs(found: Spec, field: str, name: str) -> str:

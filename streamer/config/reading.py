@@ -76,6 +76,7 @@ class Reading:
         options: what to look for.
         labels: where each label was first seen.
         references: what names a resource.
+        templates: the templates within which it is, the outermost first.
         ignores: the comments that silence findings.
     """
 
@@ -84,4 +85,5 @@ class Reading:
     options: LintOptions = DEFAULT_OPTIONS
     labels: dict[str, Scalar] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
+    templates: tuple[str, ...] = ()
     ignores: list[Ignore] = field(default_factory=list)

@@ -8,12 +8,14 @@ from typing import Final
 
 from streamer import catalog
 from streamer.config.sections import SECTIONS
+from streamer.config.templates.fields import TEMPLATE_FIELDS
 from streamer.config.tests_section import DEFINITION_FIELDS
 from streamer.spec.json_schema import Schema, config_schema
 
 _DIRECTORY: Final = Path(__file__).resolve().parents[2] / "schemas"
 PATH: Final = _DIRECTORY / "config.schema.json"
 TESTS_PATH: Final = _DIRECTORY / "tests.schema.json"
+TEMPLATE_PATH: Final = _DIRECTORY / "template.schema.json"
 
 
 def schema_text() -> str:
@@ -32,6 +34,14 @@ def definitions_schema_text() -> str:
     return _text(schema)
 
 
+def template_schema_text() -> str:
+    """Return the schema of a template, as it is in the file."""
+    schema = config_schema("A template of streamer", TEMPLATE_FIELDS, ())
+    # No component stands in a template but for what its mapping makes.
+    del schema["definitions"]
+    return _text(schema)
+
+
 def _text(schema: Schema) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
@@ -40,3 +50,4 @@ if __name__ == "__main__":
     PATH.parent.mkdir(exist_ok=True)
     PATH.write_text(schema_text(), encoding="utf-8")
     TESTS_PATH.write_text(definitions_schema_text(), encoding="utf-8")
+    TEMPLATE_PATH.write_text(template_schema_text(), encoding="utf-8")

@@ -20,6 +20,7 @@ SPEC: Final = Spec(
         default="",
         refers=Kind.INPUT,
         check=lambda label: None if label else "no label is given; name one of input_resources",
+        examples=("readings",),
     ),
     categories=("Utility",),
 )

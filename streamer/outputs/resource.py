@@ -20,6 +20,7 @@ SPEC: Final = Spec(
         default="",
         refers=Kind.OUTPUT,
         check=lambda label: None if label else "no label is given; name one of output_resources",
+        examples=("archive",),
     ),
     categories=("Utility",),
 )

@@ -12,7 +12,14 @@ import pytest
 import yaml
 
 from streamer.config.definitions import is_definition
-from streamer.config.schema import PATH, TESTS_PATH, definitions_schema_text, schema_text
+from streamer.config.schema import (
+    PATH,
+    TEMPLATE_PATH,
+    TESTS_PATH,
+    definitions_schema_text,
+    schema_text,
+    template_schema_text,
+)
 
 FILES = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 CONFIGS = [path for path in FILES if not is_definition(path)]
@@ -43,7 +50,12 @@ def tests_schema() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), [(PATH, schema_text), (TESTS_PATH, definitions_schema_text)]
+    ("path", "text"),
+    [
+        (PATH, schema_text),
+        (TESTS_PATH, definitions_schema_text),
+        (TEMPLATE_PATH, template_schema_text),
+    ],
 )
 def test_the_file_is_what_the_specs_give(path: Path, text: Callable[[], str]) -> None:
     written = path.read_text(encoding="utf-8")
@@ -99,3 +111,20 @@ def test_it_refuses_mistakes(schema: Any, config: Any) -> None:
 
 def test_it_takes_a_variable_where_a_number_will_be(schema: Any) -> None:
     jsonschema.validate({"pipeline": {"threads": "${THREADS:2}"}}, schema)
+
+
+def test_the_schema_of_templates_takes_a_template_and_no_other_field() -> None:
+    schema = json.loads(template_schema_text())
+    jsonschema.Draft7Validator.check_schema(schema)
+    field = {"name": "a", "type": "int", "kind": "list", "default": [1]}
+    template = {
+        "name": "x",
+        "type": "processor",
+        "fields": [field],
+        "mapping": "root.log = {}",
+        "tests": [{"name": "one", "config": {}, "expected": {"log": {}}}],
+    }
+    jsonschema.validate(template, schema)
+    for wrong in ({**template, "nmae": "y"}, {**template, "fields": [{"name": "a"}]}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)

@@ -1,0 +1,173 @@
+"""What a template's file holds, and the fields of a config that its own `fields` stand for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from streamer.config.fields import find, read_field
+from streamer.config.findings import Findings
+from streamer.config.nodes import Mapping, Node
+from streamer.config.reading import Reading
+from streamer.spec import REQUIRED, Field, Kind, Parsed, Shape
+
+KINDS: Final = (Kind.CACHE, Kind.INPUT, Kind.OUTPUT, Kind.PROCESSOR, Kind.RATE_LIMIT)
+_SHAPES: Final[dict[str, Shape]] = {"scalar": "scalar", "map": "map", "list": "array"}
+_ENUMS: Final = ("string_enum", "string_annotated_enum")
+_TYPES: Final = ("string", *_ENUMS, "int", "float", "bool", "bloblang", "unknown")
+
+_FIELD: Final = (
+    Field("name", "string", "The name of the field."),
+    Field("description", "string", "What it is for.", default=""),
+    Field(
+        "type",
+        "string",
+        "What it takes; `unknown` takes any part of a config, `bloblang` a mapping.",
+        options=_TYPES,
+    ),
+    Field(
+        "kind",
+        "string",
+        "Whether it is one value, a map or a list of such values.",
+        default="scalar",
+        options=tuple(_SHAPES),
+    ),
+    Field(
+        "default",
+        "unknown",
+        "The value when the field is left out; without a default, it must not be.",
+        optional=True,
+    ),
+    Field("advanced", "bool", "Whether the short documentation leaves it out.", default=False),
+    Field(
+        "options",
+        "unknown",
+        "The values of a `string_enum`, as a list, or those of a `string_annotated_enum`, as an "
+        "object with a description for each.",
+        optional=True,
+    ),
+)
+_TEST: Final = (
+    Field("name", "string", "What is tested."),
+    Field("label", "string", "The label that the component has in the test.", default=""),
+    Field("config", "object", "The fields of the template, as a config would set them."),
+    Field(
+        "expected",
+        "object",
+        "What the template makes of them; without it, that is only linted.",
+        optional=True,
+    ),
+)
+
+TEMPLATE_FIELDS: Final = (
+    Field("name", "string", "The name of the component that the template makes."),
+    Field("type", "string", "The kind of component.", options=tuple(str(kind) for kind in KINDS)),
+    Field(
+        "status",
+        "string",
+        "How settled it is; `lint --deprecated` names the use of deprecated ones.",
+        default="stable",
+        options=("stable", "beta", "experimental", "deprecated"),
+    ),
+    Field(
+        "categories",
+        "string",
+        "Words that `list` and the documentation group by.",
+        default=(),
+        shape="array",
+    ),
+    Field("summary", "string", "What it does, in a sentence.", default=""),
+    Field("description", "string", "The rest of its documentation, Markdown.", default=""),
+    Field("fields", "object", "The fields of the component.", shape="array", children=_FIELD),
+    Field(
+        "mapping",
+        "string",
+        "A Bloblang mapping from the fields to a config of a component of this kind. "
+        "`@label` is the label of the component.",
+        mapping=True,
+    ),
+    Field(
+        "metrics_mapping",
+        "string",
+        "Checked, and without effect: there are no metrics of single components.",
+        default="",
+        mapping=True,
+    ),
+    Field(
+        "tests",
+        "object",
+        "Fields with what the template makes of them, for `streamer template lint`.",
+        default=(),
+        shape="array",
+        children=_TEST,
+    ),
+)
+
+
+def component_fields(reading: Reading, parsed: Parsed, root: Mapping) -> tuple[Field, ...]:
+    """Return the fields of the component that a template makes.
+
+    Args:
+        reading: gets the findings.
+        parsed: the template's `TEMPLATE_FIELDS`, without findings.
+        root: its tree.
+    """
+    made: dict[str, Field] = {}
+    for index, one in enumerate(parsed["fields"]):
+        node = find(root, f"fields.{index}")
+        if one["name"] in made:
+            message = f"there are two fields of the name {one['name']!r}"
+            reading.findings.at(find(node, "name"), "bad_template", message, "rename one of them")
+        options = _options(reading.findings, one, node)
+        made[one["name"]] = _with_default(reading, one, _field(one, options), node)
+    return tuple(made.values())
+
+
+def _field(parsed: Parsed, options: tuple[str, ...]) -> Field:
+    type_ = parsed["type"].lower()
+    return Field(
+        parsed["name"],
+        "string" if type_ in (*_ENUMS, "bloblang") else type_,
+        parsed["description"],
+        shape=_SHAPES[parsed["kind"].lower()],
+        mapping=type_ == "bloblang",
+        advanced=parsed["advanced"],
+        options=options,
+    )
+
+
+def _with_default(reading: Reading, parsed: Parsed, field: Field, node: Node) -> Field:
+    """Return a field with its default, which is checked where it stands; null is none."""
+    default = parsed["default"]
+    if default is None:
+        return field
+    place = find(node, "default")
+    read_field(reading, field, place, "", place)
+    return replace(field, default=_frozen(default))
+
+
+def _frozen(default: Any) -> Any:
+    return tuple(default) if isinstance(default, list) else default
+
+
+def _options(findings: Findings, parsed: Parsed, node: Node) -> tuple[str, ...]:
+    """Return the values that an enum may have, in order; none for a field of another type."""
+    type_, given = parsed["type"].lower(), parsed["options"]
+    if type_ not in _ENUMS or parsed["options"] is REQUIRED:
+        return ()
+    place = find(node, "options")
+    what = "a list of texts" if type_ == "string_enum" else "an object: a text for each value"
+    shape = list if type_ == "string_enum" else dict
+    if not isinstance(given, shape) or not given:
+        message = f"field options of {parsed['name']}: a {type_} has {what}"
+        findings.at(place, "bad_template", message, "name at least one value")
+        return ()
+    texts = given if isinstance(given, list) else given.values()
+    if not all(isinstance(text, str) for text in texts):
+        message = f"field options of {parsed['name']}: expected {what}"
+        findings.at(place, "bad_template", message, "quote what is no text")
+        return ()
+    if len(set(given)) < len(given):
+        message = f"field options of {parsed['name']}: a value is listed twice"
+        findings.at(place, "bad_template", message)
+    return tuple(sorted(given))

@@ -1,0 +1,110 @@
+"""`streamer template lint`, and `-t` of the commands around a config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamer.cli.main import invoke
+
+SHOUT = """\
+name: shout
+type: processor
+summary: Says it louder.
+fields: [ { name: mark, type: string } ]
+mapping: 'root.mapping = "root = content().uppercase() + \\"" + this.mark + "\\""'
+tests:
+  - name: it is loud
+    config: { mark: '!' }
+    expected: { mapping: 'root = content().uppercase() + "!"' }
+"""
+CONFIG = """\
+pipeline: { processors: [ { shout: { mark: '?' } } ] }
+tests:
+  - name: it asks
+    input_batch: [ { content: a } ]
+    output_batches: [ [ { content_equals: 'A?' } ] ]
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("shout.yaml").write_text(SHOUT)
+    Path("c.yaml").write_text(CONFIG)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = invoke(list(arguments))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_template_without_findings_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "template", "lint", "shout.yaml") == (0, "", "")
+    assert run(capsys, "template", "lint", "--verbose", "shout.yaml") == (0, "shout.yaml: OK\n", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("type: processor", "type: thing", "shout.yaml(2,7) field type: value 'thing' is not one "),
+        (
+            "expected: { mapping: 'root =",
+            "expected: { mapping: 'root  =",
+            "shout.yaml(9,15) test 'it is loud': it makes something else:\n  at mapping:\n"
+            '    expected: "root  = content().uppercase() + \\"!\\""\n'
+            '    received: "root = content().uppercase() + \\"!\\""\n',
+        ),
+        (
+            "config: { mark",
+            "config: { mrk",
+            "shout.yaml(8,13) test 'it is loud': field mark is required\n"
+            "shout.yaml(8,15) test 'it is loud': field mrk not recognised; did you mean mark?\n",
+        ),
+        (
+            "mark: '!'",
+            "mark: '\"'",
+            "shout.yaml(7,11) test 'it is loud': template shout, of what shout.yaml makes: ",
+        ),
+        (
+            "+ this.mark",
+            "+ this.mark.number()",
+            "shout.yaml(7,11) test 'it is loud': its mapping fails: failed assignment (line 1): ",
+        ),
+    ],
+)
+def test_what_is_wrong_is_placed_in_the_file(
+    capsys: pytest.CaptureFixture[str], old: str, new: str, expected: str
+) -> None:
+    Path("shout.yaml").write_text(SHOUT.replace(old, new))
+    code, out, err = run(capsys, "template", "lint", ".")
+    assert (code, out) == (1, "")
+    assert expected in err
+
+
+def test_a_template_goes_before_or_after_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "lint", "-t", "sh*.yaml", "c.yaml") == (0, "", "")
+    assert run(capsys, "-t", "shout.yaml", "lint", "c.yaml") == (0, "", "")
+    code, _, err = run(capsys, "lint", "c.yaml")
+    assert code == 1 and "processor 'shout' is not known" in err
+
+
+def test_a_template_is_unit_tested_with_its_config(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "test", "-t", "shout.yaml", "c.yaml")
+    assert (code, err) == (0, "")
+    assert "1 passed" in out
+
+
+def test_a_template_is_listed_and_in_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "list", "-t", "shout.yaml", "processors", "shout")
+    assert code == 0 and "Says it louder." in out
+    code, out, _ = run(capsys, "list", "-t", "shout.yaml", "--format", "jsonschema")
+    assert code == 0 and '"Says it louder."' in out
+
+
+def test_a_template_that_is_wrong_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("shout.yaml").write_text(SHOUT.replace("type: processor", "type: thing"))
+    code, out, err = run(capsys, "lint", "-t", "shout.yaml", "c.yaml")
+    assert (code, out) == (1, "") and err.startswith("shout.yaml(2,7) field type: ")

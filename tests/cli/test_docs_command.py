@@ -42,8 +42,9 @@ def test_a_page_names_every_field_and_its_configs_have_no_findings(
         configs = [head + one.replace("\n", "\n    ") for one in configs]
     if spec.name == "resource":
         label = str(spec.body.examples[0])
+        made = {Kind.INPUT: "stdin", Kind.OUTPUT: "drop"}.get(spec.kind, "noop")
         configs = [
-            f"{one}{spec.kind}_resources: [{{label: {label}, noop: {{}}}}]" for one in configs
+            f"{one}{spec.kind}_resources: [{{label: {label}, {made}: {{}}}}]" for one in configs
         ]
     assert configs
     for config in configs:

@@ -37,6 +37,7 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-seri
 .blue { fill: var(--blue) } .violet { fill: var(--violet) } .green { fill: var(--green) }
 .red { fill: var(--red) } .amber { fill: var(--amber) }
 .tint { fill-opacity: .16 }
+.faint { stroke-dasharray: 2 4 }
 .cross { stroke: var(--red); stroke-width: 1.8; fill: none }
 .edge-blue { stroke: var(--blue); fill: none } .edge-green { stroke: var(--green); fill: none }
 .edge-red { stroke: var(--red); fill: none } .edge-amber { stroke: var(--amber); fill: none }

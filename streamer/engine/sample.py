@@ -1,0 +1,112 @@
+"""The first messages of a stream, without Spark: from a file of samples, or from its input."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from streamer.catalog import build_context
+from streamer.errors import StreamerError
+from streamer.inputs.file import FileInput
+from streamer.inputs.generate import GenerateInput
+from streamer.inputs.stdin import StdinInput
+from streamer.message import Batch, Execution, Message
+from streamer.plan import Plan
+from streamer.source.replayable import Limit, Raws, Replayable
+
+_ROUNDS = 1_000
+
+
+def sample_of_file(path: str, most: int, stdin: BinaryIO | None = None) -> list[Batch]:
+    """Return the lines of a file as messages, each a batch by itself; empty lines are left out.
+
+    Args:
+        path: the file; `-` for the standard input.
+        most: how many messages there are at most.
+        stdin: the standard input; the process's own when None.
+
+    Raises:
+        StreamerError: the file cannot be read.
+    """
+    try:
+        if path == "-":
+            return _lines(stdin or sys.stdin.buffer, most)
+        with Path(path).open("rb") as file:
+            return _lines(file, most)
+    except OSError as e:
+        raise StreamerError(f"--input {path}: {(e.strerror or str(e)).lower()}") from None
+
+
+def _lines(file: BinaryIO, most: int) -> list[Batch]:
+    lines = (line.rstrip(b"\r\n") for line in file)
+    return [[Message(line)] for line in islice((line for line in lines if line), most)]
+
+
+def sample_of_input(plan: Plan, most: int, ex: Execution) -> list[Batch]:
+    """Return the first batches of a plan's input, as it gives them: before its processors.
+
+    Nothing is marked as read. A `generate` input is not waited for: its clock runs ahead.
+
+    Args:
+        plan: the stream's plan.
+        most: how many messages there are at most.
+        ex: takes what the input logs.
+
+    Raises:
+        StreamerError: the input cannot be read, or not without Spark.
+    """
+    source: Any = build_context(plan.resources).build(plan.input)
+    try:
+        if isinstance(source, StdinInput):
+            return list(_cut(_piped(source, sys.stdin.buffer, ex), most))
+        if isinstance(source, FileInput):
+            return list(_cut(_read(source.resume([]), most, ex), most))
+        if isinstance(source, GenerateInput):
+            return list(_cut(_read(source, most, ex), most))
+    except OSError as e:
+        raise StreamerError(f"input {plan.input.name}: {(e.strerror or str(e)).lower()}") from None
+    raise StreamerError(
+        f"the input {plan.input.name} is read by Spark; give sample messages with --input FILE"
+    )
+
+
+def _piped(source: StdinInput, pipe: BinaryIO, ex: Execution) -> Iterator[Batch]:
+    """Read a pipe line by line, so that its end need not be waited for."""
+    delimiter, held = source.scanner.delimiter, b""
+    for line in pipe:
+        held += line
+        if held.endswith(delimiter):
+            yield from ([Message(raw)] for raw in source.scanner.scan(held, ex, "stdin"))
+            held = b""
+    if held:
+        yield from ([Message(raw)] for raw in source.scanner.scan(held, ex, "stdin"))
+
+
+def _read(source: Replayable, most: int, ex: Execution) -> Iterator[Batch]:
+    """Read what a source has; the clock goes on until it has something."""
+    start, now = source.initial(), time.time_ns()
+    for step in range(_ROUNDS):
+        latest = source.latest(start, now, Limit(messages=most))
+        for piece in source.split(start, latest.offset, 1):
+            for chunk in source.read(piece, ex):
+                if isinstance(chunk, Raws):
+                    yield from ([Message(raw, chunk.meta)] for raw in chunk.raws)
+                else:
+                    yield from chunk
+        if latest.ended:
+            return
+        start = latest.offset
+        now += 10**9 << min(step, 30)
+
+
+def _cut(batches: Iterator[Batch], most: int) -> Iterator[Batch]:
+    left = most
+    for batch in batches:
+        yield batch[:left]
+        left -= len(batch)
+        if left <= 0:
+            return

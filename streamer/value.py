@@ -12,16 +12,19 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 import orjson
 
 from streamer.spelling import (
     differs_from_go,
+    has_exponent,
     has_long_number,
     has_odd_number,
     has_plain_numbers,
     is_kept,
+    without_points,
 )
 from streamer.timestamps import Timestamp
 
@@ -185,11 +188,44 @@ def dump_json(value: Any) -> bytes:
         ValueError: the value holds something that JSON has no form for.
     """
     try:
-        out = orjson.dumps(value, default=_default, option=_OPTIONS)
-        if differs_from_go(out):
-            out = orjson.dumps(_go_floats(value), default=_default, option=_OPTIONS)
+        out = orjson.dumps(value, _default, _OPTIONS)
     except orjson.JSONEncodeError as e:
-        out = _dump_odd(value, e)
+        return _escaped(_dump_odd(value, e))
+    return _go_spelled(out, value) if differs_from_go(out) or 0xE2 in out else out
+
+
+def dump_each(values: Sequence[Any]) -> list[bytes]:
+    """Write some dozens of values as `dump_json` does, which looks through all of them at once.
+
+    Raises:
+        ValueError: one of the values holds something that JSON has no form for.
+    """
+    try:
+        out = [orjson.dumps(value, _default, _OPTIONS) for value in values]
+    except orjson.JSONEncodeError:
+        return list(map(dump_json, values))
+    together = b",".join(out)
+    if differs_from_go(together) or 0xE2 in together:
+        return list(map(_go_spelled, out, values))
+    return out
+
+
+def _go_spelled(out: bytes, value: Any) -> bytes:
+    """Return what orjson wrote for a value as Go would have written it."""
+    if differs_from_go(out):
+        spelled = None if has_exponent(out) else without_points(out)
+        out = _dump_go_floats(value) if spelled is None else spelled
+    return _escaped(out)
+
+
+def _dump_go_floats(value: Any) -> bytes:
+    try:
+        return orjson.dumps(_go_floats(value), _default_form, _OPTIONS)
+    except orjson.JSONEncodeError as e:
+        return _dump_odd(value, e)
+
+
+def _escaped(out: bytes) -> bytes:
     if 0xE2 in out:
         for mark, escape in zip(_LINE_SEPARATORS, (b"\\u2028", b"\\u2029"), strict=True):
             out = out.replace(mark, escape)
@@ -197,6 +233,16 @@ def dump_json(value: Any) -> bytes:
 
 
 def _default(value: Any) -> Any:
+    """Return what stands for a value that orjson does not know.
+
+    A number whose own text ends in `.0` gets a blank in front: `without_points` leaves it alone.
+    """
+    if type(value) is Number and value.text.endswith(".0"):
+        return orjson.Fragment(" " + value.text)
+    return _default_form(value)
+
+
+def _default_form(value: Any) -> Any:
     kind = type(value)
     if kind is Number:
         return orjson.Fragment(value.text)
@@ -240,7 +286,7 @@ def _dump_odd(value: Any, error: Exception) -> bytes:
 
         return dump_deep(value, dump_json)
     try:
-        return orjson.dumps(_plain(value), default=_default, option=_OPTIONS)
+        return orjson.dumps(_plain(value), _default_form, _OPTIONS)
     except (orjson.JSONEncodeError, RecursionError):
         raise ValueError(str(error)) from None
 

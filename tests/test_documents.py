@@ -1,10 +1,10 @@
-"""Payloads parsed together are what they are when parsed alone."""
+"""Payloads parsed and written together are what they are when that is done alone."""
 
 from __future__ import annotations
 
 import pytest
 
-from streamer.documents import documents, parse_ahead
+from streamer.documents import documents, parse_ahead, payloads, write_ahead
 from streamer.message import Batch, Message
 from streamer.value import Number, dump_json
 
@@ -64,3 +64,17 @@ def test_parsing_ahead_keeps_numbers_as_they_are_written() -> None:
     messages = batch(b"1.50", b"2")
     parse_ahead(messages)
     assert [dump_json(message.doc) for message in messages] == [b"1.50", b"2"]
+
+
+def test_payloads_are_those_of_the_messages() -> None:
+    docs = [{"b": 15.0, "a": "x"}, [1.5e-6], "\u2028", 10**30, None]
+    messages = [Message.of(doc) for doc in docs] + batch(b" untouched ")
+    assert payloads(messages) == [*map(dump_json, docs), b" untouched "]
+
+
+def test_writing_ahead_leaves_what_has_no_form_for_later() -> None:
+    messages = [Message.of(doc) for doc in [1, object()]]
+    write_ahead(messages)
+    with pytest.raises(ValueError, match="not JSON serializable|no JSON form"):
+        _ = messages[1].raw
+    assert messages[0].raw == b"1"

@@ -13,6 +13,7 @@ from streamer.value import (
     DELETED,
     NOTHING,
     Number,
+    dump_each,
     dump_json,
     format_float,
     json_float,
@@ -45,7 +46,8 @@ def test_a_number_keeps_its_spelling(text):
 def test_any_number_keeps_its_spelling_wherever_it_stands(number):
     if number == "-0":  # Python has no such integer
         return
-    for template in ('{"a":%s}', "[1,%s]", ' { "x" : [ %s ] , "y":"z" }', "%s"):
+    spread = '{"a" :\r\n\t%s\n}', "[\n%s\n,\n%s]".replace("%s", "0", 1)
+    for template in ('{"a":%s}', "[1,%s]", ' { "x" : [ %s ] , "y":"z" }', "%s", "\n%s\t", *spread):
         text = template % number
         document = parse_json(text.encode())
         assert dump_json(document).decode() == json.dumps(
@@ -118,6 +120,50 @@ def test_any_float_is_written_as_go_writes_it(value):
     assert dump_json({"a": [value], "b": value}).decode() == (
         f'{{"a":[{json_float(value)}],"b":{json_float(value)}}}'
     )
+
+
+def written(value):
+    """Return what Go writes, by a way of its own."""
+    match value:
+        case Number():
+            return value.text
+        case float():
+            return json_float(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case list():
+            return f"[{','.join(map(written, value))}]"
+        case dict():
+            return f"{{{','.join(f'{written(k)}:{written(value[k])}' for k in sorted(value))}}}"
+    return json.dumps(value)
+
+
+# What looks like a float where it is none, and what hides where strings begin and end.
+TRICKY = st.text(st.sampled_from('12.0e-5,]}[:"\\ a'), max_size=12)
+NUMBERS = st.sampled_from(["1.0", "-25.0", "1.50", "1e3", "2.0e5", "10.00"]).map(Number)
+FLOATS = st.integers(-999, 999).map(float) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | FLOATS | NUMBERS | TRICKY,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TRICKY, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(VALUES, min_size=1, max_size=3))
+def test_values_are_written_alike_alone_and_together(values):
+    expected = [written(value) for value in values]
+    assert [dump_json(value).decode() for value in values] == expected
+    assert [out.decode() for out in dump_each(values)] == expected
+
+
+def test_values_of_which_one_is_odd_are_written_together():
+    assert dump_each([[1.0], 10**30, "\u2028", b"abc"]) == [
+        b"[1]",
+        b"1" + b"0" * 30,
+        b'"\\u2028"',
+        b'"YWJj"',
+    ]
 
 
 @pytest.mark.parametrize("text", ['{"a":0.5696619631433499}', '{ "a" : 0.5696619631433499 }'])

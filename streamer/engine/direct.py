@@ -60,7 +60,8 @@ class DirectStage:
         if self._plan.buffer.name == "none":
             processors = [*self._input_processors, *self._processors]
             for chunk in _counted(source.read(piece, ex), ex):
-                yield from self._output.payloads(feed(processors, chunk, ex), number, ex)
+                made = feed(processors, chunk, ex, written=True)
+                yield from self._output.payloads(made, number, ex)
             return
         taken = (
             batch

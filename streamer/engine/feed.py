@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from streamer.documents import write_ahead
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run, run_each
 from streamer.source.replayable import Chunk, Raws
@@ -14,11 +15,23 @@ from streamer.source.replayable import Chunk, Raws
 _PIECE: Final = 64
 
 
-def feed(processors: Sequence[Processor], chunk: Chunk, ex: Execution) -> Iterator[Batch]:
-    """Return the batches that come out; each plain payload goes in as a batch of its own."""
-    if isinstance(chunk, Raws):
-        for start in range(0, len(chunk.raws), _PIECE):
-            raws = chunk.raws[start : start + _PIECE]
-            yield from run_each(processors, [Message(raw, chunk.meta) for raw in raws], ex)
-    else:
+def feed(
+    processors: Sequence[Processor], chunk: Chunk, ex: Execution, *, written: bool = False
+) -> Iterator[Batch]:
+    """Return the batches that come out; each plain payload goes in as a batch of its own.
+
+    Args:
+        processors: what they go through.
+        chunk: what goes in.
+        ex: the run.
+        written: whether the payloads are about to be used as bytes: then they are written together.
+    """
+    if not isinstance(chunk, Raws):
         yield from run(processors, chunk, ex)
+        return
+    for start in range(0, len(chunk.raws), _PIECE):
+        raws = chunk.raws[start : start + _PIECE]
+        batches = run_each(processors, [Message(raw, chunk.meta) for raw in raws], ex)
+        if written:
+            write_ahead([message for batch in batches for message in batch])
+        yield from batches

@@ -15,6 +15,7 @@ from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.codec import CODEC, CODEC_FIELD, Codec, read_codec
+from streamer.documents import payloads
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
@@ -67,7 +68,7 @@ class FileOutput:
         Neighbours that go to the same file are joined, unless each one replaces it.
         """
         if self._only is not None and self.append:
-            return [(self._only, self._codec.join([m.raw for m in batch]))] if batch else []
+            return [(self._only, self._codec.join(payloads(batch)))] if batch else []
         routed = self._routed(batch, ex)
         if not self.append:
             return routed

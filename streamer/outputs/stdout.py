@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.codec import CODEC, CODEC_FIELD, Codec, read_codec
+from streamer.documents import payloads
 from streamer.message import Batch, Execution
 from streamer.spec import BuildContext, Kind, Parsed, Spec
 
@@ -36,7 +37,7 @@ class StdoutOutput:
 
     def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         """Return the batch's bytes, under an empty route. Failed messages are written too."""
-        return [("", self._codec.join([message.raw for message in batch]))] if batch else []
+        return [("", self._codec.join(payloads(batch)))] if batch else []
 
 
 def build(parsed: Parsed, context: BuildContext) -> StdoutOutput:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamer.bloblang.folding import Fold
+from streamer.documents import payloads
 from streamer.errors import StreamerError
 from streamer.message import Batch, Execution, Message
 from streamer.timestamps import parse_event_time
@@ -182,7 +183,7 @@ class Packer:
         for way in self._ways:
             self._slots.reasons.clear()
             with suppress(Exception):  # it is met again, and told, message by message
-                raws = [message.raw for message in chunk]
+                raws = payloads(chunk)
                 lengths = lengths_of(raws)
                 self._make_room(int(lengths.sum()))
                 folder = self._held.folder

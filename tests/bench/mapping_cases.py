@@ -1,7 +1,7 @@
 """Five mappings, the documents they are run on, and the same thing written by hand over orjson.
 
 The hand-written functions are what a good Python programmer would write for documents that are
-known to be as they should: bytes in, bytes out, keys sorted like the product's.
+known to be as they should; they may change the document that they are given.
 """
 
 from __future__ import annotations
@@ -25,16 +25,12 @@ class Case:
     name: str
     mapping: str
     document: Make
-    by_hand: Callable[[bytes], bytes]
+    by_hand: Callable[[dict[str, Any]], dict[str, Any]]
 
     def documents(self, count: int) -> list[bytes]:
         """Documents of about 500 bytes; always the same ones."""
         chance = random.Random(self.name)
         return [orjson.dumps(self.document(chance, n)) for n in range(count)]
-
-
-def _dump(document: Any) -> bytes:
-    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
 _WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "harbor", "island", "jade")
@@ -75,15 +71,14 @@ def _user(chance: random.Random, n: int) -> dict[str, Any]:
     }
 
 
-def _rename(raw: bytes) -> bytes:
-    document = orjson.loads(raw)
+def _rename(document: dict[str, Any]) -> dict[str, Any]:
     document["user_id"] = document.pop("id")
     document["name"] = document.pop("full_name")
     address = document["address"]
     address["postcode"] = address.pop("zip")
     del document["internal"]
     document["source"] = "web"
-    return _dump(document)
+    return document
 
 
 _ARITHMETIC = """root.id = this.id
@@ -115,27 +110,24 @@ def _order(chance: random.Random, n: int) -> dict[str, Any]:
     }
 
 
-def _arithmetic(raw: bytes) -> bytes:
-    document = orjson.loads(raw)
+def _arithmetic(document: dict[str, Any]) -> dict[str, Any]:
     price, quantity, stock = document["price"], document["quantity"], document["stock"]
     name, description = document["name"], document["description"]
     total = price * quantity
-    return _dump(
-        {
-            "id": document["id"],
-            "total": total,
-            "taxed": total * 1.19,
-            "share": quantity / stock,
-            "left": stock - quantity,
-            "large": quantity > 50 and stock >= 200,
-            "name": name.upper(),
-            "slug": name.lower().replace(" ", "-"),
-            "sku": document["sku"].strip(),
-            "label": f"{document['brand']} {name}",
-            "start": description[:40],
-            "words": len(description.split(" ")),
-        }
-    )
+    return {
+        "id": document["id"],
+        "total": total,
+        "taxed": total * 1.19,
+        "share": quantity / stock,
+        "left": stock - quantity,
+        "large": quantity > 50 and stock >= 200,
+        "name": name.upper(),
+        "slug": name.lower().replace(" ", "-"),
+        "sku": document["sku"].strip(),
+        "label": f"{document['brand']} {name}",
+        "start": description[:40],
+        "words": len(description.split(" ")),
+    }
 
 
 _ARRAYS = """root.device = this.device
@@ -150,17 +142,14 @@ def _readings(chance: random.Random, n: int) -> dict[str, Any]:
     return {"device": f"device-{n}", "readings": readings}
 
 
-def _arrays(raw: bytes) -> bytes:
-    document = orjson.loads(raw)
+def _arrays(document: dict[str, Any]) -> dict[str, Any]:
     readings = document["readings"]
-    return _dump(
-        {
-            "device": document["device"],
-            "high": [{"id": r["id"], "value": r["v"] * 2} for r in readings if r["v"] > 50],
-            "ids": [r["id"] for r in readings],
-            "levels": ["alarm" if r["v"] > 90 else "fine" for r in readings],
-        }
-    )
+    return {
+        "device": document["device"],
+        "high": [{"id": r["id"], "value": r["v"] * 2} for r in readings if r["v"] > 50],
+        "ids": [r["id"] for r in readings],
+        "levels": ["alarm" if r["v"] > 90 else "fine" for r in readings],
+    }
 
 
 _TIMES = """root.id = this.id
@@ -185,21 +174,18 @@ def _times_document(chance: random.Random, n: int) -> dict[str, Any]:
     }
 
 
-def _times(raw: bytes) -> bytes:
-    document = orjson.loads(raw)
+def _times(document: dict[str, Any]) -> dict[str, Any]:
     created = datetime.fromisoformat(document["created"])
     updated = datetime.fromisoformat(document["updated"])
     seen = datetime.strptime(document["seen"], "%d/%b/%Y:%H:%M:%S %z")
     unix = int(created.timestamp())
-    return _dump(
-        {
-            "id": document["id"],
-            "unix": unix,
-            "day": created.strftime("%Y-%m-%d"),
-            "seen": seen.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "age": unix - int(updated.timestamp()),
-        }
-    )
+    return {
+        "id": document["id"],
+        "unix": unix,
+        "day": created.strftime("%Y-%m-%d"),
+        "seen": seen.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "age": unix - int(updated.timestamp()),
+    }
 
 
 _PATTERN = (
@@ -227,20 +213,17 @@ def _line(chance: random.Random, n: int) -> dict[str, Any]:
     return {"host": f"web-{n % 8}", "message": message, "agent": _text(chance, 36)}
 
 
-def _extract(raw: bytes) -> bytes:
-    document = orjson.loads(raw)
+def _extract(document: dict[str, Any]) -> dict[str, Any]:
     message = document["message"]
     found = _LINE.search(message)
-    return _dump(
-        {
-            "host": document["host"],
-            "ip": found["ip"],
-            "user": found["user"],
-            "request": {"method": found["method"], "path": found["path"]},
-            "status": int(found["status"]),
-            "failed": _FAILED.search(message) is not None,
-        }
-    )
+    return {
+        "host": document["host"],
+        "ip": found["ip"],
+        "user": found["user"],
+        "request": {"method": found["method"], "path": found["path"]},
+        "status": int(found["status"]),
+        "failed": _FAILED.search(message) is not None,
+    }
 
 
 CASES = (

@@ -43,7 +43,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"plan"}),
     frozenset({"graph"}),
     frozenset({"engine"}),
-    frozenset({"spark", "timeline", "unit_tests"}),
+    frozenset({"spark", "tap", "timeline", "unit_tests"}),
     frozenset({"service"}),
     frozenset({"cli"}),
 )

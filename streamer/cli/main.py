@@ -26,6 +26,7 @@ _COMMANDS: Final = {
     "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),
     "graph": ("streamer.cli.graph", "Draw a config: as a tree, for Mermaid, or as SVG."),
     "timeline": ("streamer.cli.timeline", "Show which message falls into which window, and why."),
+    "tap": ("streamer.cli.tap", "Show the first messages after each stage, without Spark."),
     "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
     "create": ("streamer.cli.create", "Print a new config, with defaults and explanations."),
     "echo": ("streamer.cli.echo", "Show a config as it is understood, with all defaults."),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streamer.durations import SECOND
-from streamer.timeline.record import Timeline
+from streamer.timeline.model import Timeline
 from streamer.timestamps import format_rfc3339
 
 

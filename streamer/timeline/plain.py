@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamer.timeline.record import Event, Span, Timeline
+from streamer.timeline.model import Event, Span, Timeline
 from streamer.timestamps import format_rfc3339
 
 

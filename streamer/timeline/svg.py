@@ -11,8 +11,8 @@ from typing import Final
 from streamer.durations import SECOND, format_duration
 from streamer.svg import Drawing, fitted, width_of
 from streamer.timeline.axis import Axis, Stretch
+from streamer.timeline.model import Event, Span, Timeline
 from streamer.timeline.moments import Moments
-from streamer.timeline.record import Event, Span, Timeline
 from streamer.timeline.text import fate, settings, summary
 
 MOST_ROWS: Final = 300

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from streamer.durations import format_duration
+from streamer.timeline.model import Event, Span, Timeline, numbers
 from streamer.timeline.moments import Moments
-from streamer.timeline.record import Event, Span, Timeline, numbers
 
 Style = Callable[[str, str], str]
 """Takes a text and what it is (`head`, `time`, `taken`, `dropped`, `closed`, `payload`)."""

@@ -75,7 +75,7 @@ def test_a_drawing_goes_to_a_file(directory: Path, capsys: pytest.CaptureFixture
             "error: --step -5s: time does not run backwards",
         ),
         (["--input", "s.ndjson", "--clock", "noon"], "error: --clock noon: expected an RFC 3339"),
-        (["--input", "s.ndjson", "--arrival", "root ="], "error: "),
+        (["--input", "s.ndjson", "--arrival", "root ="], "error: --arrival: line 1 char 7"),
         ([], "Missing option '--input'"),
     ],
 )

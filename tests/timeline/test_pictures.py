@@ -12,8 +12,9 @@ from streamer.durations import SECOND
 from streamer.message import Message
 from streamer.plan import make_plan
 from streamer.timeline.axis import Axis
+from streamer.timeline.model import Span, Timeline
 from streamer.timeline.plain import plain
-from streamer.timeline.record import Arrivals, Span, Timeline, record
+from streamer.timeline.record import Arrivals, record
 from streamer.timeline.svg import MOST_ROWS, lanes, svg_of
 from streamer.timeline.text import text_of
 

@@ -14,7 +14,8 @@ from streamer.engine.scripted import ScriptedStream, Sent
 from streamer.errors import StreamerError
 from streamer.message import Message
 from streamer.plan import make_plan
-from streamer.timeline.record import Arrivals, Event, Timeline, numbers, record
+from streamer.timeline.model import Event, Timeline, numbers
+from streamer.timeline.record import Arrivals, record
 from streamer.timestamps import parse_event_time
 
 T = 1_700_000_000 * SECOND  # a multiple of 10 s

@@ -1,0 +1,96 @@
+"""`streamer tap`: the first messages after each stage."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from typing import Any, Final
+
+import click
+
+from streamer.cli.opened import merged, opened
+from streamer.cli.options import Options, options_of, stream_options
+from streamer.logs import is_terminal
+from streamer.plan import make_plan
+
+_HELP: Final = """\
+Show the first messages after each stage: input, its processors, windows, each processor, output.
+
+The messages come from the config's input, or from a file, a line each. They go through the
+components that Spark's workers run, without Spark. The output is given nothing, and nothing is
+marked as read; but a processor that reaches out, to a server, say, does so. Windows are closed on
+a clock that follows the messages' event times.
+
+\b
+  streamer tap -c config.yaml
+  streamer tap -c config.yaml -n 3 --input sample.ndjson --format json
+"""
+
+_COLOURS: Final[dict[str, dict[str, Any]]] = {
+    "stage": {"bold": True},
+    "note": {"dim": True},
+    "batch": {"fg": "cyan"},
+    "meta": {"dim": True},
+    "error": {"fg": "red"},
+}
+
+
+@click.command("tap", help=_HELP)
+@click.argument("file", required=False)
+@click.option(
+    "-n",
+    "most",
+    type=click.IntRange(1, 100_000),
+    default=10,
+    show_default=True,
+    help="How many messages are taken, and shown after each stage.",
+)
+@click.option(
+    "--input",
+    "sample",
+    metavar="FILE",
+    help="Messages instead of the input's, one a line; - for the standard input.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json has a line for each stage.",
+)
+@stream_options
+@click.pass_obj
+def tap_cli(
+    root: Options,
+    /,
+    file: str | None,
+    most: int,
+    sample: str | None,
+    form: str,
+    **given: Any,
+) -> int:
+    """Show the first messages after each stage."""
+    from streamer.engine.sample import sample_of_file, sample_of_input
+    from streamer.message import Execution
+    from streamer.tap.stages import tap
+    from streamer.tap.text import plain, text_of
+    from streamer.value import dump_json
+
+    wide = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 0
+    with opened(merged(root, options_of(**given), file, "tap")) as config:
+        plan = make_plan(config, "OFF")
+        if sample is not None:
+            batches = sample_of_file(sample, most)
+        else:
+            batches = sample_of_input(plan, most, Execution(time.time_ns))
+        for number, stage in enumerate(tap(plan, batches)):
+            if form == "json":
+                click.echo(dump_json(plain(stage, most)).decode())
+                continue
+            text = text_of(
+                stage, most, lambda said, what: click.style(said, **_COLOURS[what]), wide
+            )
+            click.echo(("\n" if number else "") + text, nl=False)
+    return 0

@@ -1,0 +1,114 @@
+"""A scripted stream on a clock that follows what arrives, called whenever a window is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from streamer.bloblang import compile_mapping
+from streamer.engine.scripted import Outcome, ScriptedStream, Sent
+from streamer.errors import MessageError, StreamerError
+from streamer.message import Execution, Message
+from streamer.plan import Plan
+from streamer.plan.fold import Folding
+from streamer.spec import Kind, ParsedComponent
+from streamer.timestamps import parse_event_time
+
+_MOST_TICKS = 100_000
+
+
+def windows_only(plan: Plan) -> Plan:
+    """Return a plan that ends where its windows are emitted, whole, and gives what is dropped.
+
+    What comes after does not decide which message is in which window.
+    """
+    bare = ParsedComponent(Kind.OUTPUT, "drop")
+    return replace(
+        plan, processors=(), key=None, folding=Folding(None), output=bare, late_output=bare
+    )
+
+
+class EventTime:
+    """Finds the event times of messages as stage 1 does."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Take the mapping of a plan with windows."""
+        self._mapping = compile_mapping(plan.timestamp)
+
+    def of(self, message: Message, now: int) -> int | None:
+        """Return a message's event time, ns; None when it has none. `now` is what `now()` gives."""
+        try:
+            return parse_event_time(self._mapping.query([message], 0, Execution(lambda: now)))
+        except (MessageError, ValueError):
+            return None
+
+
+class Player:
+    """Runs micro-batches: one for all that arrives at a time, one whenever a window is due."""
+
+    def __init__(self, plan: Plan, note: Callable[[Outcome, int], None]) -> None:
+        """Begin.
+
+        Args:
+            plan: the stream's plan, with windows.
+            note: hears what comes out of each micro-batch, and the clock, ns.
+        """
+        self._stream = ScriptedStream(plan)
+        self._note = note
+        self._clock: int | None = None
+        self._sent: list[Sent] = []
+
+    def send(self, clock: int, message: Message) -> None:
+        """Let a message arrive at a time, ns, which is not before that of the one before it.
+
+        Raises:
+            StreamerError: too many windows lie between the two.
+        """
+        if clock != self._clock:
+            self._run()
+            self._clock = clock
+        self._sent.append(Sent(message))
+
+    def end(self, now: int, wait: bool) -> int:
+        """End the input.
+
+        Args:
+            now: the clock, when nothing has arrived.
+            wait: go on until no window is open.
+
+        Returns:
+            The clock at the end.
+        """
+        if self._clock is None:
+            self._clock = now
+        self._run(ended=True)
+        if wait:
+            self._tick(None)
+        return self._stream.now
+
+    def start_again(self) -> None:
+        """Start the program again, and go on until no window is open."""
+        self._stream.restart()
+        self._tick(None)
+
+    def _run(self, ended: bool = False) -> None:
+        if self._clock is not None:
+            self._tick(self._clock)
+            self._micro_batch(self._clock, ended)
+
+    def _tick(self, until: int | None) -> None:
+        """Call the kernel whenever a window is due, up to a time, or until none is open."""
+        for _ in range(_MOST_TICKS):
+            due = self._stream.snapshot.next_close
+            if due is None or (until is not None and due >= until):
+                return
+            self._micro_batch(due)
+        raise StreamerError(
+            f"more than {_MOST_TICKS:,} windows lie between the messages; "
+            "choose larger windows, or messages that are closer together"
+        )
+
+    def _micro_batch(self, clock: int, ended: bool = False) -> None:
+        sent = self._sent if clock == self._clock else []
+        self._sent = [] if clock == self._clock else self._sent
+        self._note(self._stream.micro_batch(clock, sent, ended), self._stream.now)

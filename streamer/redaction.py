@@ -50,6 +50,16 @@ def url_passwords(text: str) -> set[str]:
     return found | {unquote(password) for password in found}
 
 
+def _spellings(secret: str) -> tuple[str, ...]:
+    """Return a secret as it is, and as it stands in quotes."""
+    return secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]
+
+
+def begins_in(secret: str, text: str) -> bool:
+    """Tell whether a text may hold a secret, or its beginning."""
+    return any(written[:_SURELY_A_VALUE] in text for written in _spellings(secret))
+
+
 class Redaction:
     """Takes known secrets, and passwords in URLs, out of texts. It can be pickled."""
 
@@ -66,7 +76,7 @@ class Redaction:
         self._shown: dict[str, str] = {}
         for secret, shown in named.items():
             if secret:
-                for written in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
+                for written in _spellings(secret):
                     self._shown.setdefault(written, shown)
         ordered = sorted(self._shown, key=lambda secret: (-len(secret), secret))
         parts = [_pattern(secret, self._shown[secret]) for secret in ordered]

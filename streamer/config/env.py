@@ -11,10 +11,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from streamer.config.file import MAX_BYTES
 from streamer.config.findings import Findings
 from streamer.config.placeholders import Variable, find_escaped, find_variables
 from streamer.config.source import Source
 
+MAX_VARIABLES: Final = 10_000
 _COMMENT: Final = re.compile(r"[ \t]*#[^\r\n]*")
 
 
@@ -35,12 +37,18 @@ def replace_variables(
     """
     if "${" not in source.text:
         return
-    source.replace(
-        [
-            (variable.start, variable.end, _value(source, variable, env, findings, check))
-            for variable in find_variables(source.text)
-        ]
-    )
+    pieces = []
+    length = len(source.text)
+    for count, variable in enumerate(find_variables(source.text), 1):
+        value = _value(source, variable, env, findings, check)
+        length += len(value)
+        if count > MAX_VARIABLES or length > MAX_BYTES:
+            what = f"over {MAX_VARIABLES:,} variables" if count > MAX_VARIABLES else "variables"
+            message = f"the config has {what}, with which it is too large"
+            findings.at_offset(source, variable.start, "too_large", message)
+            return
+        pieces.append((variable.start, variable.end, value))
+    source.replace(pieces)
     # The escape's outer braces go: `${{X}}` stands for the text `${X}`.
     text = source.text
     source.replace(

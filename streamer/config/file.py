@@ -7,7 +7,7 @@ from typing import Final
 
 from streamer.errors import ConfigError, Lint
 
-MAX_BYTES: Final = 5_000_000
+MAX_BYTES: Final = 1_000_000
 
 _REASONS: Final[dict[type[Exception], str]] = {
     FileNotFoundError: "there is no such file",

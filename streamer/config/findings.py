@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from streamer.config.inside import offset_inside
 from streamer.config.nodes import Node, Scalar
 from streamer.config.source import Source
 from streamer.errors import Lint
-from streamer.redaction import Redaction
+from streamer.redaction import Redaction, begins_in
 
 _ABOUT_VALUES: Final = frozenset(
     {"invalid_option", "bad_duration", "bad_value", "bad_bloblang", "missing_label", "bad_label"}
@@ -20,6 +21,9 @@ _HARMLESS: Final = frozenset(
     {"unknown_field", "duplicate_field", "deprecated", "missing_label", "duplicate_label"}
 )
 MAX_FINDINGS: Final = 1_000
+_MOST_COMPARED: Final = 500
+"""Names that are compared for a suggestion: it takes time for each."""
+_LONGEST: Final = 1_500
 
 
 class TooManyFindings(Exception):
@@ -58,9 +62,7 @@ class Findings:
     ) -> None:
         """Add a finding at an offset of a source's text."""
         line, column = source.place(offset)
-        # What is wrong with the value of a secret field is often said by quoting it.
-        clean = Redaction(self.secrets).text
-        self.add(Lint(source.name, line, column, code, clean(message), clean(suggestion)))
+        self.add(Lint(source.name, line, column, code, message, suggestion))
 
     def at(self, node: Node, code: str, message: str, suggestion: str = "") -> None:
         """Add a finding about a node."""
@@ -85,8 +87,8 @@ class Findings:
         self._harmless += lint.code in _HARMLESS
 
     def sorted(self) -> tuple[Lint, ...]:
-        """Return all findings by source, line and column, each once."""
-        ordered = sorted(self._lints, key=lambda item: (item[0], item[1].line, item[1].column))
+        """Return all findings by source, line and column, each once, without secrets."""
+        ordered = sorted(self._clean(), key=lambda item: (item[0], item[1].line, item[1].column))
         unset = {(lint.file, lint.line) for _, lint in ordered if lint.code == "missing_variable"}
         # What is wrong with a value that a missing variable leaves behind is no news.
         return tuple(
@@ -97,10 +99,27 @@ class Findings:
             )
         )
 
+    def _clean(self) -> list[tuple[int, Lint]]:
+        """Return the findings without secrets: what is wrong is often said by quoting a value."""
+        said = "\n".join(lint.message + lint.suggestion for _, lint in self._lints)
+        # A config may hold thousands, of which hardly any is in a message.
+        redact = Redaction({s: by for s, by in self.secrets.items() if begins_in(s, said)}).text
+
+        def clean(text: str) -> str:
+            text = redact(text)
+            return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+        return [
+            (order, replace(lint, message=clean(lint.message), suggestion=clean(lint.suggestion)))
+            for order, lint in self._lints
+        ]
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a suggestion that names the closest of the known names, or an empty string."""
     names = list(known)
+    if len(names) > _MOST_COMPARED:
+        return ""
     folded = {known_name.lower(): known_name for known_name in names}
     close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
     return f"did you mean {folded[close[0]]}?" if close else ""

@@ -7,10 +7,12 @@ that is neither empty nor a comment. Text after the codes is for the reader.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
-from streamer.config.findings import did_you_mean
+from streamer.config.findings import MAX_FINDINGS, did_you_mean
 from streamer.config.nodes import Mapping, Node, Scalar
 from streamer.config.nodes import Sequence as ListNode
 from streamer.config.reading import Ignore, LintOptions
@@ -34,13 +36,15 @@ def find_ignores(source: Source, root: Node | None) -> Iterator[Ignore]:
     """
     if _WORD not in source.text:
         return
-    quoted = [] if root is None else list(_quoted(root, source))
+    quoted = [] if root is None else sorted(_quoted(root, source))
+    following: dict[int, int] = {}
     for match in _COMMENT.finditer(source.text):
         at = match.start(2)
-        if any(start <= at < end for start, end in quoted):
+        before = bisect_right(quoted, (at, len(source.text))) - 1
+        if before >= 0 and at < quoted[before][1]:
             continue
         alone = not source.text[_line_start(source.text, at) : at].strip()
-        line = source.place(_next(source.text, at) if alone else at).line
+        line = source.place(_next(source.text, at, following) if alone else at).line
         for code in re.split(r"[ \t]*,[ \t]*", match[3]):
             yield Ignore(source.name, source.place(at), line, code)
 
@@ -49,12 +53,25 @@ def _line_start(text: str, at: int) -> int:
     return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
 
 
-def _next(text: str, at: int) -> int:
-    """Return where the next line starts that has more than a comment."""
+def _next(text: str, at: int, known: dict[int, int]) -> int:
+    """Return where the next line starts that has more than a comment.
+
+    Args:
+        text: the text.
+        at: where a comment stands.
+        known: the answers for lines that were passed before, which are added to.
+    """
     position = _line_start(text, at)
-    while (only := _ONLY_COMMENT.match(text, position)) and only.end() > position:
-        position = only.end()
-    return position
+    passed = []
+    while position not in known:
+        only = _ONLY_COMMENT.match(text, position)
+        if only is None or only.end() == position:
+            known[position] = position
+        else:
+            passed.append(position)
+            position = only.end()
+    known.update(dict.fromkeys(passed, known[position]))
+    return known[position]
 
 
 def _quoted(node: Node, source: Source) -> Iterator[tuple[int, int]]:
@@ -95,12 +112,13 @@ def without_ignored(
             kept.append(lint)
     if not options.thorough:
         return tuple(kept)
-    kept += [
+    about = (
         lint
         for ignore in ignores
         if (ignore.file, ignore.line, ignore.code) not in used
         for lint in _about(ignore, options)
-    ]
+    )
+    kept += islice(about, max(0, MAX_FINDINGS - len(kept)))
     files = list(dict.fromkeys([ignores[0].file, *(lint.file for lint in kept)]))
     return tuple(sorted(kept, key=lambda lint: (files.index(lint.file), lint.line, lint.column)))
 

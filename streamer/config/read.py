@@ -16,7 +16,7 @@ from streamer.config.nodes import Mapping, Node, Scalar, Sequence
 from streamer.config.source import Source
 
 MAX_DEPTH: Final = 100
-MAX_VALUES: Final = 200_000
+MAX_VALUES: Final = 100_000
 _OPENED: Final = {
     "quoted scalar": "the quote",
     "flow sequence": "the list [",
@@ -123,7 +123,7 @@ class _Reader:
         self._extent: dict[int, tuple[int, int]] = {}
         self._values = 0
         self._root: Node | None = None
-        self._done = False
+        self._documents = 0
 
     def read(self) -> Node:
         for event in yaml.parse(self._source.text, Loader=_LOADER):
@@ -141,13 +141,15 @@ class _Reader:
             self._open(event)
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             self._close(event)
-        elif isinstance(event, yaml.DocumentStartEvent) and self._root is not None:
-            raise _Refused(
-                _at(event.start_mark),
-                "several_documents",
-                "a second YAML document starts here; a config is one document",
-                "move it to a file of its own",
-            )
+        elif isinstance(event, yaml.DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                raise _Refused(
+                    _at(event.start_mark),
+                    "several_documents",
+                    "a second YAML document starts here; a config is one document",
+                    "move it to a file of its own",
+                )
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         node = Scalar(

@@ -78,6 +78,7 @@ class Reading:
         references: what names a resource.
         templates: the templates within which it is, the outermost first.
         ignores: the comments that silence findings.
+        code: characters of mappings and interpolations so far.
     """
 
     findings: Findings
@@ -87,3 +88,4 @@ class Reading:
     references: list[Reference] = field(default_factory=list)
     templates: tuple[str, ...] = ()
     ignores: list[Ignore] = field(default_factory=list)
+    code: int = 0

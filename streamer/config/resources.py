@@ -32,6 +32,7 @@ RESOURCE_KINDS: Final = (
 )
 """The kinds that have a `*_resources` section."""
 
+_LISTED: Final = 20
 Key = tuple[Kind, str]
 Resources = dict[Key, ParsedComponent]
 
@@ -115,21 +116,25 @@ def check_references(reading: Reading, roots: Iterable[Mapping]) -> None:
     """
     written = [resource for root in roots for resource in _written(root)]
     known = {(resource.kind, resource.label.text) for resource in written}
+    labels: dict[Kind, list[str]] = {}
+    for kind, label in sorted(known):
+        labels.setdefault(kind, []).append(label)
     for reference in reading.references:
         if (reference.kind, reference.label) not in known:
-            _missing(reading, reference, known)
+            _missing(reading, reference, labels)
     _check_cycles(reading, written)
 
 
-def _missing(reading: Reading, reference: Reference, known: set[Key]) -> None:
+def _missing(reading: Reading, reference: Reference, known: MappingType[Kind, list[str]]) -> None:
     kind, label = reference.kind, reference.label
-    labels = sorted(name for of, name in known if of == kind)
-    others = sorted(of for of, name in known if name == label)
+    labels = known.get(kind, [])
+    others = [of for of, names in known.items() if label in names]
     hint = did_you_mean(label, labels)
     if not hint and others:
         hint = f"{label!r} is the label of a resource of kind {others[0]}"
     elif not hint:
-        hint = f"{kind}_resources has {', '.join(labels) if labels else 'none'}"
+        shown = labels[:_LISTED] + (["…"] if len(labels) > _LISTED else [])
+        hint = f"{kind}_resources has {', '.join(shown) if shown else 'none'}"
     message = f"there is no {kind} resource with the label {label!r}"
     reading.findings.at(reference.node, "missing_resource", message, hint)
 
@@ -145,27 +150,32 @@ def _check_cycles(reading: Reading, written: list[_Written]) -> None:
             uses.setdefault(owner, []).append(reference)
     done: set[Key] = set()
     for start in uses:
-        _follow(reading, start, uses, [], done)
+        _follow(reading, start, uses, done)
 
 
 def _follow(
-    reading: Reading,
-    key: Key,
-    uses: MappingType[Key, list[Reference]],
-    way: list[Key],
-    done: set[Key],
+    reading: Reading, start: Key, uses: MappingType[Key, list[Reference]], done: set[Key]
 ) -> None:
-    if key in done or len(way) > len(uses):
-        return
-    for reference in uses.get(key, ()):
-        target = (reference.kind, reference.label)
-        if target in (*way, key):
-            chain = " → ".join(label for _, label in (*way, key, target))
-            message = f"the resource {reference.label!r} uses itself: {chain}"
+    """Walk along references from one resource; there may be thousands, one behind the other."""
+    way: dict[Key, Iterator[Reference]] = {}
+    key: Key | None = start
+    while key is not None:
+        if key not in done and key not in way:
+            way[key] = iter(uses.get(key, ()))
+        last = next(reversed(way), None)
+        if last is None:
+            return
+        reference = next(way[last], None)
+        if reference is None:
+            way.popitem()
+            done.add(last)
+            key = next(reversed(way), None)
+            continue
+        key = (reference.kind, reference.label)
+        if key in way:
+            labels = [label for _, label in (*way, key)]
+            message = f"the resource {reference.label!r} uses itself: {' → '.join(labels)}"
             reading.findings.at(reference.node, "resource_cycle", message)
-        else:
-            _follow(reading, target, uses, [*way, key], done)
-    done.add(key)
 
 
 def _written(root: Mapping) -> Iterator[_Written]:

@@ -227,8 +227,9 @@ _ALL: Final = (
     ),
     Rule(
         "too_large",
-        "The config holds, or its aliases expand to, more values than anything reasonable.",
-        "Split it into several, or remove aliases of aliases.",
+        "The config holds, or its aliases and variables expand to, more than anything reasonable: "
+        "values, characters, or characters of mappings.",
+        "Split it into several, remove aliases of aliases, read large tables from files.",
         ignorable=False,
     ),
     Rule(

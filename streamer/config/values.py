@@ -12,6 +12,7 @@ from streamer.durations import parse_duration
 from streamer.spec import Field
 from streamer.yaml_scalars import resolve, truth
 
+MAX_CODE: Final = 250_000
 _SHOWN: Final = 40
 
 
@@ -113,6 +114,12 @@ def _duration(reading: Reading, field: Field, node: Scalar, text: str) -> int | 
 def _check_code(reading: Reading, field: Field, node: Scalar, text: str) -> None:
     """Compile a mapping or an interpolated string, to place what is wrong in it."""
     if not text.strip():
+        return
+    reading.code += len(text)
+    if reading.code > MAX_CODE:
+        message = f"the mappings of the config have, together, over {MAX_CODE:,} characters"
+        hint = "read large tables from files, with `file`, or import them"
+        reading.findings.at(node, "too_large", message, hint)
         return
     try:
         if field.mapping:

@@ -7,27 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.errors import TypeMismatch
-from streamer.bloblang.runtime.matching import Matcher
+from streamer.bloblang.runtime.matching import Matcher, text_of
 
 _CATEGORY = "Regular Expressions"
 _PATTERN = Param("pattern", "string")
-
-
-def _text(value: Any) -> str:
-    if type(value) is str:
-        return value
-    if type(value) is bytes:
-        return value.decode("utf-8", "surrogateescape")
-    raise TypeMismatch(value, "string")
-
-
-def _by_name(names: list[str], groups: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """Return a match's groups by name: bytes when the value was bytes."""
-    if type(value) is bytes:
-        raw = [group.encode("utf-8", "surrogateescape") for group in groups]
-        return dict(zip(names, raw, strict=True))
-    return dict(zip(names, groups, strict=True))
 
 
 @declare(
@@ -39,8 +22,7 @@ def _by_name(names: list[str], groups: tuple[str, ...], value: Any) -> dict[str,
 )
 def re_match(pattern: str) -> Callable[[Any], bool]:
     """Whether an expression matches anywhere in the text."""
-    test = Matcher(pattern).test
-    return lambda value: test(value if type(value) is str else _text(value))
+    return Matcher(pattern).tester()
 
 
 @declare(
@@ -53,7 +35,7 @@ def re_match(pattern: str) -> Callable[[Any], bool]:
 def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
     """All matches."""
     matcher = Matcher(pattern)
-    return lambda value: [groups[0] for groups in matcher.all(_text(value))]
+    return lambda value: [groups[0] for groups in matcher.all(text_of(value))]
 
 
 @declare(
@@ -66,7 +48,7 @@ def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
 def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
     """All matches, each as an array of the match and its groups."""
     matcher = Matcher(pattern)
-    return lambda value: [list(groups) for groups in matcher.all(_text(value))]
+    return lambda value: [list(groups) for groups in matcher.all(text_of(value))]
 
 
 @declare(
@@ -80,15 +62,7 @@ def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
 )
 def re_find_object(pattern: str) -> Callable[[Any], dict[str, Any]]:
     """The first match as an object of its groups by name, or by number."""
-    matcher = Matcher(pattern)
-
-    def run(value: Any) -> dict[str, Any]:
-        if type(value) is str:
-            return matcher.named(value)
-        groups = matcher.first(_text(value))
-        return {} if groups is None else _by_name(matcher.names, groups, value)
-
-    return run
+    return Matcher(pattern).namer()
 
 
 @declare(
@@ -105,8 +79,8 @@ def re_find_object(pattern: str) -> Callable[[Any], dict[str, Any]]:
 def re_find_all_object(pattern: str) -> Callable[[Any], list[dict[str, Any]]]:
     """All matches, each as an object of its groups by name, or by number."""
     matcher = Matcher(pattern)
-    names = matcher.names
-    return lambda value: [_by_name(names, groups, value) for groups in matcher.all(_text(value))]
+    by_name = matcher.by_name
+    return lambda value: [by_name(groups, value) for groups in matcher.all(text_of(value))]
 
 
 _REFERENCE = re.compile(r"\$(?:\$|(\w+)|\{(\w+)\})")
@@ -146,7 +120,7 @@ def _replacing(name: str, deprecated: bool) -> Any:
         fill = _replacer(matcher, template)
 
         def run(value: Any) -> str:
-            text = _text(value)
+            text = text_of(value)
             parts = []
             end = 0
             for start, stop, groups in matcher.places(text):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from streamer.bloblang.errors import ArgumentError
+from streamer.bloblang.errors import ArgumentError, TypeMismatch
 from streamer.bloblang.limits import MOST_GROUPS
 from streamer.bloblang.runtime.regexp_faults import in_go, left_out
 from streamer.bloblang.runtime.regular import as_python
@@ -46,6 +46,28 @@ def _decoded(raw: bytes | None) -> str:
     return raw.decode("utf-8", "surrogateescape") if raw else ""
 
 
+def text_of(value: Any) -> str:
+    """Return what is searched of a value: a text itself, and what bytes would be as one.
+
+    Raises:
+        TypeMismatch: it is neither.
+    """
+    if type(value) is str:
+        return value
+    if type(value) is bytes:
+        return value.decode("utf-8", "surrogateescape")
+    raise TypeMismatch(value, "string")
+
+
+def _naming(names: list[str]) -> Callable[[tuple[str, ...]], dict[str, str]]:
+    """Return a function that puts groups under names; written out, it takes half the time."""
+    entries = ", ".join(f"{name!r}: groups[{at}]" for at, name in enumerate(names))
+    made: Callable[[tuple[str, ...]], dict[str, str]] = eval(
+        f"lambda groups: {{{entries}}}", {"__builtins__": {}}
+    )
+    return made
+
+
 class Matcher:
     """A regular expression.
 
@@ -67,22 +89,42 @@ class Matcher:
         python = as_python(pattern)
         self._python = python
         self._anchored = pattern.startswith("^")
-        self._short = 0 if python is None else _SHORT_ANCHORED if self._anchored else _SHORT
-        self._first = python and (python.match if self._anchored else python.search)
+        self._short = -1 if python is None else _SHORT_ANCHORED if self._anchored else _SHORT
+        self._first = None if python is None else python.match if self._anchored else python.search
 
-    def test(self, text: str) -> bool:
-        """Whether there is a match."""
-        if self._first is not None and len(text) <= self._short and text.isascii():
-            return self._first(text) is not None
-        return self._re2.search(text.encode("utf-8", "surrogateescape")) is not None
+    def tester(self) -> Callable[[Any], bool]:
+        """Return a function that says whether there is a match in a text, or in bytes."""
+        search, short, slow = self._first, self._short, self._re2.search
 
-    def named(self, text: str) -> dict[str, str]:
-        """Return the first match and its groups by their names; empty when there is no match."""
-        if self._first is not None and len(text) <= self._short and text.isascii():
-            match = self._first(text)
-            return dict(zip(self.names, match.groups())) if match else {}  # noqa: B905 - as many
-        found = self.first(text)
-        return {} if found is None else dict(zip(self.names, found, strict=True))
+        def test(value: Any) -> bool:
+            if search and type(value) is str and len(value) <= short and value.isascii():
+                return search(value) is not None
+            return slow(text_of(value).encode("utf-8", "surrogateescape")) is not None
+
+        return test
+
+    def namer(self) -> Callable[[Any], dict[str, Any]]:
+        """Return a function that gives the first match and its groups by their names.
+
+        It returns an empty object when there is no match, and bytes for bytes.
+        """
+        search, short, named, first = self._first, self._short, _naming(self.names), self.first
+
+        def name(value: Any) -> dict[str, Any]:
+            if search and type(value) is str and len(value) <= short and value.isascii():
+                match = search(value)
+                return named(match.groups()) if match else {}
+            groups = first(text_of(value))
+            return {} if groups is None else self.by_name(groups, value)
+
+        return name
+
+    def by_name(self, groups: tuple[str, ...], value: Any) -> dict[str, Any]:
+        """Return a match's groups by name: bytes when the value is bytes."""
+        if type(value) is bytes:
+            raw = [group.encode("utf-8", "surrogateescape") for group in groups]
+            return dict(zip(self.names, raw, strict=True))
+        return dict(zip(self.names, groups, strict=True))
 
     def first(self, text: str) -> tuple[str, ...] | None:
         """Return the first match and its groups; a group that took no part is empty."""

@@ -3,51 +3,45 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streamer import __version__
+from streamer.cli.exporting import exported
 from streamer.cli.options import Options
+from streamer.cli.serving import served
 from streamer.cli.status import Running, StatusLine, banner
+from streamer.cli.stopper import Stopper
 from streamer.config import Config
 from streamer.durations import SECOND, format_duration
+from streamer.engine.delivery import LogLine
 from streamer.engine.snapshot import Snapshot
 from streamer.errors import StreamerError
 from streamer.logs import LogConfig, Logger
 from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
 from streamer.redaction import Redaction
+from streamer.service.view import Now, StreamView
 
 LINGER = 0.1
 """Seconds between two looks at the stream."""
 
 
-class Stopper:
-    """SIGTERM and SIGINT: the first asks for a stop between micro-batches, the second insists."""
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What one run has at hand."""
 
-    def __init__(self, log: Callable[[str], None]) -> None:
-        """Take over both signals."""
-        self._log = log
-        self.asked = threading.Event()
-        self.install()
-
-    def install(self) -> None:
-        """Take over both signals; starting Spark takes SIGINT away, so this is done again then."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._handle)
-
-    def _handle(self, number: int, frame: Any) -> None:
-        if self.asked.is_set():
-            # Nothing is lost: offsets and windows are in the checkpoint, the rest is replayed.
-            os._exit(1)
-        self.asked.set()
-        name = signal.Signals(number).name
-        self._log(f"Received {name}: finishing the micro-batch in hand; again to stop at once")
+    config: Config
+    plan: Plan
+    checkpoint: Any
+    log: LogLine
+    level: str
+    status: StatusLine
+    stopper: Stopper
+    view: StreamView
 
 
 def run_command(config: Config, options: Options) -> int:
@@ -56,8 +50,6 @@ def run_command(config: Config, options: Options) -> int:
     Returns:
         The exit code: 0 for a clean end or stop, 1 when the stream could not go on.
     """
-    from streamer.spark.checkpoint import Checkpoint
-
     log_config = LogConfig.from_parsed(config.logger)
     if options.log_level is not None:
         log_config = replace(log_config, level=options.log_level)
@@ -67,7 +59,34 @@ def run_command(config: Config, options: Options) -> int:
         logger.emit(level, text, fields, time.time_ns())
 
     plan = make_plan(config, level=log_config.level)
+    view = StreamView(config)
     stopper = Stopper(lambda text: log("INFO", text, {}))
+    with served(view, log), exported(view, log):
+        run = _begin(config, plan, options, log, log_config.level, stopper, view)
+        logger.attach(run.status)
+        try:
+            return _run(run)
+        except StreamerError as e:
+            log("ERROR", str(e), {})
+            return 1
+        finally:
+            view.ended()
+            run.status.close()
+            logger.attach(None)
+
+
+def _begin(
+    config: Config,
+    plan: Plan,
+    options: Options,
+    log: LogLine,
+    level: str,
+    stopper: Stopper,
+    view: StreamView,
+) -> _Run:
+    """Take the checkpoint, and say what is going to run."""
+    from streamer.spark.checkpoint import Checkpoint
+
     checkpoint = Checkpoint(checkpoint_of(config, options))
     if checkpoint.begin():
         text = "The earlier run read its input to the end; this one begins anew"
@@ -84,19 +103,8 @@ def run_command(config: Config, options: Options) -> int:
     )
     banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
-    if config.metrics.name != "none":
-        text = f"metrics.{config.metrics.name} has no effect yet: this version serves no metrics"
-        log("WARN", text, {})
     status = StatusLine(sys.stderr, time.time_ns)
-    logger.attach(status)
-    try:
-        return _run(config, plan, checkpoint, log, log_config.level, status, stopper)
-    except StreamerError as e:
-        log("ERROR", str(e), {})
-        return 1
-    finally:
-        status.close()
-        logger.attach(None)
+    return _Run(config, plan, checkpoint, log, level, status, stopper, view)
 
 
 def checkpoint_of(config: Config, options: Options) -> str:
@@ -115,32 +123,26 @@ def _way(plan: Plan) -> tuple[str, ...]:
     return (*names, plan.output.name)
 
 
-def _run(
-    config: Config,
-    plan: Plan,
-    checkpoint: Any,
-    log: Callable[[str, str, Mapping[str, Any]], None],
-    level: str,
-    status: StatusLine,
-    stopper: Stopper,
-) -> int:
+def _run(run: _Run) -> int:
     from streamer.spark.session import start_session
     from streamer.spark.stream import Stream
 
+    log, status, stopper = run.log, run.status, run.stopper
     status.update(0, 0.0, 0, None, 0, "starting Spark")
     began = time.monotonic()
     overlay = status if sys.stdout.isatty() else None
-    stream = Stream(plan, checkpoint, log, overlay=overlay)
+    stream = Stream(run.plan, run.checkpoint, log, overlay=overlay)
     session = start_session(
-        f"streamer {plan.name}",
-        plan.master,
-        config.spark["conf"],
+        f"streamer {run.plan.name}",
+        run.plan.master,
+        run.config.spark["conf"],
         log,
-        level,
-        keep_open=(checkpoint.lock,),
+        run.level,
+        keep_open=(run.checkpoint.lock,),
     )
     stopper.install()
     stream.start(session)
+    run.view.running(lambda: Now(stream.snapshot(), stream.counts(), stream.problem))
     log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
     meter = _Meter()
     while not stopper.asked.is_set():
@@ -149,16 +151,17 @@ def _run(
                 break
         except BrokenPipeError:
             log("ERROR", "The standard output was closed by its reader; stopping", {})
-            _leave(stream, config, log)
+            _leave(stream, run)
             return 1
         snapshot = stream.snapshot()
         status.update(*meter.figures(snapshot), "running" if snapshot.batch >= 0 else "starting")
         stopper.asked.wait(LINGER)
     stopped = stopper.asked.is_set()
     status.update(*meter.figures(stream.snapshot()), "stopping")
-    finished = _leave(stream, config, log)
+    _delay(run)
+    finished = _leave(stream, run)
     last = stream.snapshot()
-    _farewell(last, stopped, checkpoint, log)
+    _farewell(last, stopped, run.checkpoint, log)
     if not stopped and finished and not last.held:
         stream.finish()
     if not finished:
@@ -169,11 +172,21 @@ def _run(
     return 0
 
 
-def _leave(stream: Any, config: Config, log: Callable[..., None]) -> bool:
-    finished: bool = stream.stop(config.shutdown_timeout / SECOND)
+def _delay(run: _Run) -> None:
+    """Go on for `shutdown_delay`, so that metrics are collected once more; a signal ends it."""
+    delay = run.config.shutdown_delay
+    if delay > 0:
+        run.log("INFO", f"Shutdown delay is in effect for {format_duration(delay)}", {})
+        if not run.stopper.delay(delay / SECOND):
+            run.log("INFO", "The shutdown delay was ended by a signal", {})
+
+
+def _leave(stream: Any, run: _Run) -> bool:
+    timeout = run.config.shutdown_timeout
+    finished: bool = stream.stop(timeout / SECOND)
     if not finished:
         text = "The micro-batch in hand did not finish within shutdown_timeout; it will be replayed"
-        log("WARN", text, {"shutdown_timeout": format_duration(config.shutdown_timeout)})
+        run.log("WARN", text, {"shutdown_timeout": format_duration(timeout)})
     return finished
 
 

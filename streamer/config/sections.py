@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from streamer.config.http_section import HTTP
 from streamer.config.tests_section import TESTS
 from streamer.spec import Field
 
@@ -28,62 +29,6 @@ def _above_zero(value: int) -> str | None:
 def _interval(value: int) -> str | None:
     return None if value >= 0 else "is negative; expected 0s or more"
 
-
-_HTTP: Final = Field(
-    "http",
-    "object",
-    "The HTTP server: health checks, metrics, and what components serve.",
-    children=(
-        Field("enabled", "bool", "Whether it is started.", default=True),
-        Field(
-            "address",
-            "string",
-            "Where it listens. Only this machine can reach it unless the address says otherwise.",
-            default="127.0.0.1:4195",
-            examples=("0.0.0.0:4195",),
-        ),
-        Field("root_path", "string", "A prefix of all paths.", default="/benthos"),
-        Field("debug_endpoints", "bool", "Whether debugging paths are served.", default=False),
-        Field("cert_file", "string", "A TLS certificate.", default="", advanced=True),
-        Field("key_file", "string", "The certificate's key.", default="", advanced=True),
-        Field(
-            "cors",
-            "object",
-            "Cross-origin requests.",
-            advanced=True,
-            children=(
-                Field("enabled", "bool", "Whether they are allowed.", default=False),
-                Field(
-                    "allowed_origins",
-                    "string",
-                    "The origins that are allowed.",
-                    default=(),
-                    shape="array",
-                ),
-            ),
-        ),
-        Field(
-            "basic_auth",
-            "object",
-            "Basic authentication for all paths.",
-            advanced=True,
-            children=(
-                Field("enabled", "bool", "Whether it is asked for.", default=False),
-                Field("realm", "string", "The realm.", default="restricted"),
-                Field("username", "string", "The user's name.", default=""),
-                Field("password_hash", "string", "Base64 of the hash.", default="", secret=True),
-                Field(
-                    "algorithm",
-                    "string",
-                    "How the password is hashed.",
-                    default="sha256",
-                    options=("md5", "sha256", "bcrypt", "scrypt"),
-                ),
-                Field("salt", "string", "Base64 of scrypt's salt.", default="", secret=True),
-            ),
-        ),
-    ),
-)
 
 _LOGGER: Final = Field(
     "logger",
@@ -192,7 +137,7 @@ _PIPELINE: Final = Field(
 )
 
 SECTIONS: Final = (
-    _HTTP,
+    HTTP,
     Field("input", "input", "Where messages come from.", default={"stdin": {}}),
     Field("buffer", "buffer", "Holds messages, in windows or not.", default={"none": {}}),
     _PIPELINE,
@@ -203,7 +148,7 @@ SECTIONS: Final = (
     _resources("cache", "Caches"),
     _resources("rate_limit", "Rate limits"),
     _LOGGER,
-    Field("metrics", "metrics", "Where metrics go.", default={"none": {}}),
+    Field("metrics", "metrics", "Where metrics go.", default={"prometheus": {}}),
     Field("tracer", "tracer", "Where traces go.", default={"none": {}}),
     Field(
         "shutdown_delay",

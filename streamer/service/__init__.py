@@ -1,1 +1,1 @@
-"""The long-lived service: streams, REST API, watcher, metrics."""
+"""What runs beside a stream: its HTTP server and its metrics."""

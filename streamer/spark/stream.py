@@ -19,7 +19,7 @@ from pyspark.sql.streaming import StreamingQuery
 from streamer.catalog import build_context
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
 from streamer.engine.frame import Frame
-from streamer.engine.snapshot import Snapshot
+from streamer.engine.snapshot import Counts, Snapshot
 from streamer.engine.ticks import Signals
 from streamer.engine.writers import FileWriter, Overlay, StreamWriter, Writer
 from streamer.errors import StreamerError
@@ -44,6 +44,10 @@ class Stream:
     """One stream. What can be checked without Spark is checked when it is made.
 
     `start` returns at once; `poll` is called now and then, and says when the stream is over.
+
+    Attributes:
+        plan: what runs.
+        problem: why the newest try of a micro-batch failed; empty once one is delivered.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class Stream:
         )
         self._broken: Exception | None = None
         self._newest_told = False
+        self.problem = ""
 
     def _open_source(self, read_stdin: Callable[[int], bytes] | None) -> Replayable:
         source: Any = build_context(self.plan.resources).build(self.plan.input)
@@ -151,6 +156,7 @@ class Stream:
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         try:
             self._delivery.deliver(number, [Frame(*row) for row in rows])
+            self.problem = ""
         except (BrokenPipeError, DeliveryStoppedError) as e:
             self._broken = e
             raise
@@ -165,7 +171,11 @@ class Stream:
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""
         delivery = self._delivery
-        return Snapshot.of(delivery.statuses.values(), delivery.counts, delivery.batch)
+        return Snapshot.of(list(delivery.statuses.values()), self.counts(), delivery.batch)
+
+    def counts(self) -> Counts:
+        """Return the counters as of the newest micro-batch; others may ask while it is counted."""
+        return dict(self._delivery.counts)
 
     def poll(self) -> bool:
         """Look after the query; return whether the stream is over: its input ended, all done.
@@ -233,6 +243,7 @@ class Stream:
             raise StreamerError(
                 f"the stream failed {self._failures} times at the same micro-batch: {reason}"
             )
+        self.problem = reason
         pause = min(2.0 ** (self._failures - 1), LONGEST_PAUSE)
         self._log("ERROR", f"The micro-batch failed: {reason}; trying again in {pause:g} s", {})
         time.sleep(pause)

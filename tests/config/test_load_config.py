@@ -85,7 +85,7 @@ def test_sections_have_their_defaults_filled_in() -> None:
         "checkpoint": None,
         "conf": {"spark.ui.enabled": "true"},
     }
-    assert config.metrics.name == "none"
+    assert config.metrics.name == "prometheus"
 
 
 def test_what_was_written_can_be_told_from_a_default() -> None:

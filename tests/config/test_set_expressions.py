@@ -42,7 +42,11 @@ def test_paths_go_into_lists_by_index() -> None:
 
 
 def test_missing_objects_are_made_and_dots_can_be_escaped() -> None:
-    config = with_set("spark.conf.spark~1ui~1enabled=false", "http.cors.enabled=yes")
+    config = with_set(
+        "spark.conf.spark~1ui~1enabled=false",
+        "http.cors.enabled=yes",
+        "http.cors.allowed_origins=*",
+    )
     assert config.spark["conf"] == {"spark.ui.enabled": "false"}
     assert config.http["cors"]["enabled"] is True
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import signal
 import webbrowser
@@ -19,10 +18,11 @@ from aiohttp import web
 from streamer.cli.blobl.document import page, policy
 from streamer.cli.blobl.drafts import Drafts
 from streamer.cli.blobl.evaluator import Busy, Evaluator
-from streamer.cli.blobl.guard import names, refusal
 from streamer.cli.blobl.trial import Answer, Request
 from streamer.cli.failures import print_error
 from streamer.errors import StreamerError
+from streamer.service.guard import names, refusal
+from streamer.service.listening import listen
 
 LARGEST: Final = 4 << 20
 """How many bytes the body of a request may have."""
@@ -90,18 +90,7 @@ async def _serve(serving: Serving, drafts: Drafts) -> None:
 
 
 async def _listen(runner: web.AppRunner, serving: Serving) -> None:
-    site = web.TCPSite(runner, serving.host, serving.port)
-    try:
-        await site.start()
-    except OSError as e:
-        # The event loop puts words of its own around the system's; a host's name has no number.
-        reason = os.strerror(e.errno) if e.errno and e.errno > 0 else e.strerror or str(e)
-        raise StreamerError(
-            f"cannot listen on {serving.host}:{serving.port}: {reason.lower()}; "
-            "give another --host or --port"
-        ) from None
-    host, port = runner.addresses[0][:2]
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    url = await listen(runner, serving.host, serving.port, "give another --host or --port")
     click.echo(f"Serving at: {url}   (Ctrl-C stops it)", err=True)
     if serving.impure:
         click.echo("Mappings may read files and environment variables here.", err=True)

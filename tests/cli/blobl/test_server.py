@@ -21,9 +21,9 @@ import pytest
 from aiohttp import web
 
 from streamer.cli.blobl.drafts import Drafts
-from streamer.cli.blobl.guard import names, refusal
 from streamer.cli.blobl.server import LARGEST, Serving, application
 from streamer.cli.main import invoke
+from streamer.service.guard import names, refusal
 
 ROOT = Path(__file__).parents[3]
 JSON = {"Content-Type": "application/json"}

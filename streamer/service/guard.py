@@ -1,4 +1,4 @@
-"""Which requests the page's server takes: those of its own page, from the browser that shows it.
+"""Which requests a server on this machine takes: not those that other sites' pages send.
 
 A page elsewhere on the web can send requests to a server on this machine, and can give a name of
 its own this machine's address (DNS rebinding). So the name that was asked for must be one of ours,

@@ -1,0 +1,40 @@
+"""The HTTP server of `streamer -c …`, from before Spark starts to after the stream has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from streamer.engine.delivery import LogLine
+from streamer.errors import StreamerError
+from streamer.service.view import StreamView
+
+
+@contextmanager
+def served(view: StreamView, log: LogLine) -> Iterator[None]:
+    """Serve a stream for as long as the block runs, if its config says so.
+
+    Raises:
+        StreamerError: the address cannot be listened on. One that nobody asked for, the default,
+            may be in use: then there is a line in the log, and no server.
+    """
+    http = view.config.http
+    if not http["enabled"]:
+        yield
+        return
+    # Imported here: a stream without a server should not wait for aiohttp.
+    from streamer.service.server import HttpServer
+
+    try:
+        server = HttpServer(view)
+    except StreamerError as e:
+        if http.given("address") or http.given("enabled"):
+            raise
+        log("INFO", f"There is no HTTP server: {e}", {})
+        yield
+        return
+    log("INFO", "Listening for HTTP requests", {"url": server.url})
+    try:
+        yield
+    finally:
+        server.stop()

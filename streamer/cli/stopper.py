@@ -1,0 +1,49 @@
+"""SIGTERM and SIGINT, while a stream runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Stopper:
+    """The first signal asks for a stop between micro-batches, the second insists.
+
+    Attributes:
+        asked: set by the first signal.
+    """
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        """Take over both signals."""
+        self._log = log
+        self.asked = threading.Event()
+        self._delay: threading.Event | None = None
+        self.install()
+
+    def install(self) -> None:
+        """Take over both signals; starting Spark takes SIGINT away, so this is done again then."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._handle)
+
+    def delay(self, seconds: float) -> bool:
+        """Wait; a signal that comes meanwhile ends the waiting. Returns whether none came."""
+        self._delay = threading.Event()
+        try:
+            return not self._delay.wait(seconds)
+        finally:
+            self._delay = None
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self._delay is not None:
+            self._delay.set()
+            self.asked.set()
+            return
+        if self.asked.is_set():
+            # Nothing is lost: offsets and windows are in the checkpoint, the rest is replayed.
+            os._exit(1)
+        self.asked.set()
+        name = signal.Signals(number).name
+        self._log(f"Received {name}: finishing the micro-batch in hand; again to stop at once")

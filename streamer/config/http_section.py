@@ -1,0 +1,137 @@
+"""The `http` section: the server's fields, as in Benthos, and what is wrong with them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Final
+
+from streamer.spec import Field, Parsed
+
+
+def split_address(address: str) -> tuple[str | None, int]:
+    """Return the host and the port of `host:port`; the host is None for all addresses (`:4195`).
+
+    Raises:
+        ValueError: it is no address; the text says what is expected.
+    """
+    host, colon, port = address.rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    fits = port.isascii() and port.isdecimal() and int(port) < 65_536
+    if not colon or not fits or (":" in bare and bare is host):
+        raise ValueError("expected host:port, such as 127.0.0.1:4195, 0.0.0.0:4195 or [::1]:4195")
+    return bare or None, int(port)
+
+
+def _address(address: str) -> str | None:
+    try:
+        split_address(address)
+    except ValueError as e:
+        return f"is {address!r}; {e}"
+    return None
+
+
+def _root_path(path: str) -> str | None:
+    fits = not path or path.startswith("/")
+    return None if fits else f"is {path!r}; expected a path that begins with /"
+
+
+def _cors(parsed: Parsed) -> str | None:
+    if parsed["enabled"] and not parsed["allowed_origins"]:
+        return "is enabled; name at least one origin in allowed_origins"
+    return None
+
+
+def _basic_auth(parsed: Parsed) -> str | None:
+    """Look at all fields together; no value is shown."""
+    if not parsed["enabled"]:
+        return None
+    if not parsed["username"] or not parsed["password_hash"]:
+        return "is enabled; expected both username and password_hash"
+    if parsed["algorithm"].lower() == "scrypt" and not parsed["salt"]:
+        return "has algorithm scrypt; expected a salt"
+    for name in ("password_hash", "salt"):
+        try:
+            base64.b64decode(parsed[name], validate=True)
+        except (binascii.Error, ValueError):
+            return f"has a {name} that is not base64"
+    return None
+
+
+def _http(parsed: Parsed) -> str | None:
+    if bool(parsed["cert_file"]) != bool(parsed["key_file"]):
+        return "needs both cert_file and key_file, or neither"
+    return None
+
+
+HTTP: Final = Field(
+    "http",
+    "object",
+    "The HTTP server: health checks, metrics, and what components serve.",
+    check=_http,
+    children=(
+        Field("enabled", "bool", "Whether it is started.", default=True),
+        Field(
+            "address",
+            "string",
+            "Where it listens. Only this machine can reach it unless the address says otherwise; "
+            "Benthos's default is 0.0.0.0:4195.",
+            default="127.0.0.1:4195",
+            check=_address,
+            examples=("0.0.0.0:4195",),
+        ),
+        Field(
+            "root_path",
+            "string",
+            "A prefix under which all paths are served too.",
+            default="/benthos",
+            check=_root_path,
+        ),
+        Field(
+            "debug_endpoints",
+            "bool",
+            "Whether paths are served that show the program from inside.",
+            default=False,
+        ),
+        Field("cert_file", "string", "A TLS certificate, PEM.", default="", advanced=True),
+        Field("key_file", "string", "The certificate's key, PEM.", default="", advanced=True),
+        Field(
+            "cors",
+            "object",
+            "Cross-origin requests.",
+            advanced=True,
+            check=_cors,
+            children=(
+                Field("enabled", "bool", "Whether they are allowed.", default=False),
+                Field(
+                    "allowed_origins",
+                    "string",
+                    "The origins that are allowed.",
+                    default=(),
+                    shape="array",
+                ),
+            ),
+        ),
+        Field(
+            "basic_auth",
+            "object",
+            "Basic authentication for all paths.",
+            advanced=True,
+            check=_basic_auth,
+            children=(
+                Field("enabled", "bool", "Whether it is asked for.", default=False),
+                Field("realm", "string", "The realm.", default="restricted"),
+                Field("username", "string", "The user's name.", default=""),
+                Field("password_hash", "string", "Base64 of the hash.", default="", secret=True),
+                Field(
+                    "algorithm",
+                    "string",
+                    "How the password is hashed.",
+                    default="sha256",
+                    options=("md5", "sha256", "bcrypt", "scrypt"),
+                ),
+                Field("salt", "string", "Base64 of scrypt's salt.", default="", secret=True),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,174 @@
+"""The endpoints of a stream's HTTP server; paths and bodies are Benthos's.
+
+Every path is served twice: as it is, and behind `root_path`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import orjson
+import yaml
+from aiohttp import hdrs, web
+
+from streamer import __version__
+from streamer.config.echo import echo
+from streamer.service.auth import BasicAuth
+from streamer.service.exposition import exposition
+from streamer.service.guard import names, refusal
+from streamer.service.ready import readiness
+from streamer.service.view import StreamView
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE"
+_METRICS: Final = "Exposes service-wide metrics in the format configured."
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class _Endpoint(NamedTuple):
+    about: str
+    answer: Callable[[], web.Response]
+
+
+def application(view: StreamView, host: str | None) -> web.Application:
+    """Return the application.
+
+    Args:
+        view: the stream.
+        host: the address that is listened on; None for all.
+    """
+    http: Mapping[str, Any] = view.config.http
+    middlewares = []
+    if host in _LOOPBACK:
+        middlewares.append(_guarded(names(host or "")))
+    if http["cors"]["enabled"]:
+        middlewares.append(_with_cors(frozenset(http["cors"]["allowed_origins"])))
+    if http["basic_auth"]["enabled"]:
+        middlewares.append(_authenticated(BasicAuth(http["basic_auth"])))
+    app = web.Application(middlewares=middlewares)
+    for path, endpoint in _endpoints(view, bool(http["debug_endpoints"])).items():
+        for full in dict.fromkeys((path, http["root_path"].rstrip("/") + path)):
+            app.router.add_route(hdrs.METH_ANY, full, _handler(endpoint))
+    return app
+
+
+def _endpoints(view: StreamView, debug: bool) -> dict[str, _Endpoint]:
+    found = _debug(view) if debug else {}
+    found["/ping"] = _Endpoint("Ping me.", lambda: web.Response(text="pong"))
+    found["/version"] = _Endpoint("Returns the service version.", _version)
+    found["/endpoints"] = _Endpoint(
+        "Returns this map of endpoints.",
+        lambda: _json({path: endpoint.about for path, endpoint in sorted(found.items())}),
+    )
+    found["/ready"] = _Endpoint(
+        "Returns 200 OK if all inputs and outputs are connected, otherwise a 503 is returned.",
+        lambda: _ready(view),
+    )
+    metrics = exposition(view)
+    if metrics is not None:
+        for path in ("/stats", "/metrics"):
+            found[path] = _Endpoint(_METRICS, lambda: _text(*metrics()))
+    return found
+
+
+def _debug(view: StreamView) -> dict[str, _Endpoint]:
+    """Return the endpoints that show the program from inside; secrets are scrubbed."""
+
+    def as_yaml() -> str:
+        return echo(view.config, os.environ)
+
+    return {
+        "/debug/config/json": _Endpoint(
+            "DEBUG: Returns the loaded config as JSON.",
+            lambda: _json(yaml.safe_load(as_yaml())),
+        ),
+        "/debug/config/yaml": _Endpoint(
+            "DEBUG: Returns the loaded config as YAML.",
+            lambda: web.Response(text=as_yaml()),
+        ),
+        "/debug/stack": _Endpoint(
+            "DEBUG: Returns a snapshot of the current service stack trace.",
+            lambda: web.Response(text=_stacks()),
+        ),
+    }
+
+
+def _version() -> web.Response:
+    return _json({"version": __version__, "built": ""})
+
+
+def _ready(view: StreamView) -> web.Response:
+    ready, body = readiness(view)
+    return _json(body, 200 if ready else 503)
+
+
+def _stacks() -> str:
+    frames = sys._current_frames().items()
+    return "\n".join(
+        f"thread {number}\n{''.join(traceback.format_stack(frame))}" for number, frame in frames
+    )
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    return _text(orjson.dumps(value), "application/json", status)
+
+
+def _text(body: bytes, content_type: str, status: int = 200) -> web.Response:
+    return web.Response(body=body, status=status, headers={hdrs.CONTENT_TYPE: content_type})
+
+
+def _handler(endpoint: _Endpoint) -> Handler:
+    async def handle(_: web.Request) -> web.Response:
+        return endpoint.answer()
+
+    return handle
+
+
+def _guarded(allowed: frozenset[str]) -> Any:
+    """Refuse names that this machine does not have: see `guard`. Origins are for CORS to judge."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        reason = refusal({hdrs.HOST: request.headers.get(hdrs.HOST, "")}, allowed)
+        return await handler(request) if reason is None else _json({"error": reason}, 403)
+
+    return guard
+
+
+def _with_cors(origins: frozenset[str]) -> Any:
+    @web.middleware
+    async def cors(request: web.Request, handler: Handler) -> web.StreamResponse:
+        origin = request.headers.get(hdrs.ORIGIN)
+        allowed = origin is not None and bool(origins & {"*", origin})
+        asks = hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
+        if request.method == hdrs.METH_OPTIONS and origin is not None and asks:
+            response: web.StreamResponse = web.Response()
+            if allowed:
+                response.headers[hdrs.ACCESS_CONTROL_ALLOW_METHODS] = _METHODS
+        else:
+            response = await handler(request)
+        if allowed and origin is not None:
+            response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = "*" if "*" in origins else origin
+            response.headers[hdrs.VARY] = hdrs.ORIGIN
+        return response
+
+    return cors
+
+
+def _authenticated(auth: BasicAuth) -> Any:
+    @web.middleware
+    async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
+        # A hash takes long on purpose: other requests go on meanwhile.
+        header = request.headers.get(hdrs.AUTHORIZATION, "")
+        if await asyncio.to_thread(auth.allows, header):
+            return await handler(request)
+        headers = {hdrs.WWW_AUTHENTICATE: auth.challenge}
+        return web.Response(status=401, text="Unauthorized\n", headers=headers)
+
+    return authenticate

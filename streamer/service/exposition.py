@@ -1,0 +1,76 @@
+"""Metrics as text: for Prometheus, or as one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import orjson
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.core import Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as PROMETHEUS
+from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
+
+from streamer.service.samples import Sample, about, mapped, samples
+from streamer.service.view import StreamView
+from streamer.spec import ParsedComponent
+
+Exposition = Callable[[], tuple[bytes, str]]
+"""Gives metrics as text, and its content type."""
+
+
+def exposition(view: StreamView) -> Exposition | None:
+    """Return how metrics are served; None when the config's metrics are not."""
+    metrics = view.config.metrics
+    if metrics.name == "prometheus":
+        registry = registry_of(view)
+        return lambda: (generate_latest(registry), PROMETHEUS)
+    if metrics.name == "json_api":
+        return lambda: (orjson.dumps(by_name(view)), "application/json")
+    return None
+
+
+def by_name(view: StreamView) -> dict[str, float]:
+    """Return metrics by name and labels: `input_received{label="",path="root.input"}`."""
+    return {_full(sample): sample.value for sample in _mapped(view)}
+
+
+def registry_of(view: StreamView) -> CollectorRegistry:
+    """Return the metrics of a stream for Prometheus's client, and those that the config adds."""
+    registry = CollectorRegistry()
+    registry.register(_OfStream(view))
+    config: ParsedComponent = view.config.metrics
+    if config.name == "prometheus" and config.config["add_process_metrics"]:
+        ProcessCollector(registry=registry)
+    if config.name == "prometheus" and config.config["add_go_metrics"]:
+        # Those of the runtime that there is.
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+    return registry
+
+
+class _OfStream(Collector):
+    def __init__(self, view: StreamView) -> None:
+        self._view = view
+
+    def collect(self) -> Iterator[Metric]:
+        families: dict[str, Metric] = {}
+        for name, labels, value in _mapped(self._view):
+            if name not in families:
+                # A counter's name would be given the ending `_total`, which Benthos's have not.
+                families[name] = Metric(name, about(name), "untyped")
+            families[name].add_sample(name, dict(labels), value)
+        yield from families.values()
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+
+def _mapped(view: StreamView) -> Iterator[Sample]:
+    return mapped(samples(view), view.config.metrics.mapping)
+
+
+def _full(sample: Sample) -> str:
+    labels: list[Any] = [f'{name}="{value}"' for name, value in sorted(sample.labels.items())]
+    return f"{sample.name}{{{','.join(labels)}}}" if labels else sample.name

@@ -1,0 +1,48 @@
+"""Listening for HTTP: addresses as configs write them, and errors that a user understands."""
+
+from __future__ import annotations
+
+import os
+import ssl
+
+from aiohttp import web
+
+from streamer.errors import StreamerError
+
+
+async def listen(
+    runner: web.AppRunner,
+    host: str | None,
+    port: int,
+    hint: str,
+    tls: ssl.SSLContext | None = None,
+) -> str:
+    """Begin to listen.
+
+    Args:
+        runner: an application, set up.
+        host: the address; None for all of the machine's.
+        port: the port; 0 for one that is free.
+        hint: what to do when it cannot be listened on.
+        tls: with it, HTTPS is spoken.
+
+    Returns:
+        The URL of the server.
+
+    Raises:
+        StreamerError: the address cannot be listened on.
+    """
+    site = web.TCPSite(runner, host, port, ssl_context=tls)
+    try:
+        await site.start()
+    except OSError as e:
+        # The event loop puts words of its own around the system's; a host's name has no number.
+        reason = os.strerror(e.errno) if e.errno and e.errno > 0 else e.strerror or str(e)
+        where = f"{_in_url(host or '')}:{port}"
+        raise StreamerError(f"cannot listen on {where}: {reason.lower()}; {hint}") from None
+    found, bound = runner.addresses[0][:2]
+    return f"{'https' if tls else 'http'}://{_in_url(found)}:{bound}"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,57 @@
+"""`metrics.prometheus`: metrics pushed to a gateway, and written to a file at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from prometheus_client import push_to_gateway, write_to_textfile
+from prometheus_client.exposition import basic_auth_handler, default_handler
+
+from streamer.engine.delivery import LogLine
+from streamer.redaction import scrub_urls
+from streamer.service.exposition import registry_of
+from streamer.service.view import StreamView
+
+_SECONDS: Final = 10.0
+
+
+class PrometheusExport:
+    """Exports the metrics of a stream; what goes wrong is logged, and the stream goes on."""
+
+    def __init__(self, view: StreamView, log: LogLine) -> None:
+        """Take the stream, whose metrics are Prometheus's, and where lines go."""
+        self._config = view.config.metrics.config
+        self._registry = registry_of(view)
+        self._log = log
+
+    def export(self, last: bool) -> None:
+        """Push to the gateway, if there is one, and write the file when this is the last time."""
+        if self._config["push_url"]:
+            self._try("push metrics to", self._config["push_url"], self._push)
+        if last and self._config["file_output_path"]:
+            self._try("write metrics to", self._config["file_output_path"], self._write)
+
+    def _try(self, what: str, target: str, action: Callable[[str], None]) -> None:
+        try:
+            action(target)
+        except (OSError, ValueError) as e:
+            self._log("ERROR", f"Failed to {what} {scrub_urls(target)}: {scrub_urls(str(e))}", {})
+
+    def _push(self, url: str) -> None:
+        auth = self._config["push_basic_auth"]
+
+        def handler(
+            url: str, method: str, timeout: float | None, headers: Any, data: bytes
+        ) -> Callable[[], None]:
+            request = (url, method, timeout, headers, data)
+            if not auth["username"]:
+                return default_handler(*request)
+            return basic_auth_handler(*request, auth["username"], auth["password"])
+
+        push_to_gateway(
+            url, self._config["push_job_name"], self._registry, timeout=_SECONDS, handler=handler
+        )
+
+    def _write(self, path: str) -> None:
+        write_to_textfile(path, self._registry)

@@ -1,0 +1,85 @@
+"""A stream's HTTP server: it runs in a thread beside the stream, from before Spark to the end."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any, Final
+
+from aiohttp import web
+
+from streamer.config.http_section import split_address
+from streamer.errors import StreamerError
+from streamer.service.api import application
+from streamer.service.listening import listen
+from streamer.service.view import StreamView
+
+_START_SECONDS: Final = 30.0
+_STOP_SECONDS: Final = 2.0
+
+
+class HttpServer:
+    """The server of one stream.
+
+    Attributes:
+        url: where it listens.
+    """
+
+    def __init__(self, view: StreamView) -> None:
+        """Begin to listen, and answer in a thread.
+
+        Raises:
+            StreamerError: the address cannot be listened on, or the certificate is of no use.
+        """
+        self._view = view
+        self._stop: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        listening: Future[str] = Future()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(listening)), daemon=True, name="http"
+        )
+        self._thread.start()
+        self.url = listening.result(_START_SECONDS)
+
+    async def _serve(self, listening: Future[str]) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        http: Mapping[str, Any] = self._view.config.http
+        host, port = split_address(http["address"])
+        app = application(self._view, host)
+        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        await runner.setup()
+        hint = "set http.address to another one, or http.enabled to false"
+        try:
+            listening.set_result(await listen(runner, host, port, hint, _tls(http)))
+            await self._stop.wait()
+        except Exception as e:
+            if listening.done():
+                raise
+            listening.set_exception(e)
+        finally:
+            await runner.cleanup()
+
+    def stop(self) -> None:
+        """Stop listening; requests in hand have a second to be answered."""
+        if self._loop is not None and self._stop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(_STOP_SECONDS)
+
+
+def _tls(http: Mapping[str, Any]) -> ssl.SSLContext | None:
+    if not http["cert_file"]:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(http["cert_file"], http["key_file"])
+    except OSError as e:
+        # A key that does not fit, or no PEM: ssl's own errors are among these.
+        reason = (e.strerror or str(e)).lower()
+        raise StreamerError(
+            f"http.cert_file {http['cert_file']} with http.key_file {http['key_file']}: {reason}; "
+            "expected a certificate and its key, both PEM"
+        ) from None
+    return context

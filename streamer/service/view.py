@@ -1,0 +1,71 @@
+"""What others than the stream may ask about it: its HTTP server, and what exports metrics."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streamer.config import Config
+from streamer.engine.snapshot import Counts, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """A stream at one moment.
+
+    Attributes:
+        snapshot: its figures.
+        counts: its counters, by name and labels.
+        problem: why it does not get on, or an empty text.
+    """
+
+    snapshot: Snapshot
+    counts: Counts
+    problem: str = ""
+
+
+_NOTHING = Now(Snapshot(), {})
+
+
+class StreamView:
+    """One stream from its start to its end. It can be used from several threads.
+
+    Attributes:
+        config: what runs.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Begin with a stream that has not started."""
+        self.config = config
+        self._lock = threading.Lock()
+        self._now: Callable[[], Now] | None = None
+        self._last = _NOTHING
+        self._ended = False
+
+    def running(self, now: Callable[[], Now]) -> None:
+        """Say that the stream runs, and whom to ask about it."""
+        with self._lock:
+            self._now = now
+
+    def ended(self) -> None:
+        """Say that the stream is over; its last figures stay."""
+        with self._lock:
+            if self._now is not None:
+                self._last = self._now()
+            self._now, self._ended = None, True
+
+    @property
+    def started(self) -> bool:
+        """Whether the stream runs."""
+        return self._now is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the stream has ended."""
+        return self._ended
+
+    def now(self) -> Now:
+        """Return what the stream is doing."""
+        ask = self._now
+        return self._last if ask is None else ask()

@@ -1,0 +1,216 @@
+"""The HTTP server of a stream: its endpoints, who may ask, and what it does not tell."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import socket
+import ssl
+import urllib.request
+from pathlib import Path
+
+import bcrypt
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from streamer import __version__
+from streamer.config import parse_config
+from streamer.engine.snapshot import Snapshot
+from streamer.errors import StreamerError
+from streamer.service.server import HttpServer
+from streamer.service.view import Now, StreamView
+
+from .serving import serving
+
+STREAM = "input: { label: in, stdin: {} }\noutput: { drop: {} }\n"
+
+
+def test_every_endpoint_is_there_with_and_without_the_prefix() -> None:
+    with serving() as server:
+        assert server.get("/ping")[:2] == (200, b"pong")
+        assert server.get("/benthos/ping")[:2] == (200, b"pong")
+        assert server.json("/version") == {"version": __version__, "built": ""}
+        paths = ["/endpoints", "/metrics", "/ping", "/ready", "/stats", "/version"]
+        assert sorted(server.json("/endpoints")) == paths
+        for path in paths:
+            assert server.get(f"/benthos{path}")[0] in (200, 503)
+        assert server.get("/nope")[0] == server.get("/")[0] == 404
+
+
+@pytest.mark.parametrize(("root", "status"), [("''", 404), ("/x/y", 404), ("/benthos/", 200)])
+def test_the_prefix_is_the_configs(root: str, status: int) -> None:
+    with serving(f"root_path: {root}") as server:
+        assert server.get("/benthos/ping")[0] == status
+        assert server.get("/ping")[0] == 200
+        if root.startswith("/x"):
+            assert server.get("/x/y/ping")[0] == 200
+
+
+def test_ready_says_which_end_is_connected() -> None:
+    with serving(rest=STREAM) as server:
+        ends = [{"label": "in", "path": "input"}, {"label": "", "path": "output"}]
+
+        def statuses(*connected: bool, **more: str) -> list[dict[str, object]]:
+            return [
+                {**end, "connected": is_so, **more}
+                for end, is_so in zip(ends, connected, strict=True)
+            ]
+
+        assert server.get("/ready")[0] == 503
+        assert server.json("/ready") == {"statuses": statuses(False, False)}
+        server.view.running(lambda: Now(Snapshot(), {}))
+        assert server.json("/ready") == {"statuses": statuses(True, False)}
+        assert server.get("/ready")[0] == 503
+        server.view.running(lambda: Now(Snapshot(batch=0), {}))
+        assert server.json("/ready") == {"statuses": statuses(True, True)}
+        assert server.get("/ready")[0] == 200
+        server.view.running(lambda: Now(Snapshot(batch=3), {}, "disk full"))
+        assert server.json("/ready") == {"statuses": statuses(False, False, error="disk full")}
+        server.view.running(lambda: Now(Snapshot(batch=3), {}))
+        server.view.ended()
+        code, body, _ = server.get("/ready")
+        assert code == 503 and b'"error":"stream terminated"' in body
+
+
+def test_basic_auth_lets_only_the_user_in() -> None:
+    digest = base64.b64encode(hashlib.sha256(b"sesame").digest()).decode()
+    fields = (
+        f"basic_auth: {{ enabled: true, realm: 'a \"b', username: me, password_hash: {digest} }}"
+    )
+    with serving(fields) as server:
+        code, body, headers = server.get("/ping")
+        assert (code, body) == (401, b"Unauthorized\n")
+        assert headers["WWW-Authenticate"] == 'Basic realm="a \\"b", charset="UTF-8"'
+        right = base64.b64encode(b"me:sesame").decode()
+        assert server.get("/ping", Authorization=f"Basic {right}")[0] == 200
+        for wrong in (b"me:sesame!", b"you:sesame", b"me", b":"):
+            given = base64.b64encode(wrong).decode()
+            assert server.get("/ping", Authorization=f"Basic {given}")[0] == 401
+        assert server.get("/ping", Authorization=f"Bearer {right}")[0] == 401
+        assert server.get("/ping", Authorization="Basic %%%")[0] == 401
+
+
+def hashed(algorithm: str, salt: bytes = b"salty") -> bytes:
+    if algorithm == "bcrypt":
+        return bcrypt.hashpw(b"sesame", bcrypt.gensalt(4))
+    if algorithm == "scrypt":
+        return hashlib.scrypt(b"sesame", salt=salt, n=32768, r=8, p=1, maxmem=1 << 26, dklen=32)
+    return hashlib.new(algorithm, b"sesame").digest()
+
+
+@pytest.mark.parametrize("algorithm", ["md5", "sha256", "bcrypt", "scrypt"])
+def test_every_kind_of_hash_is_known(algorithm: str) -> None:
+    from streamer.service.auth import BasicAuth
+
+    section = {
+        "username": "me",
+        "password_hash": base64.b64encode(hashed(algorithm)).decode(),
+        "salt": base64.b64encode(b"salty").decode(),
+        "algorithm": algorithm,
+        "realm": "r",
+    }
+    auth = BasicAuth(section)
+    for password, allowed in ((b"sesame", True), (b"open", False), (b"x" * 200, False)):
+        header = "Basic " + base64.b64encode(b"me:" + password).decode()
+        assert auth.allows(header) is allowed
+
+
+def test_pages_of_allowed_origins_may_read_answers() -> None:
+    with serving("cors: { enabled: true, allowed_origins: [http://a, http://b] }") as server:
+        for origin in ("http://a", "http://b"):
+            code, _, headers = server.get("/ping", Origin=origin)
+            assert (code, headers["Access-Control-Allow-Origin"]) == (200, origin)
+        assert server.get("/ping", Origin="http://c")[2]["Access-Control-Allow-Origin"] is None
+        asks = {"Access_Control_Request_Method": "POST", "Origin": "http://a"}
+        code, _, headers = server.get("/version", "OPTIONS", **asks)
+        assert (code, headers["Access-Control-Allow-Origin"]) == (200, "http://a")
+        assert "POST" in headers["Access-Control-Allow-Methods"]
+    with serving("cors: { enabled: true, allowed_origins: ['*'] }") as server:
+        assert server.get("/ping", Origin="http://x")[2]["Access-Control-Allow-Origin"] == "*"
+    with serving() as server:
+        assert server.get("/ping", Origin="http://a")[2]["Access-Control-Allow-Origin"] is None
+
+
+def test_a_name_that_this_machine_does_not_have_is_refused_on_loopback() -> None:
+    with serving() as server:
+        assert server.get("/ping", Host="evil.example")[0] == 403
+        assert server.get("/ping", Host="localhost:1")[0] == 200
+
+
+def test_debugging_paths_are_there_when_asked_for_and_tell_no_secrets() -> None:
+    digest = base64.b64encode(b"a-hash-of-a-password").decode()
+    rest = STREAM + "spark: { conf: { spark.some.password: hunter22 } }\n"
+    fields = f"debug_endpoints: true, basic_auth: {{ password_hash: {digest} }}"
+    with serving(fields, rest) as server:
+        for path in ("/debug/config/yaml", "/debug/config/json", "/debug/stack"):
+            code, body, _ = server.get(path)
+            assert code == 200 and path in server.json("/endpoints")
+            assert digest.encode() not in body and b"hunter22" not in body
+        assert server.json("/debug/config/json")["input"]["label"] == "in"
+        assert b"test_debugging_paths" in server.get("/debug/stack")[1]
+    with serving(rest=rest) as server:
+        assert server.get("/debug/config/yaml")[0] == 404
+
+
+def test_a_port_in_use_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        view = StreamView(parse_config(f"http: {{ address: '{address}' }}", env={}))
+        with pytest.raises(StreamerError) as raised:
+            HttpServer(view)
+    assert str(raised.value) == (
+        f"cannot listen on {address}: address already in use; "
+        "set http.address to another one, or http.enabled to false"
+    )
+
+
+def certificate(directory: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    (directory / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (directory / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+
+
+def test_a_certificate_gives_https(tmp_path: Path) -> None:
+    certificate(tmp_path)
+    with serving(f"cert_file: {tmp_path}/cert.pem, key_file: {tmp_path}/key.pem") as server:
+        assert server.url.startswith("https://127.0.0.1:")
+        context = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+        url = server.url.replace("127.0.0.1", "localhost")
+        with urllib.request.urlopen(f"{url}/ping", timeout=10, context=context) as answer:
+            assert answer.read() == b"pong"
+
+
+def test_a_certificate_that_is_of_no_use_is_named(tmp_path: Path) -> None:
+    certificate(tmp_path)
+    (tmp_path / "other.pem").write_text("no key")
+    for key in ("gone.pem", "other.pem"):
+        fields = f"cert_file: {tmp_path}/cert.pem, key_file: {tmp_path}/{key}"
+        with (
+            pytest.raises(StreamerError, match=rf"http\.cert_file .*cert\.pem .*{key}: "),
+            serving(fields),
+        ):
+            pass

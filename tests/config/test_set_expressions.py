@@ -45,7 +45,7 @@ def test_missing_objects_are_made_and_dots_can_be_escaped() -> None:
     config = with_set(
         "spark.conf.spark~1ui~1enabled=false",
         "http.cors.enabled=yes",
-        "http.cors.allowed_origins=*",
+        "http.cors.allowed_origins=http://a",
     )
     assert config.spark["conf"] == {"spark.ui.enabled": "false"}
     assert config.http["cors"]["enabled"] is True

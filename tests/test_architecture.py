@@ -44,6 +44,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"graph"}),
     frozenset({"engine"}),
     frozenset({"spark", "tap", "timeline", "unit_tests"}),
+    frozenset({"dryrun"}),
     frozenset({"service"}),
     frozenset({"cli"}),
 )

@@ -27,6 +27,7 @@ _COMMANDS: Final = {
     "graph": ("streamer.cli.graph", "Draw a config: as a tree, for Mermaid, or as SVG."),
     "timeline": ("streamer.cli.timeline", "Show which message falls into which window, and why."),
     "tap": ("streamer.cli.tap", "Show the first messages after each stage, without Spark."),
+    "dry-run": ("streamer.cli.dry_run", "Connect inputs and outputs without moving a message."),
     "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
     "create": ("streamer.cli.create", "Print a new config, with defaults and explanations."),
     "echo": ("streamer.cli.echo", "Show a config as it is understood, with all defaults."),
@@ -58,7 +59,7 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         found: click.Command = getattr(
-            importlib.import_module(_COMMANDS[cmd_name][0]), f"{cmd_name}_cli"
+            importlib.import_module(_COMMANDS[cmd_name][0]), f"{cmd_name.replace('-', '_')}_cli"
         )
         return found
 

@@ -174,6 +174,17 @@ class FileInput:
         """Delete the files that are left, when the config asks for it."""
         self._delete(self.files)
 
+    def probe(self) -> str:
+        """Open every file; see `Probing`."""
+        files = expand(self.paths)
+        if not files:
+            raise StreamerError(f"no file matches {', '.join(self.paths)}")
+        for path in files:
+            with open(path, "rb"):
+                pass
+        size = sum(os.stat(path).st_size for path in files)
+        return f"{len(files):,} file{'' if len(files) == 1 else 's'}, {size:,} bytes"
+
     def _delete(self, files: Iterable[str]) -> None:
         if self.delete_on_finish:
             for path in files:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
@@ -19,6 +20,7 @@ from streamer.documents import payloads
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
+from streamer.source.places import writable_place
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 PATH: Final = "path"
@@ -89,6 +91,16 @@ class FileOutput:
                 continue
             routed.append((path, message.raw))
         return routed
+
+
+    def probe(self) -> str:
+        """Look whether the file can be written, or the folder that all files are in."""
+        if self._only is not None:
+            return f"{self._only} {writable_place(Path(self._only))}"
+        # What stands before the first interpolation holds for every message.
+        folder = self._path.text.partition("${!")[0].rpartition("/")[0] or "."
+        writable_place(Path(folder) / "x")
+        return f"files in {folder}, by message"
 
 
 def clean_path(path: str) -> str:

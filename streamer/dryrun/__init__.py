@@ -1,0 +1,1 @@
+"""Whether a stream could start: everything that it needs is looked at, and no message is moved."""

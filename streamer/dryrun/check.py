@@ -1,0 +1,34 @@
+"""One thing that a stream needs, and whether it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streamer.errors import StreamerError
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was looked at.
+
+    Attributes:
+        name: what it is: `java`, `checkpoint`, `input: file`, ….
+        ok: whether it is as it should be; None when it was not looked at.
+        detail: what was found, or what is wrong.
+    """
+
+    name: str
+    ok: bool | None
+    detail: str
+
+
+def checked(name: str, look: Callable[[], str]) -> Check:
+    """Look at something; its errors are what is wrong with it."""
+    try:
+        return Check(name, True, look())
+    except StreamerError as e:
+        return Check(name, False, str(e))
+    except OSError as e:
+        where = f"{e.filename}: " if e.filename else ""
+        return Check(name, False, f"{where}{(e.strerror or str(e)).lower()}")

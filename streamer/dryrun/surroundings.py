@@ -1,0 +1,68 @@
+"""What a stream needs around it: a Java, a checkpoint that fits and is free, and Spark."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from streamer.durations import format_duration
+from streamer.errors import StreamerError
+from streamer.plan import Plan
+from streamer.source.places import writable_place
+
+
+def java(env: Mapping[str, str]) -> str:
+    """Find a Java.
+
+    Raises:
+        StreamerError: there is none.
+    """
+    from streamer.spark.java import find_java
+
+    found = find_java(env)
+    return f"Java {found.version} at {found.home}, from {found.source}"
+
+
+def checkpoint(plan: Plan, directory: str) -> str:
+    """Look whether a checkpoint fits a plan and is not in use. A new one is not made.
+
+    Raises:
+        StreamerError: it cannot be used; the text says why.
+    """
+    from streamer.spark.checkpoint import Checkpoint
+
+    path = Path(directory.removeprefix("file://"))
+    if "://" not in directory.removeprefix("file://") and not path.exists():
+        writable_place(path / "streamer.json")
+        return f"{path}: new"
+    held = Checkpoint(directory, wait=0.0)
+    try:
+        record = held.record()
+        if record.get("finished"):
+            return f"{held.directory}: of a run that has finished; the next one begins anew"
+        held.check(plan.fingerprint)
+        if not os.access(held.directory, os.W_OK):
+            raise StreamerError(f"the checkpoint directory {held.directory} cannot be written")
+        return f"{held.directory}: {'goes on where it was' if held.resumes else 'new'}"
+    finally:
+        held.close()
+
+
+def spark(plan: Plan, conf: Mapping[str, str]) -> str:
+    """Start a Spark session, and stop it.
+
+    Raises:
+        StreamerError: it does not start; the text has its last words.
+    """
+    from streamer.spark.session import start_session
+
+    began = time.monotonic_ns()
+    session = start_session(
+        f"streamer dry-run {plan.name}", plan.master, conf, lambda level, text, fields: None, "OFF"
+    )
+    took = time.monotonic_ns() - began
+    version = session.version
+    session.stop()
+    return f"Spark {version} on {plan.master}, started in {format_duration(took // 10**8 * 10**8)}"

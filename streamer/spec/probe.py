@@ -1,0 +1,21 @@
+"""How a component says, before a stream runs, whether what it works with is there."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Probing(Protocol):
+    """A built component that can look at what it will read or write, for `streamer dry-run`."""
+
+    def probe(self) -> str:
+        """Connect, or open, without moving a message and without leaving anything behind.
+
+        Returns:
+            What was found, in a few words: `3 files, 12,345 bytes`.
+
+        Raises:
+            StreamerError: what is wrong, and what to do.
+            OSError: the system refuses; its text is shown.
+        """

@@ -14,10 +14,9 @@ from streamer import catalog
 from streamer.config.components import reserved
 from streamer.config.layout import yaml_text
 from streamer.config.model import Config
-from streamer.config.placeholders import find_variables
 from streamer.config.sections import SECTIONS
 from streamer.durations import format_duration
-from streamer.redaction import scrub_secret, scrub_urls
+from streamer.redaction import SCRUBBED, scrub_secret, scrub_urls
 from streamer.spec import Field, Parsed, ParsedComponent
 
 _AWAY: Final = object()
@@ -34,17 +33,18 @@ def echo(config: Config, env: Mapping[str, str], show_env: bool = False) -> str:
 
     Args:
         config: the config.
-        env: the variables that it was read with.
+        env: the variables that it was read with; without any, what they held is shown.
         show_env: show what variables held; secrets stay scrubbed.
     """
     return yaml_text(dict(Shown(config, {} if show_env else env).sections()))
 
 
 def _values(config: Config, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables' values by what is shown instead, the longest first."""
-    names = {variable.name for variable in find_variables(config.text)}
-    found = {f"${{{name}}}": env[name] for name in names if env.get(name)}
-    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
+    """Return what is shown instead of the variables' values, the longest first."""
+    if not env:
+        return {}
+    found = {held: shown for held, shown in config.secrets.items() if shown != SCRUBBED}
+    return dict(sorted(found.items(), key=lambda item: (-len(item[0]), item[1])))
 
 
 class Shown:
@@ -53,9 +53,8 @@ class Shown:
     def __init__(self, config: Config, env: Mapping[str, str]) -> None:
         """Take the config, and the variables whose values are not to be shown."""
         self._config = config
-        self._hidden = hidden = _values(config, env)
-        self._shown = {held: shown for shown, held in hidden.items()}
-        parts = [re.escape(held) for held in hidden.values() if len(held) >= _SURELY_A_VALUE]
+        self._hidden = _values(config, env)
+        parts = [re.escape(held) for held in self._hidden if len(held) >= _SURELY_A_VALUE]
         self._inside = re.compile("|".join(parts)) if parts else None
 
     def sections(self) -> Iterable[tuple[str, Any]]:
@@ -79,7 +78,8 @@ class Shown:
         """Return a component, with all that stands beside its name."""
         spec = catalog.spec(component.kind, component.name)
         assert spec is not None
-        found: dict[str, Any] = {"label": component.label} if component.label else {}
+        label = self.text(component.label)
+        found: dict[str, Any] = {"label": label} if label else {}
         if spec.config is not None:
             found[component.name] = self._field(spec.config, component.config)
         else:
@@ -106,7 +106,7 @@ class Shown:
         if field.shape in ("array", "2darray") and isinstance(value, list | tuple):
             return [self._field(field, item) for item in value]
         if field.shape == "map" and isinstance(value, Mapping) and not isinstance(value, Parsed):
-            return {key: self._item(field, item) for key, item in value.items()}
+            return {self.text(key): self._item(field, item) for key, item in value.items()}
         return self._item(field, value)
 
     def _item(self, field: Field, value: Any) -> Any:
@@ -127,16 +127,14 @@ class Shown:
             return [self._plain(item) for item in value]
         if isinstance(value, str):
             return self.text(value)
-        for shown, held in self._hidden.items():
-            if value is not None and not isinstance(value, bool) and str(value) == held:
-                return shown
-        return value
+        if value is None or isinstance(value, bool):
+            return value
+        return self._hidden.get(str(value), value)
 
     def text(self, text: str) -> str:
         """Return a text of the config without what variables held and passwords in URLs."""
-        for shown, held in self._hidden.items():
-            if text == held:
-                return shown
+        if text in self._hidden:
+            return self._hidden[text]
         if self._inside is not None:
-            text = self._inside.sub(lambda found: self._shown[found[0]], text)
+            text = self._inside.sub(lambda found: self._hidden[found[0]], text)
         return scrub_urls(text)

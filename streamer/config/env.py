@@ -84,8 +84,14 @@ def _value(
         findings.at_offset(source, variable.start, "bad_variable", f"variable {name}: {e}")
         return ""
     if text and env.get(name):
-        findings.secrets[text] = f"${{{name}}}"
+        findings.secrets |= dict.fromkeys(_pieces(text), f"${{{name}}}")
     return text
+
+
+def _pieces(text: str) -> list[str]:
+    """Return a value as it stands in the config, and its lines, which YAML may take apart."""
+    lines = [line for line in text.split("\\n") if line.strip()]
+    return [text, text.replace("\\n", "\n"), *(lines if len(lines) > 1 else ())]
 
 
 def _in_comment(text: str, offset: int) -> bool:

@@ -130,7 +130,8 @@ class _Maker:
         for number, output in enumerate(self._plan.outputs):
             what = {"file": "appends, exactly once", "stdout": "prints", "drop": "nothing to do"}
             detail = what.get(output.name, "writes")
-            yield Node("output", output.name, output.label, detail, aside=bool(number))
+            label = self._shown.text(output.label)
+            yield Node("output", output.name, label, detail, aside=bool(number))
 
     def _node(self, component: ParsedComponent, aside: bool = False) -> Node:
         branches: tuple[Branch, ...] = ()
@@ -140,7 +141,8 @@ class _Maker:
             self._open.pop()
         detail = self._detail(component)
         kind = str(component.kind)
-        return Node(kind, component.name, component.label, detail, branches, aside)
+        label = self._shown.text(component.label)
+        return Node(kind, component.name, label, detail, branches, aside)
 
     def _branches(self, component: ParsedComponent) -> Iterator[Branch]:
         found = self._plan.resources.get((component.kind, str(component.config)))

@@ -18,6 +18,7 @@ from aiohttp import hdrs, web
 
 from streamer import __version__
 from streamer.config.echo import echo
+from streamer.redaction import Redaction
 from streamer.service.auth import BasicAuth
 from streamer.service.exposition import exposition
 from streamer.service.guard import names, refusal
@@ -105,7 +106,8 @@ def _version() -> web.Response:
 
 def _ready(view: StreamView) -> web.Response:
     ready, body = readiness(view)
-    return _json(body, 200 if ready else 503)
+    # What keeps a connection from being made is often said with its URL.
+    return _json(Redaction(view.config.secrets).value(body), 200 if ready else 503)
 
 
 def _stacks() -> str:

@@ -9,6 +9,7 @@ from streamer.config.fields import find, problem_text, read_body, read_field, re
 from streamer.config.findings import did_you_mean
 from streamer.config.labels import read_label
 from streamer.config.nodes import Mapping, Node, Scalar, described
+from streamer.config.old_spellings import check_spelling
 from streamer.config.reading import Reading
 from streamer.config.templates.expand import expand
 from streamer.config.templates.template import template_of
@@ -73,6 +74,7 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
             )
     if found.status == "deprecated" and reading.options.deprecated:
         reading.findings.at(key, "deprecated", f"component {name} is deprecated")
+    check_spelling(reading, name, node)
     label = read_label(reading, kind, name, node)
     config = _body(reading, found, node, f"{path}.{name}" if path else name, key)
     others = _beside(reading, node, beside, path)

@@ -18,6 +18,7 @@ from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
 from streamer.config.ignores import find_ignores, without_ignored
 from streamer.config.model import Config
 from streamer.config.nodes import Mapping, described
+from streamer.config.old_spellings import without_disabled
 from streamer.config.read import read_yaml
 from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
 from streamer.config.resources import (
@@ -129,7 +130,8 @@ def _check(
         lints = findings.sorted()
         message = f"there are more findings than these {MAX_FINDINGS:,}"
         return None, (*lints, replace(lints[-1], code="too_many", message=message, suggestion=""))
-    return config, without_ignored(findings.sorted(), reading.ignores, options)
+    lints = without_ignored(findings.sorted(), reading.ignores, options)
+    return config, without_disabled(text, lints)
 
 
 def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | None:

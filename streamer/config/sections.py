@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.config.http_section import HTTP
-from streamer.config.tests_section import TESTS
+from streamer.config.tests_section import DEFINITION_FIELDS
 from streamer.spec import Field
 
 LEVELS: Final = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE")
@@ -184,7 +184,7 @@ SECTIONS: Final = (
             ),
         ),
     ),
-    TESTS,
+    *DEFINITION_FIELDS,
     _SPARK,
 )
 """All fields of the top level, in the order of the documentation."""

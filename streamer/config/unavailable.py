@@ -45,10 +45,10 @@ _KNOWN: Final[dict[Kind, str]] = {
         to_the_end
     """,
     Kind.METRICS: """
-        json_api logger none prometheus statsd
+        aws_cloudwatch influxdb json_api logger none prometheus statsd
     """,
     Kind.TRACER: """
-        none open_telemetry_collector
+        gcp_cloudtrace jaeger none open_telemetry_collector redpanda
     """,
 }
 

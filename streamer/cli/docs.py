@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from pathlib import Path
@@ -51,7 +52,9 @@ def docs_cli(names: tuple[str, ...], directory: str | None) -> int:
     text = _shown(names) if names else _listing()
     styled = _HEADING.sub(lambda heading: click.style(heading[0], bold=True), text)
     if names and is_terminal(sys.stdout):
-        click.echo_via_pager(styled)
+        # Colours as they are, and no pager for what fits the screen.
+        os.environ.setdefault("LESS", "-FRX")
+        click.echo_via_pager(styled, color=not os.environ.get("NO_COLOR"))
     else:
         click.echo(styled, nl=False)
     return 0

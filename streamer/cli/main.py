@@ -124,8 +124,17 @@ def invoke(arguments: list[str] | None = None) -> int:
     Args:
         arguments: those after the program's name; the process's own when None.
     """
+    # Colours are for terminals, as far as those who sit there want any.
+    color = False if os.environ.get("NO_COLOR") else None
+    with click.Context(cli, color=color):
+        return _invoke(arguments, color)
+
+
+def _invoke(arguments: list[str] | None, color: bool | None) -> int:
     try:
-        code = cli.main(arguments, prog_name="streamer", standalone_mode=False, obj=Options())
+        code = cli.main(
+            arguments, prog_name="streamer", standalone_mode=False, obj=Options(), color=color
+        )
         return code if isinstance(code, int) else 0
     except click.ClickException as e:
         e.show()

@@ -89,7 +89,17 @@ def _item(field: Field) -> Schema:
 
 def _kind(kind: Kind, specs: Iterable[Spec]) -> Schema:
     """Return the schema of a component of a kind: one name, and what may stand beside it."""
-    properties: Schema = {"type": {"type": "string"}, "plugin": {}, "meta": {"type": "object"}}
+    specs = list(specs)
+    names = {"enum": [spec.name for spec in specs]} if specs else {}
+    properties: Schema = {
+        "type": {
+            "type": "string",
+            "description": f"The {kind}'s name, where it is not told by its own field.",
+            **names,
+        },
+        "plugin": {"description": f"The {kind}'s fields, where it is named by `type`."},
+        "meta": {"type": "object", "description": "Notes for people and tools; not looked at."},
+    }
     if kind.has_label:
         properties["label"] = {
             "type": "string",
@@ -113,4 +123,5 @@ def _kind(kind: Kind, specs: Iterable[Spec]) -> Schema:
 
 def _body(spec: Spec) -> Schema:
     text = f"{spec.summary} {spec.description}".strip()
-    return {**field_schema(spec.body), "description": text}
+    noted = {"deprecated": True} if spec.status == "deprecated" else {}
+    return {**field_schema(spec.body), **noted, "description": text}

@@ -176,8 +176,8 @@ def _delay(run: _Run) -> None:
     """Go on for `shutdown_delay`, so that metrics are collected once more; a signal ends it."""
     delay = run.config.shutdown_delay
     if delay > 0:
-        run.log("INFO", f"Shutdown delay is in effect for {format_duration(delay)}", {})
-        if not run.stopper.delay(delay / SECOND):
+        text = f"Shutdown delay is in effect for {format_duration(delay)}"
+        if not run.stopper.delay(delay / SECOND, lambda: run.log("INFO", text, {})):
             run.log("INFO", "The shutdown delay was ended by a signal", {})
 
 

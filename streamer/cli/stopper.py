@@ -28,10 +28,19 @@ class Stopper:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._handle)
 
-    def delay(self, seconds: float) -> bool:
-        """Wait; a signal that comes meanwhile ends the waiting. Returns whether none came."""
+    def delay(self, seconds: float, begun: Callable[[], None]) -> bool:
+        """Wait; a signal that comes meanwhile ends the waiting.
+
+        Args:
+            seconds: how long.
+            begun: called once signals are understood that way.
+
+        Returns:
+            Whether no signal came.
+        """
         self._delay = threading.Event()
         try:
+            begun()
             return not self._delay.wait(seconds)
         finally:
             self._delay = None

@@ -10,6 +10,7 @@ from streamer.bloblang.annotations import annotation
 from streamer.bloblang.arguments import Binding, Dynamic, Query, Static
 from streamer.bloblang.compiler import inline, lookups, perspective
 from streamer.bloblang.compiler.code import Code, Value
+from streamer.bloblang.compiler.lifting import lift
 from streamer.bloblang.compiler.quick import quick
 from streamer.bloblang.compiler.sites import From, Prefix
 from streamer.bloblang.declare import Declaration
@@ -191,10 +192,11 @@ def query(code: Code, node: tree.Node, emit: Emit, rebind: bool = True) -> str:
         rebind: whether what the function is called with becomes `this`; methods do that.
     """
     name, this = code.name("f"), code.name("v")
+    begin = len(code.lines)
     with code.block(f"def {name}({this}):"):
         if rebind:
             code.scope = code.scope.inside(this=this, previous=code.scope.this, steps=())
         else:
             code.scope = code.scope.inside(steps=())
         code.emit(f"return {emit(code, node).code}")
-    return name
+    return lift(code, begin, name)

@@ -124,6 +124,9 @@ class Code:
         linked: whether this is a place where `this` is that message, changes and all.
         given: the parameters that every function of the mapping gets and hands on.
         options: which optimisations are made.
+        beside: lines of functions that come behind this one, and what they stand for.
+        queries: how many functions were emitted for queries.
+        comprehensions: how many comprehensions were emitted.
     """
 
     def __init__(self, constants: dict[str, Any], options: Optimisations = ALL) -> None:
@@ -148,6 +151,9 @@ class Code:
         self.onto = False
         self.alone = False
         self.linked = False
+        self.beside: list[tuple[str, Site]] = []
+        self.queries = 0
+        self.comprehensions = 0
         self._names = 0
         self._shared: dict[int, str] = {}
 
@@ -169,6 +175,13 @@ class Code:
         """Add a line; steps say what an error raised there means, before those of the scope."""
         self.lines.append(" " * self.depth + text)
         self.sites[len(self.lines)] = Site(self.line, (*steps, *self.scope.steps))
+
+    def put_beside(self) -> None:
+        """Add the functions that come behind the one that was emitted."""
+        for line, site in self.beside:
+            self.lines.append(line)
+            self.sites[len(self.lines)] = site
+        self.beside = []
 
     def store(self, text: str, *steps: Step, special: bool = False, kind: str = "") -> Value:
         """Put the result of an expression into a fresh variable."""

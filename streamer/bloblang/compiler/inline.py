@@ -13,6 +13,8 @@ from streamer.bloblang.runtime import collections
 from streamer.bloblang.runtime.arguments import string
 
 Emit = Callable[[Code, tree.Node], Value]
+# A comprehension is a function to Python's compiler, which thousands within one slow down.
+_MANY = 128
 
 
 def _elements(code: Code, node: tree.Method, left: Value, expected: str) -> tuple[str, str]:
@@ -49,13 +51,14 @@ def _loop(
             else (From(annotation(node.target)), *code.scope.steps),
         )
         value = emit(code, query)
-        single = code.options.inline and len(code.lines) == head + 1
+        single = code.comprehensions < _MANY and len(code.lines) == head + 1
         test = value.is_true()
         if keep:
             code.emit(f"if {test}: {result}.append({element})")
         else:
             code.emit(f"{result}.append({value.code})")
-    if single:  # the body is one expression: a comprehension does it faster
+    if single and code.options.inline:  # the body is one expression: a comprehension does it faster
+        code.comprehensions += 1
         del code.lines[head - 2 :]
         body = f"{element} for {element} in {source} if {test}"
         if not keep:

@@ -181,4 +181,5 @@ def compile_query(node: tree.Node, identity: str, *, document_only: bool = False
     code.alone = True
     with code.block(f"def run({code.given}):"):
         code.emit(f"return {emit(code, node).code}")
+    code.put_beside()
     return Compiled(code, name, table)

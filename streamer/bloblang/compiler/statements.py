@@ -263,3 +263,4 @@ def emit_function(
         code.line = statement.place.line
         _statement(code, statement)
     code.emit(end)
+    code.put_beside()

@@ -54,14 +54,14 @@ def dry_run_cli(
         redaction = Redaction(config.secrets)
         for check in _checks(config, make_plan(config, "OFF"), options, with_spark):
             failed += check.ok is False
-            detail = redaction.text(check.detail)
+            name, detail = redaction.text(check.name), redaction.text(check.detail)
             if form == "json":
-                found = {"name": check.name, "ok": check.ok, "detail": detail}
+                found = {"name": name, "ok": check.ok, "detail": detail}
                 click.echo(json.dumps(found, ensure_ascii=False))
                 continue
             word, colour = _WORDS[check.ok]
             end = f"  {detail}" if detail else ""
-            click.echo(f"{click.style(f'{word:4}', fg=colour)}  {check.name}{end}")
+            click.echo(f"{click.style(f'{word:4}', fg=colour)}  {name}{end}")
     return int(failed > 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -36,13 +37,23 @@ def print_lint(lint: Lint, code: bool = False) -> None:
     place = click.style(f"{lint.file}({lint.line},{lint.column})", bold=True)
     suggestion = click.style(f"; {lint.suggestion}", fg="cyan") if lint.suggestion else ""
     named = click.style(f" [{lint.code}]", dim=True) if code else ""
-    click.echo(f"{place} {click.style(lint.message, fg='yellow')}{suggestion}{named}", err=True)
+    _print(f"{place} {click.style(lint.message, fg='yellow')}{suggestion}{named}")
 
 
 def print_error(error: StreamerError) -> None:
     """Print an error that is meant for the user to stderr."""
     if not isinstance(error, ConfigError):
-        click.echo(f"{click.style('error:', fg='red')} {error}", err=True)
+        _print(f"{click.style('error:', fg='red')} {error}")
         return
     for lint in error.lints:
         print_lint(lint)
+
+
+def _print(text: str) -> None:
+    # Errors are printed when the command is over, and with it what it said about colours.
+    click.echo(text, err=True, color=colours())
+
+
+def colours() -> bool | None:
+    """Return False when the user wants no colours at all; None leaves it to the terminal."""
+    return False if os.environ.get("NO_COLOR") else None

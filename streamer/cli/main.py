@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 
 from streamer import __version__
-from streamer.cli.failures import print_error
+from streamer.cli.failures import colours, print_error
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.errors import StreamerError
 
@@ -112,6 +112,7 @@ def cli(ctx: click.Context, /, **given: Any) -> int:
     """Run a config when no command is named."""
     options = options_of(**given)
     ctx.obj = options
+    ctx.color = colours()
     if ctx.invoked_subcommand is not None:
         return 0
     start = importlib.import_module("streamer.cli.start")

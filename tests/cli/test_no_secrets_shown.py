@@ -28,6 +28,7 @@ COMMANDS: Final = (
     ("graph",),
     ("graph", "--format", "svg"),
     ("test",),
+    ("dry-run",),
 )
 LINTS: Final = COMMANDS[:4]
 

@@ -1,0 +1,243 @@
+"""Every command: its help, its exit codes, and what it prints on a pipe and on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import sys
+import threading
+import tty
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+from streamer.cli.main import cli, invoke
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+FILES = {
+    "good.yaml": "input: {generate: {mapping: root = 1, count: 1}}\noutput: {drop: {}}\n",
+    "bad.yaml": "inptu: {}\n",
+    "tested.yaml": "pipeline: {processors: [{mapping: root = this.a}]}\n"
+    'tests: [{name: one, input_batch: [{content: \'{"a":"x"}\'}], '
+    "output_batches: [[{content_equals: x}]]}]\n",
+    "failing.yaml": "pipeline: {processors: [{mapping: root = this.a}]}\n"
+    'tests: [{name: one, input_batch: [{content: \'{"a":"y"}\'}], '
+    "output_batches: [[{content_equals: x}]]}]\n",
+    "windows.yaml": "buffer: {system_window: {size: 10s}}\n",
+    "empty.yaml": "input: {stdin: {}}\n",
+    "in.json": '{"a":"x"}\n',
+}
+NEW_YEAR = "2026-01-01T00:00:00Z"
+SAID = "bad.yaml(1,1) field inptu not recognised; did you mean input?"
+
+
+class Case(NamedTuple):
+    """One call.
+
+    Attributes:
+        arguments: the command line.
+        code: the exit code.
+        out: what its standard output holds; nothing is printed there when empty.
+        err: what its standard error stream holds; the same.
+        coloured: whether it has colours on a terminal.
+    """
+
+    arguments: str
+    code: int
+    out: str = ""
+    err: str = ""
+    coloured: bool = False
+
+
+CASES = (
+    Case("--help", 0, "Usage: streamer"),
+    Case("--version", 0, "Version: "),
+    Case("nope", 1, "", "there is no command 'nope'"),
+    Case("run bad.yaml", 1, "", SAID, coloured=True),
+    Case("run nope.yaml", 1, "", "nope.yaml(1,1) there is no such file", coloured=True),
+    Case("lint good.yaml", 0),
+    Case("lint bad.yaml", 1, "", f"{SAID} [unknown_field]", coloured=True),
+    Case("lint --verbose good.yaml", 0, "good.yaml: OK", coloured=True),
+    Case("lint --format json bad.yaml", 1, '"code": "unknown_field"'),
+    Case("lint --format sarif good.yaml", 0, '"version": "2.1.0"'),
+    Case("lint", 1, "", "name a config file"),
+    Case("test tested.yaml", 0, "1 test: 1 passed", coloured=True),
+    Case("test failing.yaml", 1, "1 test: 0 passed, 1 failed", coloured=True),
+    Case("test empty.yaml", 1, "No tests were found", coloured=True),
+    Case("explain good.yaml", 0, "generate"),
+    Case("explain bad.yaml", 1, "", SAID, coloured=True),
+    Case("graph good.yaml", 0, "generate", coloured=True),
+    Case("graph --format mermaid good.yaml", 0, "flowchart"),
+    Case("graph bad.yaml", 1, "", SAID, coloured=True),
+    Case("dry-run good.yaml", 0, "input: generate", coloured=True),
+    Case("dry-run bad.yaml", 1, "", SAID, coloured=True),
+    Case("tap good.yaml", 0, "output: drop", coloured=True),
+    Case("tap bad.yaml", 1, "", SAID, coloured=True),
+    Case(
+        "timeline windows.yaml --input in.json --clock 2026-01-01T00:00:00Z",
+        0,
+        "window",
+        coloured=True,
+    ),
+    Case("timeline windows.yaml", 1, "", "Missing option '--input'"),
+    Case("timeline bad.yaml --input in.json", 1, "", SAID, coloured=True),
+    Case("blobl 'root = this.a' -i in.json", 0, "x"),
+    Case("blobl 'root = nope()' -i in.json", 1, "", "nope", coloured=True),
+    Case("create stdin//drop", 0, "input:"),
+    Case("create nope", 1, "", "nope", coloured=True),
+    Case("echo good.yaml", 0, "generate:"),
+    Case("echo bad.yaml", 1, "", SAID, coloured=True),
+    Case("template lint good.yaml", 1, "", "good.yaml", coloured=True),
+    Case("list inputs", 0, "- stdin"),
+    Case("list inputs stdin", 0, "stdin", coloured=True),
+    Case("list nope", 1, "", "there is no list 'nope'", coloured=True),
+    Case("docs", 0, "lint"),
+    Case("docs nope", 1, "", "nope", coloured=True),
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def ids(case: Case) -> str:
+    return case.arguments
+
+
+class _Terminal:
+    """A pseudo terminal in the place of one standard stream, read while it is written to."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = pty.openpty()
+        tty.setraw(theirs)
+        self.stream = os.fdopen(theirs, "w", encoding="utf-8")
+        self._parts: list[bytes] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        try:
+            while part := os.read(self._ours, 65536):
+                self._parts.append(part)
+        except OSError:
+            pass  # nobody writes any more
+
+    def text(self) -> str:
+        self.stream.close()
+        self._reader.join()
+        os.close(self._ours)
+        return b"".join(self._parts).decode()
+
+
+def on_terminal(arguments: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str, str]:
+    out, err = _Terminal(), _Terminal()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out.stream)
+        patch.setattr(sys, "stderr", err.stream)
+        code = invoke(shlex.split(arguments))
+    return code, out.text(), err.text()
+
+
+def _steady(text: str) -> str:
+    """Return a text without what differs from run to run."""
+    return re.sub(r"\d+\.\d+ ms", "N ms", text)
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_on_a_pipe_there_is_the_text_and_nothing_else(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = invoke(shlex.split(case.arguments))
+    out, err = capsys.readouterr()
+    assert (code, bool(out), bool(err)) == (case.code, bool(case.out), bool(case.err)), (out, err)
+    assert case.out in out
+    assert case.err in err
+    assert not {"\x1b", "\r", "\b"} & set(out + err)
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_on_a_terminal_it_is_the_same_in_colour(
+    case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invoke(shlex.split(case.arguments))
+    piped = capsys.readouterr()
+    code, out, err = on_terminal(case.arguments, monkeypatch)
+    assert code == case.code
+    assert bool(ESCAPE.search(out + err)) == case.coloured
+    assert _steady(ESCAPE.sub("", out)) == _steady(piped.out)
+    assert _steady(ESCAPE.sub("", err)) == _steady(piped.err)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.coloured], ids=ids)
+def test_who_wants_no_colours_gets_none(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    code, out, err = on_terminal(case.arguments, monkeypatch)
+    assert code == case.code
+    assert ESCAPE.search(out + err) is None
+
+
+def _commands() -> list[str]:
+    """Return all commands, those of commands included."""
+    context = click.Context(cli)
+    found = []
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        found.append(name)
+        if isinstance(command, click.Group):
+            found += [f"{name} {inner}" for inner in command.list_commands(context)]
+    return found
+
+
+COMMANDS = _commands()
+
+
+def test_every_command_has_its_cases() -> None:
+    called = {case.arguments.split()[0] for case in CASES}
+    assert {name.split()[0] for name in COMMANDS} <= called
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_says_what_a_command_does(
+    name: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke([*name.split(), option]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    usage, _, rest = out.partition("\n")
+    assert usage.startswith(f"Usage: streamer {name} ")
+    assert "  --help" in rest or "-h, --help" in rest
+    # A sentence comes before the options, and no line is too long for a terminal.
+    assert re.search(r"^  [A-Z].*", rest, re.M)
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_option_that_does_not_exist_exits_with_1(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke([*name.split(), "--no-such-option"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"Usage: streamer {name} " in err
+    assert "--no-such-option" in err
+
+
+def test_the_program_says_the_purpose_of_every_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert invoke(["--help"]) == 0
+    listed = re.findall(r"^  ([\w-]+) +[A-Z].*\.$", capsys.readouterr().out, re.M)
+    assert {name.split()[0] for name in COMMANDS} <= set(listed)

@@ -3,7 +3,8 @@
 A fenced block says by its first line what it is: `sh run` succeeds and prints what the page says,
 `sh shows` succeeds and prints something of its own, `sh fails` does not succeed, `sh spark`
 needs a JVM; `yaml config=NAME` is a config without findings, `yaml broken=NAME` one with findings;
-both are there, by their names, for the commands of the page. A `json` or `text` block after a
+`yaml template=NAME` is a template without findings;
+all are there, by their names, for the commands of the page. A `json` or `text` block after a
 command is what it prints.
 """
 
@@ -22,9 +23,11 @@ import pytest
 from streamer import catalog
 from streamer.buffers import system_window
 from streamer.config import lint_config
+from streamer.config.templates.file import lint_template
 from streamer.config.tests_fields import CONDITIONS, STEP
 from streamer.config.tests_section import CASE
 from streamer.spec import Kind
+from streamer.unit_tests.template_case import check_template
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "streamer" / "docs").glob("*.md"))
@@ -124,6 +127,17 @@ def test_a_config_has_no_findings(block: Block, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(block.text)
     assert [str(lint) for lint in lint_config(path)] == []
+
+
+def test_every_template_has_no_findings(tmp_path: Path) -> None:
+    shown = [block for block in ALL if block.info.startswith("yaml template")]
+    assert shown
+    for block in shown:
+        path = tmp_path / block.name
+        path.write_text(block.text)
+        template, lints = lint_template(str(path))
+        assert template is not None and template.tests
+        assert [str(lint) for lint in (*lints, *check_template(template))] == []
 
 
 def test_every_broken_config_has_findings(tmp_path: Path) -> None:

@@ -58,11 +58,12 @@ def resources_of(reading: Reading, parsed: Parsed, root: Mapping) -> Resources:
         for index, component in enumerate(parsed[section] or ()):
             if component is None:
                 continue
-            if not component.label:
+            node = _item(root, section, index)
+            label = _label(node)
+            if not label:
                 message = f"this {kind} resource has no label"
-                node = _item(root, section, index)
                 reading.findings.at(node, "missing_label", message, "add `label: …`")
-            resources[kind, component.label] = component
+            resources[kind, label] = component
     return resources
 
 
@@ -186,6 +187,12 @@ def _written(root: Mapping) -> Iterator[_Written]:
                 label = item.entries["label"][1]
                 if isinstance(label, Scalar):
                     yield _Written(kind, label, (label.source.name, f"{section}.{index}"))
+
+
+def _label(node: Node) -> str:
+    """Return the label as it is written: a template may have given the component another one."""
+    entry = node.entries.get("label") if isinstance(node, Mapping) else None
+    return entry[1].text if entry is not None and isinstance(entry[1], Scalar) else ""
 
 
 def _item(root: Mapping, section: str, index: int) -> Node:

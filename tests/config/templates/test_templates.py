@@ -152,6 +152,16 @@ def test_processors_of_an_input_run_after_those_of_its_template_of_an_output_bef
     assert [one.config for one in config.output.processors] == ["root = 1", "root = 2"]
 
 
+def test_a_resource_is_known_by_the_label_that_is_written() -> None:
+    text = template("fields: []\nmapping: 'root = {\"label\": \"mine\", \"noop\": {}}'")
+    with templates(text):
+        config = load(
+            "pipeline: { processors: [ { resource: its } ] }\n"
+            "processor_resources: [ { label: its, x: {} } ]\n"
+        )
+    assert list(config.resources) == [(Kind.PROCESSOR, "its")]
+
+
 def test_a_template_may_use_another_and_what_it_refers_to_is_looked_for() -> None:
     outer = template("fields: []\nmapping: 'root.y = {}'")
     inner = template("fields: []\nmapping: 'root.resource = \"gone\"'", name="y")

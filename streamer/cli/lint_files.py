@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,9 +43,11 @@ def lint_files(files: Sequence[str], job: Job) -> Iterator[tuple[str, tuple[Lint
     """Return each file with its findings, in order."""
     processes = min(_cores(), len(files) // _WORTH_A_PROCESS)
     # Only a forked process has what this one has imported already.
-    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+    if processes < 2 or not hasattr(os, "fork"):
         yield from ((file, job.lint(file)) for file in files)
         return
+    import multiprocessing
+
     with multiprocessing.get_context("fork").Pool(processes) as pool:
         yield from zip(files, pool.imap(job.lint, files, _CHUNK), strict=True)
 

@@ -16,9 +16,10 @@ from streamer.config.env import replace_variables
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import Findings, TooManyFindings
+from streamer.config.ignores import find_ignores, without_ignored
 from streamer.config.nodes import Mapping, Node, Sequence, described
 from streamer.config.read import read_yaml
-from streamer.config.reading import LintOptions, Reading
+from streamer.config.reading import Ignore, LintOptions, Reading
 from streamer.config.source import Source
 from streamer.config.tests_section import DEFINITION_FIELDS, check_tests
 from streamer.errors import ConfigError, Lint
@@ -83,13 +84,15 @@ def definitions_of(config: str) -> list[str]:
 def lint_definitions(text: str, name: str, options: LintOptions) -> tuple[Lint, ...]:
     """Return everything that is wrong with a file of definitions."""
     findings = Findings()
+    ignores: tuple[Ignore, ...] = ()
     try:
         root = _tree(text, name, findings)
         if root is not None:
+            ignores = tuple(find_ignores(root.source, root))
             _fields(root, name, findings, options)
     except TooManyFindings:
         pass
-    return findings.sorted()
+    return without_ignored(findings.sorted(), ignores, options)
 
 
 def read_definitions(path: str) -> Definitions:

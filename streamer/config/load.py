@@ -16,6 +16,7 @@ from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
 from streamer.config.ignores import find_ignores, without_ignored
+from streamer.config.markdown import is_markdown, snippets
 from streamer.config.model import Config
 from streamer.config.nodes import Mapping, described
 from streamer.config.old_spellings import without_disabled
@@ -94,7 +95,8 @@ def lint_config(
 
     What is wrong with files of further resources, which the config is read with, is found too.
 
-    A file whose name says that it holds tests (`NAME_streamer_test.yaml`) is read as such.
+    A file whose name says that it holds tests (`NAME_streamer_test.yaml`) is read as such, and of
+    a page in Markdown, each block that is marked as YAML is a config.
     """
     name = os.fspath(path)
     try:
@@ -104,7 +106,8 @@ def lint_config(
     if is_definition(name):
         return lint_definitions(text, name, options)
     given = _Given(os.environ if env is None else env, (), resources)
-    return _check(text, name, given, options)[1]
+    texts = snippets(text) if is_markdown(name) else [text]
+    return tuple(lint for one in texts for lint in _check(one, name, given, options)[1])
 
 
 class _Given(NamedTuple):

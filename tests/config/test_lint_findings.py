@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -279,3 +280,22 @@ def test_findings_end_where_nobody_reads_on(findings: Callable[[str], list[str]]
     found = findings("".join(f"f{i}: 1\n" for i in range(5_000)))
     assert len(found) == 1_001
     assert found[-1] == "(1000,1) there are more findings than these 1,000"
+
+
+def test_of_a_page_in_markdown_the_yaml_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(
+        "# Title\n\n```yaml\ninput: {stdin: {}}\n```\n\n```yaml title=x\ninptu: {}\n```\n\n"
+        "```json\n{\n```\n\n1. An item\n   ```yaml\n   outptu: {}\n   ```\n\n```yaml\na: [\n```\n"
+    )
+    found = [(lint.line, lint.column, lint.code) for lint in lint_config(path, env={})]
+    assert found == [(8, 1, "unknown_field"), (17, 4, "unknown_field"), (22, 1, "bad_yaml")]
+
+
+def test_findings_of_a_file_of_tests_are_silenced_too(tmp_path: Path) -> None:
+    path = tmp_path / "a_streamer_test.yaml"
+    path.write_text("tests: []\nx: 1 # streamer:ignore unknown_field\n")
+    assert [lint.code for lint in lint_config(path, env={})] == []
+    path.write_text("tests: []\n# streamer:ignore unknown_field\n")
+    lints = lint_config(path, env={}, options=LintOptions(thorough=True))
+    assert [lint.code for lint in lints] == ["unused_ignore"]

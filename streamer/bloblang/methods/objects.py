@@ -103,8 +103,6 @@ def _merged(left: Any, right: Any, collide: Callable[[Any, Any], Any]) -> Any:
 
 def _both(left: Any, right: Any) -> Any:
     """Return both values of a key in one array."""
-    if left is None:
-        return right
     items = left if type(left) is list else [left]
     return [*items, *right] if type(right) is list else [*items, right]
 

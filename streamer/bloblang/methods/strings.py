@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
@@ -294,6 +295,10 @@ replace_all_many = _replacing_many("replace_all_many", False)
 replace_many = _replacing_many("replace_many", False)
 
 
+# Go goes through characters here, and takes a byte that is none for U+FFFD.
+_STRAY: Final = re.compile("[\udc80-\udcff]")
+
+
 @declare(
     "reverse",
     _CATEGORY,
@@ -301,7 +306,9 @@ replace_many = _replacing_many("replace_many", False)
 )
 def reverse(value: Any) -> Any:
     """The text backwards."""
-    if type(value) in (str, bytes):
+    if type(value) is str:
+        return _STRAY.sub("\ufffd", value[::-1])
+    if type(value) is bytes:
         return value[::-1]
     raise TypeMismatch(value, "string")
 

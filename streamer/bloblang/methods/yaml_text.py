@@ -28,9 +28,9 @@ def parse_yaml(value: Any) -> Any:
     from streamer.bloblang.runtime.yaml_reading import read_yaml
 
     if type(value) is str:
-        return read_yaml(value)
+        return read_yaml(value.encode("utf-8", "surrogateescape"))
     if type(value) is bytes:
-        return read_yaml(value.decode("utf-8", "replace"))
+        return read_yaml(value)
     raise TypeMismatch(value, "string")
 
 

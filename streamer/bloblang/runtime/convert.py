@@ -81,6 +81,26 @@ _INTEGER: Final = re.compile(
 )
 
 
+_BEGINNING: Final = re.compile(
+    r"([+-]?)(?:0[xX]([0-9a-fA-F_]*)|0[bB]([01_]*)|0[oO]?([0-7_]*)|([0-9_]*))"
+)
+
+
+def _exceeds(text: str, signed: bool) -> bool:
+    """Whether a text that is no integer begins with more than uint64 holds.
+
+    Go reads digit by digit, and stops at whichever it meets first.
+    """
+    match = _BEGINNING.match(text)
+    if match is None or (match[1] and not signed):
+        return False
+    for digits, base in zip(match.groups()[1:], (16, 2, 8, 10), strict=True):
+        if digits is not None:
+            digits = digits.replace("_", "").lstrip("0")
+            return len(digits) > _MOST_DIGITS or int(digits or "0", base) > UINT64_MAX
+    return False
+
+
 def parse_int(text: str, function: str) -> int:
     """Read an integer as Go does, with its prefixes for other bases; unbounded.
 
@@ -90,6 +110,8 @@ def parse_int(text: str, function: str) -> int:
     """
     match = _INTEGER.fullmatch(text)
     if match is None or (function == "ParseUint" and match[1]):
+        if _exceeds(text, function == "ParseInt"):
+            return -1 << 64 if text[0] == "-" else 1 << 64
         raise QueryError(f"strconv.{function}: parsing {quote(text)}: invalid syntax")
     sign, sixteen, two, eight, ten = match.groups()
     for digits, base in ((sixteen, 16), (two, 2), (eight, 8), (ten, 10)):

@@ -39,14 +39,15 @@ class _Node:
     open: bool = True
 
 
-def read_yaml(text: str) -> Any:
+def read_yaml(raw: bytes) -> Any:
     """Return the value of the first document of a text; None when there is none.
 
     Raises:
         QueryError: it cannot be read; the text is Benthos's.
     """
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    loader: Any = None
     try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(raw)
         events = iter(loader.get_event, None)
         next(events)
         if isinstance(next(events), yaml.StreamEndEvent):
@@ -56,13 +57,14 @@ def read_yaml(text: str) -> Any:
     except yaml.YAMLError as e:
         raise QueryError(_PREFIX + _problem(e)) from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
     return _Decoder().value(root)
 
 
 def _problem(error: yaml.YAMLError) -> str:
     if not isinstance(error, yaml.MarkedYAMLError):
-        return f"control characters are not allowed ({getattr(error, 'reason', error)})"
+        return str(getattr(error, "reason", error))  # of bytes that are no text
     problem = error.problem or str(error)
     for mark in (error.context_mark, error.problem_mark):
         # yaml.v3 leaves out the first line's number, and counts from 0 when all tokens are good.

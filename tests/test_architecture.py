@@ -26,7 +26,9 @@ COMPONENT_PACKAGES = frozenset(
 )  # inputs, buffers, processors, …
 # Low to high: a part imports nothing of its own line or of a later one, but for itself.
 ORDER: tuple[frozenset[str], ...] = (
-    frozenset({"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson", "svg"}),
+    frozenset(
+        {"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson", "svg"}
+    ),
     frozenset({"redaction"}),
     frozenset({"value", "logfile", "yaml_scalars"}),
     frozenset({"message", "logfmt"}),
@@ -301,6 +303,13 @@ def _start(*arguments: str) -> Started:
         ("test", "--help"),
         ("explain", "-c", "configs/traffic_light.yaml"),
         ("explain", "-c", "configs/event_time_late.yaml"),
+        ("echo", "-c", "configs/traffic_light.yaml"),
+        ("create",),
+        ("graph", "-c", "configs/traffic_light.yaml"),
+        ("docs", "processors", "mapping"),
+        ("timeline", "--help"),
+        ("tap", "--help"),
+        ("dry-run", "--help"),
         ("run", "--help"),
     ],
     ids=" ".join,

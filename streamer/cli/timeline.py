@@ -122,5 +122,5 @@ def _written(found: Any, form: str) -> str:
         return svg_of(found)
     if form == "json":
         return json.dumps(plain(found), ensure_ascii=False) + "\n"
-    wide = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 120
+    wide = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 180
     return text_of(found, lambda text, what: click.style(text, **_COLOURS[what]), wide)

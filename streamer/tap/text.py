@@ -65,8 +65,9 @@ def _counts(stage: Stage) -> str:
 def _message(message: Message, style: Style, width: int, pad: str) -> Iterator[str]:
     text = " ".join(message.raw.decode(errors="replace").splitlines())
     yield _cut(f"{pad}{text}", width)
-    for name, value in message.meta.items():
-        yield style(_cut(f"{pad}  @{name} = {_value(value)}", width), "meta")
+    if message.meta:
+        entries = " ".join(f"@{name}={_value(value)}" for name, value in message.meta.items())
+        yield style(_cut(f"{pad}  {entries}", width), "meta")
     if message.error is not None:
         yield style(_cut(f"{pad}  failed: {message.error}", width), "error")
 

@@ -12,14 +12,14 @@ from streamer.timeline.moments import Moments
 Style = Callable[[str, str], str]
 """Takes a text and what it is (`head`, `time`, `taken`, `dropped`, `closed`, `payload`)."""
 
-_SHOWN: Final = 44
+_SHOWN: Final = 60
 
 
 def _plain(text: str, what: str) -> str:
     return text
 
 
-def text_of(timeline: Timeline, style: Style = _plain, width: int = 120) -> str:
+def text_of(timeline: Timeline, style: Style = _plain, width: int = 180) -> str:
     """Return what happened, line by line; payloads are cut so that lines fit the width."""
     return "\n".join(_lines(timeline, style, width)) + "\n"
 

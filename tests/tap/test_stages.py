@@ -106,7 +106,7 @@ def test_the_text_shows_messages_metadata_errors_and_lines_of_the_log() -> None:
         'input.processors.0: mapping [tidy], 2 messages\n  {"n":1}\n  {"n": "x"}\n    failed: '
     )
     assert text_of(found[2], 1) == (
-        'pipeline.processors.0: mapping, 2 messages\n  {"n":1}\n    @seen = yes\n  … and 1 more\n'
+        'pipeline.processors.0: mapping, 2 messages\n  {"n":1}\n    @seen=yes\n  … and 1 more\n'
     )
     assert "\n  log INFO: n is 1\n" in text_of(found[3], 1)
     assert text_of(found[-1], 0).startswith("output: stdout, 2 messages (nothing is written)\n")

@@ -98,8 +98,11 @@ def timeline_cli(
     )
     with opened(merged(root, options_of(**given), file, "timeline")) as config:
         plan = make_plan(config, "OFF")
-        found = record(plan, sample_of_file(sample, limit), arrivals, time.time_ns)
+        batches = sample_of_file(sample, limit + 1)
+        found = record(plan, batches[:limit], arrivals, time.time_ns)
     write_out(out, _written(found, form))
+    if len(batches) > limit:
+        click.echo(f"there are more messages; these are the first {limit:,} (--limit)", err=True)
     return 0
 
 

@@ -57,7 +57,11 @@ def test_the_clock_is_what_the_options_say(
 def test_a_limit_takes_the_first_messages(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "2 messages · " in told(capsys, "--input", "s.ndjson", "--limit", "2")
+    assert "3 messages · " in told(capsys, "--input", "s.ndjson", "--limit", "3")
+    assert invoke(["timeline", "w.yaml", "--input", "s.ndjson", "--limit", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert "2 messages · " in out
+    assert err == "there are more messages; these are the first 2 (--limit)\n"
 
 
 def test_a_drawing_goes_to_a_file(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

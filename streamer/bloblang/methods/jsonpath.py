@@ -43,11 +43,16 @@ def _read(expression: str) -> Evaluate:
 )
 def json_path(expression: str) -> Callable[[Any], Any]:
     """What a JSONPath finds: an array if it can find several values, else the value itself."""
+    from streamer.bloblang.runtime import pathsteps
+
     evaluate = _read(expression)
 
     def look_up(value: Any) -> Any:
+        pathsteps.begin()
         try:
             return evaluate(value, None)
+        except pathsteps.TooMany as e:
+            raise QueryError(str(e)) from None
         except RecursionError:
             raise QueryError("the expression is nested too deep") from None
 

@@ -6,6 +6,8 @@ they stand; those without a match are compared by their place.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
 from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError
@@ -65,24 +67,28 @@ def _compare_objects(
 
 def _unmatched(elements: Any, others: Any) -> dict[int, Any]:
     """Return the elements, by place, that no element of the other array is equal to."""
-    free = list(others)
+    free = Counter(map(_identity, others))
     left = {}
     for place, element in enumerate(elements):
-        at = next((i for i, other in enumerate(free) if _equal(element, other)), -1)
-        if at < 0:
-            left[place] = element
+        identity = _identity(element)
+        if free[identity]:
+            free[identity] -= 1
         else:
-            del free[at]
+            left[place] = element
     return left
 
 
-def _equal(left: Any, right: Any) -> bool:
-    found: list[Change] = []
-    try:
-        _compare((), left, right, found)
-    except QueryError:
-        return False
-    return not found
+def _identity(value: Any) -> Hashable:
+    """Return what is the same for two values just when nothing differs between them.
+
+    Elements of arrays may stand anywhere, as they may in `_compare`.
+    """
+    kind = type(value)
+    if kind is dict:
+        return dict, frozenset((key, _identity(item)) for key, item in value.items())
+    if kind is list or kind is bytes:
+        return kind, frozenset(Counter(map(_identity, value)).items())
+    return ("number", to_text(value)) if kind in NUMBERS else (kind, value)
 
 
 def _compare_arrays(path: tuple[str, ...], left: Any, right: Any, found: list[Change]) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime import gval
 from streamer.bloblang.runtime.gval import Evaluate
 from streamer.bloblang.runtime.text import go_type
+
+MOST_VALUES: Final = 2_000_000
+"""How many values an expression may look at: with `..a..a` they multiply at every step."""
 
 # Selects from (root, value): one value, or any number of them.
 _One = Callable[[Any, Any], Any]
@@ -41,8 +46,34 @@ class Path:
             return start
         found = [start]
         for many, step in self.steps:
-            found = [item for value in found for item in _each(step, many, root, value)]
+            found = list(
+                itertools.islice(
+                    (item for value in found for item in _each(step, many, root, value)),
+                    _budget.left + 1,
+                )
+            )
+            _budget.left -= len(found)
+            if _budget.left < 0:
+                raise TooMany(f"the expression leads past more than {MOST_VALUES} values")
         return found
+
+
+class TooMany(Exception):
+    """An expression finds too much."""
+
+
+class _Budget(threading.local):
+    """How many values may still be looked at, in this thread's evaluation of one expression."""
+
+    left = MOST_VALUES
+
+
+_budget: Final = _Budget()
+
+
+def begin() -> None:
+    """Begin to evaluate an expression: all paths in it share what it may look at."""
+    _budget.left = MOST_VALUES
 
 
 def _each(step: Any, many: bool, root: Any, value: Any) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 # ruff: noqa: E501 - tables of whole documents
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -202,3 +203,27 @@ def test_a_patch_with_what_differs_gives_the_other_document(before, after):
         return
     assert in_any_order(changelog.patch(before, changes)) == in_any_order(after)
     assert json.dumps(before) == kept
+
+
+VALUES = st.recursive(
+    st.sampled_from([None, True, 1, 1.0, 2.5, "1", "", b"ab", b"ba", []]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES, VALUES)
+def test_elements_match_just_when_nothing_differs_between_them(left, right):
+    try:
+        same = not changelog.diff({"x": left}, {"x": right})
+    except changelog.QueryError:  # they are of different types
+        same = False
+    assert same is (changelog._identity(left) == changelog._identity(right))
+
+
+def test_long_arrays_without_a_common_element_are_compared_in_no_time():
+    before, after = ([{"x": i} for i in range(first, first + 20_000)] for first in (0, 50_000))
+    began = time.process_time()
+    assert len(changelog.diff(before, after)) == 20_000
+    assert time.process_time() - began < 2

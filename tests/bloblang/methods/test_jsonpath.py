@@ -176,3 +176,12 @@ def test_everything_below_is_found_however_deep():
 def test_what_is_found_may_be_changed_without_changing_the_document():
     mapping = 'root.x = this.json_path("$.a")\nroot.x.b = 2\nroot.y = this.a'
     assert json.loads(run(mapping, '{"a":{"b":1}}')) == {"x": {"b": 2}, "y": {"b": 1}}
+
+
+@pytest.mark.parametrize("path", ["$" + "..a" * 30, "$..[?(@" + "..a" * 30 + ")]"])
+def test_a_path_that_multiplies_what_it_finds_is_stopped(path):
+    document = {}
+    for _ in range(60):
+        document = {"a": document}
+    assert "the expression leads past more than 2000000 values" in found(path, document)
+    assert found("$.a.b", {"a": {"b": 1}}) == '{"v":1}'

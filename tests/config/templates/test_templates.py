@@ -153,7 +153,7 @@ def test_processors_of_an_input_run_after_those_of_its_template_of_an_output_bef
 
 
 def test_a_resource_is_known_by_the_label_that_is_written() -> None:
-    text = template("fields: []\nmapping: 'root = {\"label\": \"mine\", \"noop\": {}}'")
+    text = template('fields: []\nmapping: \'root = {"label": "mine", "noop": {}}\'')
     with templates(text):
         config = load(
             "pipeline: { processors: [ { resource: its } ] }\n"

@@ -157,6 +157,21 @@ class Mapping:
         except Exception as e:
             raise MessageError(diagnostics.assignment_error(e, full.table)) from None
 
+    def query_each(self, messages: Sequence[Message], ex: Execution) -> list[Any]:
+        """Return what `query` returns for messages that are batches by themselves.
+
+        A `MessageError` takes the place of the value where the mapping failed.
+        """
+        run = self._full.run
+        values: list[Any] = []
+        for message in messages:
+            try:
+                values.append(run([message], 0, message, ex, message.meta)[0])
+            except Exception as e:
+                error = diagnostics.assignment_error(e, self._full.table)
+                values.append(MessageError(error))
+        return values
+
 
 def _finished(message: Message, root: Any, meta: Any) -> Message | None:
     kind = type(root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -12,12 +13,15 @@ from streamer.bloblang.methods.parsing import indented
 from streamer.documents import parse_ahead
 from streamer.errors import MessageError
 from streamer.message import Execution, Message
-from streamer.value import DELETED, NOTHING, dump_json
+from streamer.value import DELETED, NOTHING, dump_each, dump_json
 
 # Benthos's command leaves the place of the assignment out when there is no document to look at.
 _NO_DOCUMENT: Final = re.compile(
     r"failed assignment \(line \d+\): (?=unable to reference message as structured)"
 )
+
+# So many documents are still in the processor's cache when their results are written.
+_PIECE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +60,41 @@ def apply_to_all(
         style: how they are taken and printed.
         ex: the clock and the counters, which documents share.
     """
-    raw = style.raw
-    messages = [Message(line, doc=line) if raw else Message(line) for line in documents]
-    if not raw and mapping.uses.document:
-        parse_ahead(messages)
     parts: list[bytes] = []
     failures: list[tuple[int, str]] = []
-    query = mapping.query
-    for message in messages:
-        try:
-            value = query([message], 0, ex)
-            if type(value) is dict and not style.pretty:
-                parts.append(dump_json(value))
-            else:
-                parts.append(printed(value, message, style))
-        except (MessageError, ValueError) as e:
-            # Counted in results for now, so that nothing is added up unless something fails.
-            failures.append((len(parts), failure_text(e)))
+    for start in range(0, len(documents), _PIECE):
+        _apply_piece(mapping, documents[start : start + _PIECE], style, ex, parts, failures)
     if failures:
         failures = _by_bytes(parts, failures)
     parts.append(b"")
     return Printed(b"\n".join(parts), failures)
+
+
+def _apply_piece(
+    mapping: Mapping,
+    documents: Sequence[bytes],
+    style: Style,
+    ex: Execution,
+    parts: list[bytes],
+    failures: list[tuple[int, str]],
+) -> None:
+    raw = style.raw
+    messages = [Message(line, doc=line) if raw else Message(line) for line in documents]
+    if not raw and mapping.uses.document:
+        parse_ahead(messages)
+    values = mapping.query_each(messages, ex)
+    if not style.pretty and set(map(type, values)) == {dict}:
+        with suppress(ValueError):  # it is met again, and told, value by value
+            parts += dump_each(values)
+            return
+    for message, value in zip(messages, values, strict=True):
+        try:
+            if isinstance(value, MessageError):
+                raise value
+            parts.append(printed(value, message, style))
+        except (MessageError, ValueError) as e:
+            # Counted in results for now, so that nothing is added up unless something fails.
+            failures.append((len(parts), failure_text(e)))
 
 
 def _by_bytes(parts: list[bytes], failures: list[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -177,6 +177,8 @@ class Resolver:
         bound = self._bind(node, declaration, arguments)
         if node.name == "json":
             self.used.add("document")
+            if arguments and not isinstance(arguments[0].value, tree.Literal):
+                self.used.add("content")  # the function looks at the message then
         if node.name == "var" and isinstance(arguments[0].value, tree.Literal):
             return tree.Variable(node.place, str(arguments[0].value.value))
         return tree.Call(node.place, node.name, arguments, bound)

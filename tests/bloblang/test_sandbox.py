@@ -284,4 +284,11 @@ def test_only_the_environment_module_and_imports_open_files():
         if opening.search(path.read_text())
     }
     # tables.py pickles lark's tables when the project is built, never what a user gives.
-    assert found <= {"outside.py", "functions/environment.py", "tables.py"}
+    # matching.py has Python read a dict display whose keys are quoted names of groups.
+    assert found <= {"outside.py", "functions/environment.py", "tables.py", "runtime/matching.py"}
+
+
+def test_the_name_of_a_group_is_nothing_but_a_text():
+    text = 'root = this.a.re_find_object("^(?P<__import__>a)(?P<groups>b)")'
+    assert run(text, '{"a":"ab"}') == '{"0":"ab","__import__":"a","groups":"b"}'
+    assert "error parsing regexp" in run("root = this.re_match(this)", '"(?P<a\': 1}>b)"')

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from streamer.bloblang import BloblangError
+from streamer.bloblang import BloblangError, compile_mapping
 from streamer.bloblang.limits import MOST_BYTES, MOST_ELEMENTS, MOST_GROUPS
 from streamer.message import Message
 from tests.bloblang.running import execution, run
@@ -183,3 +183,48 @@ assert found == 'Error("failed assignment (line 1): memory exhausted")', found
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+DOUBLED = {
+    "variables": "let a = [1]\n" + "let a = [$a, $a]\n" * 60 + "root = $a",
+    "variables by name": "let a = [1]\n" + 'let a = [var("a"), var("a")]\n' * 60 + "root = $a",
+    "a variable that becomes a text": "let a = [1]\n"
+    + "let a = [$a, $a]\n" * 60
+    + "root = $a.string()",
+    "root": "root.a = [1]\n" + "root.a = [root.a, root.a]\n" * 60,
+    "metadata": "meta a = [1]\n" + "meta a = [@a, @a]\n" * 60 + "root = @a.string()",
+    "brackets": "root = [1]" + ".([this, this])" * 60,
+    "brackets that become a text": "root = [1]" + ".([this, this])" * 60 + ".string()",
+    "lambdas": "root = [1]" + ".map_each(x -> [x, x])" * 60,
+    "matches": "root = match [1] { " + "_ => match [this, this] { " * 40 + "_ => this " + "}" * 41,
+    "a fold": "root = range(0, 60).fold([1], x -> [x.tally, x.tally])",
+    "a fold that becomes a text": "root = range(0, 60).fold([1], x -> [x.tally, x.tally]).string()",
+    "a map": "map m { root = [this, this] }\nroot = [1]" + '.apply("m")' * 60,
+    "maps": "map m { root = [1] }\n"
+    + "".join(
+        f'map m{i} {{ let x = this.apply("m{i - 1 if i else ""}")\nroot = [$x, $x] }}\n'
+        for i in range(60)
+    )
+    + 'root = this.apply("m59")',
+    "a map that applies itself": "map m { root = if this.n == 0 { [1] } else {\n"
+    '{"n": this.n - 1}.apply("m").([this, this]) } }\nroot = {"n": 60}.apply("m")',
+}
+
+
+@pytest.mark.parametrize("what", DOUBLED)
+def test_what_doubles_step_by_step_is_refused_before_it_is_written(what):
+    assert "the value takes more than the 268435456 bytes that are allowed" in run(DOUBLED[what])
+
+
+def test_what_doubles_a_few_times_is_written():
+    mapping = "let a = [1]\n" + "let a = [$a, $a]\n" * 18 + "root = $a.string().length()"
+    assert run(mapping) == str(2**18 * 3 + 3 * (2**18 - 1))
+
+
+def test_ordinary_mappings_are_not_weighed():
+    lines = "".join(
+        f'root.a{i} = {{"x": this.b, "y": $v, "z": root.a}}\nroot.b = root.a{i}\n'
+        for i in range(500)
+    )
+    lines += "root.c = root.c.uppercase() + root.d\n" * 500
+    assert "weigh" not in compile_mapping(f"let v = this.c\n{lines}").source

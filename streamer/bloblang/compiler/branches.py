@@ -133,7 +133,7 @@ def match(code: Code, node: tree.Match, emit: Emit) -> Value:
         rest = node.cases[len(arms) :]
         _into(code, merged.code, emit(code, rest[0][1]) if rest else none, merged)
 
-    with code.within(this=subject.code, previous=code.scope.this):
+    with code.multiplied(), code.within(this=subject.code, previous=code.scope.this):
         cascade(code, len(arms), test, body, last)
     return merged
 

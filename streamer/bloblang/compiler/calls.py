@@ -9,7 +9,7 @@ from streamer.bloblang import tree
 from streamer.bloblang.annotations import annotation
 from streamer.bloblang.arguments import Binding, Dynamic, Query, Static
 from streamer.bloblang.compiler import inline, lookups, perspective
-from streamer.bloblang.compiler.code import Code, Value
+from streamer.bloblang.compiler.code import HEAVY, Code, Value
 from streamer.bloblang.compiler.lifting import lift
 from streamer.bloblang.compiler.quick import quick
 from streamer.bloblang.compiler.sites import From, Prefix
@@ -43,6 +43,7 @@ def method_with_target(code: Code, node: tree.Method, emit: Emit) -> Value:
 
 def function(code: Code, node: tree.Call, emit: Emit) -> Value:
     """Emit a function call."""
+    code.reads("@" if "meta" in node.name else "")
     short = lookups.FUNCTIONS.get(node.name)
     if short is not None:
         value = short(code, node)
@@ -63,6 +64,7 @@ def function(code: Code, node: tree.Call, emit: Emit) -> Value:
 
 def _variables(code: Code) -> str:
     """Return the function that gives the values of all variables, emitted if need be."""
+    code.copies += sum(code.held.values())
     if code.scope.variables is None:
         name = code.name("f")
         held = ", ".join(f"{key!r}: {variable}" for key, variable in code.variables.items())
@@ -79,6 +81,9 @@ def method(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
         return folded
     if left.known:  # what is written out looks at a variable
         left = code.store(left.code, special=left.special, kind=left.kind)
+    if code.copies >= HEAVY:
+        left = code.settle(left)
+        code.weighed(left.code)
     short = inline.METHODS.get(node.name)
     if short is not None:
         return short(code, node, left, emit)
@@ -198,5 +203,6 @@ def query(code: Code, node: tree.Node, emit: Emit, rebind: bool = True) -> str:
             code.scope = code.scope.inside(this=this, previous=code.scope.this, steps=())
         else:
             code.scope = code.scope.inside(steps=())
-        code.emit(f"return {emit(code, node).code}")
+        with code.multiplied():
+            code.emit(f"return {emit(code, node).code}")
     return lift(code, begin, name)

@@ -13,6 +13,7 @@ from streamer.bloblang.compiler.options import ALL, Optimisations
 from streamer.bloblang.compiler.sites import Site, Step
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.runtime.objects import lacking
+from streamer.bloblang.runtime.weighing import weigh
 
 # Python takes 20 loops and `try` in each other within one function, and 100 levels of indentation.
 _BLOCKS: Final = {"try:": 1, "except": 2, "for": 1, "while": 1}
@@ -23,6 +24,9 @@ _INDENTED: Final = 96
 UNKNOWN: Final = object()
 _WRITTEN: Final = {type(None): "", bool: "bool", int: "int", float: "float", str: "str"}
 _SHORT: Final = 60
+HEAVY: Final = 1 << 12
+"""A value that may consist of so many copies of another one is looked at before it is used."""
+_MOST_COPIES: Final = 1 << 40
 
 
 @dataclass(slots=True)
@@ -127,6 +131,10 @@ class Code:
         beside: lines of functions that come behind this one, and what they stand for.
         queries: how many functions were emitted for queries.
         comprehensions: how many comprehensions were emitted.
+        copies: of how many copies of what the statement reads its value may consist, at most.
+        held: likewise for root and its fields as `root` and `root.a`, for variables as `$a`, and
+            for metadata as `@`; what is not in it has no copies.
+        made: likewise for what named maps make of their argument.
     """
 
     def __init__(self, constants: dict[str, Any], options: Optimisations = ALL) -> None:
@@ -154,6 +162,9 @@ class Code:
         self.beside: list[tuple[str, Site]] = []
         self.queries = 0
         self.comprehensions = 0
+        self.copies = 0
+        self.held: dict[str, int] = {}
+        self.made: dict[str, int] = {}
         self._names = 0
         self._shared: dict[int, str] = {}
 
@@ -175,6 +186,27 @@ class Code:
         """Add a line; steps say what an error raised there means, before those of the scope."""
         self.lines.append(" " * self.depth + text)
         self.sites[len(self.lines)] = Site(self.line, (*steps, *self.scope.steps))
+
+    def reads(self, name: str = "") -> None:
+        """Count that something is read: root or a field of it, a variable (`$a`), or all else."""
+        held = self.held
+        if name == "root":
+            self.copies += sum(held[key] for key in held if key.startswith("root")) or 1
+        else:
+            self.copies += held.get(name) or held.get("root" if name[:5] == "root." else "", 1)
+
+    @contextmanager
+    def multiplied(self) -> Iterator[None]:
+        """Count what is read meanwhile for every copy of what was read before."""
+        before, self.copies = self.copies, 0
+        yield
+        self.copies = min(max(before, 1) * max(self.copies, 1), _MOST_COPIES)
+
+    def weighed(self, name: str, *steps: Step) -> None:
+        """Look at the size of a variable's value if it may consist of very many copies."""
+        if self.copies >= HEAVY:
+            self.emit(f"{self.constant(weigh, 'weigh')}({name})", *steps)
+            self.copies = HEAVY // 2
 
     def put_beside(self) -> None:
         """Add the functions that come behind the one that was emitted."""

@@ -172,6 +172,7 @@ def _getter(code: Code, name: str) -> str:
 
 def _path(code: Code, base: str, path: tuple[str, ...]) -> Value:
     scope = code.scope
+    code.reads(f"root.{path[0]}" if base == "root" and path else base)
     if base == "this":
         name = scope.this if scope.this is not None else document_of(code, path)
         return walk(code, name, path)
@@ -189,6 +190,7 @@ def _path(code: Code, base: str, path: tuple[str, ...]) -> Value:
 
 def _variable(code: Code, name: str) -> Value:
     variable = code.variables.get(name)
+    code.reads(f"${name}")
     if code.alone:
         return code.lacking("variables were undefined")
     if variable is None:
@@ -201,6 +203,7 @@ def _variable(code: Code, name: str) -> Value:
 
 
 def _metadata(code: Code, key: str) -> Value:
+    code.reads("@")
     if key:
         return Value(f"{code.meta}.get({key!r})", atom=False)
     return Value(f"dict({code.meta})", atom=False, kind="dict")
@@ -226,7 +229,7 @@ def into(code: Code, target: Value, query: tree.Node) -> Value:
     """Emit a query with `this` set to a value."""
     if not target.code.isidentifier() or target.code == "None":
         target = code.store(target.code, special=target.special, kind=target.kind)
-    with code.within(this=target.code, previous=code.scope.this):
+    with code.multiplied(), code.within(this=target.code, previous=code.scope.this):
         return code.settle(emit(code, query))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from streamer.bloblang import tree
 from streamer.bloblang.annotations import annotation
 from streamer.bloblang.arguments import Static
-from streamer.bloblang.compiler.code import Code, Value
+from streamer.bloblang.compiler.code import HEAVY, Code, Value
 from streamer.bloblang.compiler.sites import From, Prefix, PrefixElement
 from streamer.bloblang.runtime import collections
 from streamer.bloblang.runtime.arguments import string
@@ -50,7 +50,8 @@ def _loop(
             if prefix
             else (From(annotation(node.target)), *code.scope.steps),
         )
-        value = emit(code, query)
+        with code.multiplied():
+            value = emit(code, query)
         single = code.comprehensions < _MANY and len(code.lines) == head + 1
         test = value.is_true()
         if keep:
@@ -93,6 +94,9 @@ def _apply(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     if code.alone:
         return code.lacking("no maps were found")
     argument = node.bound.arguments[0]
+    named = argument.value if isinstance(argument, Static) else ""
+    with code.multiplied():
+        code.copies = code.made.get(named, HEAVY)
     if isinstance(argument, Static) and argument.value in code.named_maps:
         return code.store(
             f"{code.named_maps[argument.value]}({left.code}, {code.given})", special=True

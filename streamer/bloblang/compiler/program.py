@@ -10,7 +10,7 @@ from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.code import Code, Scope
 from streamer.bloblang.compiler.expressions import emit
 from streamer.bloblang.compiler.options import ALL, Optimisations
-from streamer.bloblang.compiler.recursion import Depth, recursive, with_room
+from streamer.bloblang.compiler.recursion import Depth, in_order, with_room
 from streamer.bloblang.compiler.sites import Failed, Site
 from streamer.bloblang.compiler.statements import emit_function
 from streamer.bloblang.errors import BloblangError
@@ -115,12 +115,17 @@ def compile_program(
     code.given, code.onto = given, onto
     document = "doc" if document_only else None
     code.named_maps = {key: f"map{i}" for i, key in enumerate(program.maps)}
-    counted = recursive(program)
-    for key, named in program.maps.items():
-        function = code.named_maps[key]
+    order = in_order(program)
+    counted = order is None
+    for key in program.maps if order is None else order:
+        named, function = program.maps[key], code.named_maps[key]
         _emit_map(code, function + "_body" * counted, named, given, document)
         if counted:
             _emit_counted(code, function, key, given)
+        else:
+            code.copies = 0
+            code.reads("root")
+            code.made[key] = max(code.copies, 1)
     scope = Scope(document=document)
     code.untouched, code.owned, code.copied = not onto, set(), False
     parameter = ", root" if onto else ", root=NOTHING"

@@ -57,19 +57,21 @@ class Depth(threading.local):
         self.open -= 1
 
 
-def recursive(program: tree.Program) -> bool:
-    """Whether a map of the program may, by way of others, apply itself."""
+def in_order(program: tree.Program) -> list[str] | None:
+    """Return the program's maps, each behind those it applies.
+
+    None when one may, by way of others, apply itself.
+    """
     graph: dict[str, set[str]] = {}
     for name, named in program.maps.items():
         applied = _applied(named.body, program)
         if applied is None:
-            return True
+            return None
         graph[name] = applied
     try:
-        TopologicalSorter(graph).prepare()
+        return list(TopologicalSorter(graph).static_order())
     except CycleError:
-        return True
-    return False
+        return None
 
 
 def _applied(body: Any, program: tree.Program) -> set[str] | None:

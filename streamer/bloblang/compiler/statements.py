@@ -14,6 +14,7 @@ from streamer.bloblang.runtime import metadata, objects, paths
 _LONG: Final = 16
 _MOST_OWNED: Final = 64
 _MOST_ASSIGNED: Final = 256
+_SCALARS: Final = frozenset(("str", "bool", "int", "float", "number"))
 
 
 def emit_all(code: Code, statements: list[tree.Statement]) -> None:
@@ -23,12 +24,14 @@ def emit_all(code: Code, statements: list[tree.Statement]) -> None:
 
 
 def _statement(code: Code, statement: tree.Statement) -> None:
+    code.copies = 0
     match statement:
         case tree.Assign(path=path, value=value):
             found = emit(code, value)
             if code.linked:
                 found = code.settle(found)
             _assign(code, path, found, value)
+            _hold(code, ".".join(("root", *path[:1])), code.root, found, add=len(path) > 1)
             if code.linked:
                 _follow(code, path, found)
         case tree.AssignMeta(key=key, value=value, allowed=allowed):
@@ -42,6 +45,18 @@ def _statement(code: Code, statement: tree.Statement) -> None:
             _let(code, name, emit(code, value))
         case tree.IfStatement(branches=parts):
             _if(code, parts)
+
+
+def _hold(code: Code, name: str, variable: str, value: Value, add: bool = False) -> None:
+    """Note of how many copies what was assigned may consist."""
+    if value.kind in _SCALARS:
+        return
+    before = code.held.get(name, 0)
+    # A variable has this value, or the one before.
+    code.copies = before + code.copies if add else max(before, code.copies)
+    code.weighed(variable)
+    if code.copies > 1:
+        code.held[name] = code.copies
 
 
 def _follow(code: Code, path: tuple[str, ...], value: Value) -> None:
@@ -175,6 +190,8 @@ def _delete(code: Code, path: tuple[str, ...]) -> None:
 
 def _assign_meta(code: Code, key: str | None, value: Value, of_document: bool) -> None:
     value = code.settle(value)
+    code.weighed(value.code)
+    code.held["@"] = max(code.held.get("@", 1), code.copies)
     if key is None:
         replace = code.constant(metadata.replace, "replace_meta")
         code.emit(f"{code.meta} = {replace}({code.meta}, {value.code}, {of_document})")
@@ -191,10 +208,12 @@ def _let(code: Code, name: str, value: Value) -> None:
         code.emit(f"{variable} = {value.code}")
         if len(code.assigned) < _MOST_ASSIGNED:
             code.assigned.add(name)
+        _hold(code, f"${name}", variable, value)
         return
     value = code.settle(value)
     with code.block(f"if {value.code} is not NOTHING:"):
         code.emit(f"{variable} = UNSET if {value.code} is DELETED else {value.code}")
+    _hold(code, f"${name}", variable, value)
     code.assigned.discard(name)
 
 
@@ -256,7 +275,7 @@ def emit_function(
         code.emit(line)
     names = _lets(statements)
     code.variables = {name: f"var{i}" for i, name in enumerate(names)}
-    code.assigned = set()
+    code.assigned, code.held = set(), {}
     if names:
         code.emit(" = ".join([*code.variables.values(), "UNSET"]))
     for statement in statements:

@@ -16,6 +16,7 @@ from streamer.bloblang.errors import (
 )
 from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.operations import NUMBERS, same
+from streamer.bloblang.runtime.weighing import weigh
 
 _CATEGORY = "Object & Array Manipulation"
 _TEXTS = (str, bytes)
@@ -200,9 +201,14 @@ def flatten(value: Any) -> list[Any]:
 )
 def fold(value: Any, initial: Any, query: Query) -> Any:
     """One value of all elements: a query makes the next tally of `tally` and `value`."""
-    tally = initial
-    for item in _array(value):
+    tally, check = initial, 4
+    for number, item in enumerate(_array(value)):
         tally = query({"tally": tally, "value": item})
+        if number == check:  # each step may make many of what there was
+            weigh(tally)
+            check *= 2
+    if check > 4:
+        weigh(tally)
     return tally
 
 

@@ -20,6 +20,7 @@ from streamer.value import (
     parse_json,
     type_name,
 )
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_a_number_keeps_its_spelling(text):
     assert dump_json(parse_json(text.encode())).decode() == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, 300), deadline=None)
 @given(st.from_regex(r"\A-?(0|[1-9][0-9]{0,22})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?\Z"))
 def test_any_number_keeps_its_spelling_wherever_it_stands(number):
     if number == "-0":  # Python has no such integer
@@ -114,7 +115,7 @@ def test_values_are_written_as_go_writes_them(value, text):
     assert dump_json(value).decode() == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, 300), deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_any_float_is_written_as_go_writes_it(value):
     assert dump_json({"a": [value], "b": value}).decode() == (
@@ -149,7 +150,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, 300), deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=3))
 def test_values_are_written_alike_alone_and_together(values):
     expected = [written(value) for value in values]
@@ -176,7 +177,7 @@ def test_what_json_has_no_form_for_is_refused():
         dump_json({"a": object()})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60, 200), deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_floats_spelling_gives_the_float_back(value):
     assert float(json_float(value)) == value

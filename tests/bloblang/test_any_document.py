@@ -13,8 +13,11 @@ from streamer.errors import MessageError
 from streamer.message import Message
 from tests.bloblang.generating import DOCUMENTED, expressions, mappings, payloads
 from tests.bloblang.running import execution
+from tests.examples import examples
 
-slowly = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+slowly = settings(
+    max_examples=examples(40, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 # Errors that somebody wrote; any other is one of Python's that nobody thought of.
 MEANT = (QueryError, MessageError, RecursionError)
 

@@ -6,8 +6,11 @@ from hypothesis import strategies as st
 
 from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
 from tests.bloblang.generating import mappings, noise, texts
+from tests.examples import examples
 
-slowly = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+slowly = settings(
+    max_examples=examples(40, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def refusal(compile_it, text):

@@ -11,6 +11,7 @@ from streamer.bloblang import compile_mapping
 from streamer.message import Message
 from streamer.value import DELETED, NOTHING
 from tests.bloblang.running import execution, run
+from tests.examples import examples
 
 DOCUMENT = '{"a":5,"b":"x","c":null,"d":[1,2,3],"e":{"f":1.5,"g":true}}'
 
@@ -118,7 +119,7 @@ def plainly(statements, document):
     return root
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40, 150), deadline=None)
 @given(STATEMENTS.filter(lambda all_: not any({"0", "-", "d"} & set(path) for path, _ in all_)))
 def test_sharing_cannot_be_told_from_copying(statements):
     document = {"a": 1, "e": {"f": {"a": 2}, "b": {}}}

@@ -15,6 +15,7 @@ from streamer.errors import MessageError
 from streamer.message import Message
 from tests.bloblang.generating import documents, mappings
 from tests.bloblang.running import execution
+from tests.examples import examples
 
 # Statements that read and write the same few places, where copies and kept look-ups could go wrong.
 _PLACES = ["", ".a", ".b", ".c", ".a.b", ".a.c", ".a.b.c", ".c.0", ".b.0.a"]
@@ -114,13 +115,13 @@ _pairs = st.lists(objects | _inner, min_size=2, max_size=2)
 _each = [replace(ALL, **{field.name: False}) for field in fields(Optimisations)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60, 150), deadline=None)
 @given(ordinary, _pairs, st.booleans())
 def test_ordinary_mappings_do_the_same_without_optimisations(text, docs, onto):
     same(text, docs, onto)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(mappings, st.lists(documents, min_size=2, max_size=2), st.booleans())
 def test_any_mapping_does_the_same_without_optimisations(text, docs, onto):
     same(text, docs, onto)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from streamer.durations import DAY, HOUR, SECOND, parse_duration
 from streamer.timestamps import format_rfc3339
 from streamer.window import Grid
+from tests.examples import examples
 
 
 def ns(text: str) -> int:
@@ -126,7 +127,7 @@ grids = st.integers(1, 40).flatmap(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(80, 300), deadline=None)
 @given(grids, st.integers(-200, 200))
 def test_all_times_of_a_pane_are_in_the_same_windows(grid: Grid, t: int) -> None:
     windows = [end for end in range(t - 50, t + 100) if grid.end_at_or_after(end) == end]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from streamer.bloblang import BloblangError, compile_mapping
 from streamer.bloblang.runtime import changelog
 from tests.bloblang.running import run
+from tests.examples import examples
 
 TYPES = "failed assignment (line 1):  types do not match (cause count 0)\n"
 
@@ -212,7 +213,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, 300), deadline=None)
 @given(VALUES, VALUES)
 def test_elements_match_just_when_nothing_differs_between_them(left, right):
     try:

@@ -12,6 +12,7 @@ from streamer.bloblang.runtime.yaml_reading import read_yaml
 from streamer.bloblang.runtime.yaml_writing import write_yaml
 from streamer.value import parse_json
 from tests.bloblang.running import run
+from tests.examples import examples
 
 
 def parsed(text):
@@ -113,13 +114,13 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(80, 300), deadline=None)
 @given(VALUES)
 def test_what_is_written_is_read_again(value):
     assert read_yaml(write_yaml(value)) == value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60, 200), deadline=None)
 @given(st.text(st.sampled_from("ab1:-? \n\t[]{},&*x!|>'\"%#<"), max_size=24))
 def test_any_text_gives_a_value_or_an_error(text):
     try:

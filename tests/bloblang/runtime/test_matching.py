@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from streamer.bloblang.runtime.matching import Matcher
 from streamer.bloblang.runtime.regular import as_python
+from tests.examples import examples
 
 _CLASSES = ["a", "b", "-", " ", r"\d", r"\w", r"\s", r"\S", r"\D", r"\W", ".", "[ab]", "[^a]"]
 _CLASSES += ["[a-c1]", r"[^\d ]", r"[\w.-]", r"\.", r"\[", r"[^\]]", "[-a]", "x", "1", r"\t"]
@@ -33,7 +34,7 @@ def by_re2(pattern):
     return matcher
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(100, 500), deadline=None)
 @given(expressions, st.lists(texts, min_size=1, max_size=5))
 def test_both_engines_find_the_same(pattern, subjects):
     if pattern.count("(?P<w>") > 1:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime import golayout, goparse, strftime, strptime, usual_times
 from streamer.timestamps import SECOND, Timestamp
+from tests.examples import examples
 
 LAYOUTS = [
     "2006-01-02T15:04:05Z07:00",
@@ -47,7 +48,7 @@ def said(read, text):
     return moment.ns, moment.offset, moment.zone, moment.location
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(80, 300), deadline=None)
 @given(st.sampled_from(LAYOUTS), moments, st.randoms(use_true_random=False))
 def test_go_layouts(layout, moment, chance):
     text = golayout._write(moment, layout)
@@ -57,7 +58,7 @@ def test_go_layouts(layout, moment, chance):
         assert said(partial(goparse.parse_time, layout=layout), given_text) == slow
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(80, 300), deadline=None)
 @given(st.sampled_from(PATTERNS), moments, st.randoms(use_true_random=False))
 def test_c_directives(pattern, moment, chance):
     text = strftime._write(moment, pattern)

@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.cli.blobl.pieces import Split, pieces
 from streamer.errors import StreamerError
+from tests.examples import examples
 
 
 class Arriving:
@@ -99,6 +100,7 @@ documents = st.recursive(
 ).filter(lambda value: isinstance(value, list | dict))
 
 
+@settings(max_examples=examples(40, 100), deadline=None)
 @given(st.lists(documents), st.integers(0, 4), st.lists(st.integers(1, 40)))
 def test_documents_are_found_however_they_are_written_and_arrive(
     values: list[object], indent: int, sizes: list[int]

@@ -92,7 +92,6 @@ class FileOutput:
             routed.append((path, message.raw))
         return routed
 
-
     def probe(self) -> str:
         """Look whether the file can be written, or the folder that all files are in."""
         if self._only is not None:

@@ -12,7 +12,7 @@ from typing import Any
 from streamer.bloblang import compile_mapping
 from streamer.catalog import build_context
 from streamer.engine.feed import feed
-from streamer.engine.folds import FROM_THE_START, FoldedSince
+from streamer.engine.folding import FROM_THE_START, FoldedSince
 from streamer.engine.frame import FrameKind
 from streamer.engine.task import Task
 from streamer.message import Execution

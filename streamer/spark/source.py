@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from streamer.engine.folds import folded_since, next_folded
+from streamer.engine.folding import folded_since, next_folded
 from streamer.engine.ticks import Pacer, Signals, tick
 from streamer.source.replayable import Limit, Replayable
 from streamer.window import SystemWindow

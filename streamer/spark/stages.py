@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.engine.direct import DirectStage
-from streamer.engine.folds import folded_since
+from streamer.engine.folding import folded_since
 from streamer.engine.frame import Frame
 from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.release import release

@@ -15,7 +15,7 @@ from streamer.catalog import build_context
 from streamer.config import parse_config
 from streamer.engine.delivery import Delivery
 from streamer.engine.direct import DirectStage
-from streamer.engine.folds import FROM_THE_START, FoldedSince, next_folded
+from streamer.engine.folding import FROM_THE_START, FoldedSince, next_folded
 from streamer.engine.frame import Frame
 from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.release import release

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.durations import SECOND
-from streamer.engine.folds import FoldedSince, next_folded
+from streamer.engine.folding import FoldedSince, next_folded
 from streamer.plan.fold import Folding
 from streamer.source.replayable import Limit
 

@@ -164,8 +164,9 @@ class Stream:
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
-            ends = [end for end in (s.get("newest_end") for s in statuses.values()) if end]
-            self._signals.set_newest(max(ends, default=None))
+            ends = [status.get("newest_end") for status in statuses.values()]
+            newest = max((end for end in ends if end is not None), default=None)
+            self._signals.set_newest(newest)
             self._newest_told = True
 
     def snapshot(self) -> Snapshot:

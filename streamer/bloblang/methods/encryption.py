@@ -102,6 +102,16 @@ def _open(key: bytes, iv: bytes) -> _Run:
     return run
 
 
+def _aes(scheme: str, key: str, iv: str, *, encrypt: bool) -> Callable[[Any], bytes]:
+    raw_key, raw_iv = _raw(key), _raw(iv)
+    _checked(scheme, raw_key, raw_iv, "encryption" if encrypt else "decryption")
+    if scheme == "gcm":
+        run = (_seal if encrypt else _open)(raw_key, raw_iv)
+    else:
+        run = _cipher(scheme, raw_key, raw_iv, encrypt=encrypt)
+    return lambda value: run(_bytes(value))
+
+
 @declare(
     "encrypt_aes",
     _CATEGORY,
@@ -125,11 +135,7 @@ def _open(key: bytes, iv: bytes) -> _Run:
 )
 def encrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
     """The bytes encrypted with AES in the scheme ctr, gcm, ofb or cbc; a key of 16 to 32 bytes."""
-    raw_key, raw_iv = _raw(key), _raw(iv)
-    _checked(scheme, raw_key, raw_iv, "encryption")
-    gcm = scheme == "gcm"
-    run = _seal(raw_key, raw_iv) if gcm else _cipher(scheme, raw_key, raw_iv, encrypt=True)
-    return lambda value: run(_bytes(value))
+    return _aes(scheme, key, iv, encrypt=True)
 
 
 @declare(
@@ -155,8 +161,4 @@ def encrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
 )
 def decrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
     """The bytes that `encrypt_aes` was given, with the same scheme, key and iv."""
-    raw_key, raw_iv = _raw(key), _raw(iv)
-    _checked(scheme, raw_key, raw_iv, "decryption")
-    gcm = scheme == "gcm"
-    run = _open(raw_key, raw_iv) if gcm else _cipher(scheme, raw_key, raw_iv, encrypt=False)
-    return lambda value: run(_bytes(value))
+    return _aes(scheme, key, iv, encrypt=False)

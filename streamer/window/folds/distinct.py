@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from streamer.bloblang.errors import TypeMismatch, UnplacedError
 from streamer.window.folds.part import (
@@ -83,6 +82,9 @@ class Distinct:
     def column(self, values: list[Any]) -> Column:
         """See `part.Accumulator`; the column is one of marked texts."""
         if set(map(type, values)) == {str}:
+            # Imported here, for it takes long and every worker imports this module.
+            import pyarrow.compute as pc
+
             texts = pa.array(values, pa.string())
             if not pc.any(pc.starts_with(texts, _MARK)).as_py():
                 return Column(texts, size=texts.nbytes)

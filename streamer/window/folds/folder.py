@@ -44,7 +44,6 @@ class Folder:
             fold: what is asked of the messages.
             key_id: identifies the expression that gives the groups; None without one.
         """
-        self.messages = 0
         self._fold = fold
         self._key_id = key_id
         self._fields = Fields(fold)
@@ -120,6 +119,7 @@ class Folder:
                 index = places[code]
                 meta = metas[0] if len(metas) == 1 else metas[index]
                 self._firsts[code] = (int(arrivals[index]), raws[index], meta)
+                self._size += len(raws[index])
 
     def rows(self, where: list[tuple[Kind, int]], keys: Keys | None) -> Iterator[Row]:
         """Give back all that is held, a pack for each shard and pane, and begin anew.

@@ -52,27 +52,29 @@ def run_in_processes(
         processes, multiprocessing.get_context(method), _start, (mapping, style)
     )
     waiting: queue.Queue[Future[Printed] | None] = queue.Queue(processes * _AHEAD)
-    # With the first task all processes start, and they must before there are threads.
-    waiting.put(pool.submit(_apply, []))
     results = _Results(waiting, printer)
     try:
-        results.start()
-        for documents in _portions(found):
-            # Waits while the processes are behind, so that memory is bounded.
-            waiting.put(pool.submit(_apply, documents))
-            if results.failure is not None:
-                break
-    finally:
-        waiting.put(None)
-        results.join()
-        pool.shutdown(wait=False, cancel_futures=True)
-    if isinstance(results.failure, BrokenProcessPool):
+        # With the first task all processes start, and they must before there are threads.
+        waiting.put(pool.submit(_apply, []))
+        try:
+            results.start()
+            for documents in _portions(found):
+                # Waits while the processes are behind, so that memory is bounded.
+                waiting.put(pool.submit(_apply, documents))
+                if results.failure is not None:
+                    break
+        finally:
+            waiting.put(None)
+            results.join()
+            pool.shutdown(wait=False, cancel_futures=True)
+        if results.failure is not None:
+            raise results.failure
+    except BrokenProcessPool:
+        # Told by a task's result, or by the next task that is given to the pool.
         raise StreamerError(
             "a process that applied the mapping died, probably for lack of memory; "
             "use fewer --threads"
-        )
-    if results.failure is not None:
-        raise results.failure
+        ) from None
 
 
 class _Results(threading.Thread):

@@ -178,11 +178,16 @@ def test_processes_end_when_the_one_that_reads_is_killed() -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_is_an_error() -> None:
+@pytest.mark.parametrize("noticed", [False, True], ids=["in its task", "before the next task"])
+def test_a_process_that_dies_is_an_error(noticed: bool) -> None:
     with running("-t", "2", "root = this") as process:
         send(process, b"1\n")
         assert receive(process) == b"1\n"
-        os.kill(children(process)[0], signal.SIGKILL)
+        at_work = children(process)
+        os.kill(at_work[0], signal.SIGKILL)
+        while noticed and any(map(alive, at_work)):
+            # The pool has noticed once it has ended the other process, too.
+            time.sleep(0.02)
         _, said = process.communicate(b"2\n" * 5000, timeout=20)
         assert process.returncode == 1
         assert b"error: a process that applied the mapping died" in said

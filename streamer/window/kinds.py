@@ -1,7 +1,7 @@
 """The kinds of windows beside `system_window`: the settings of each, as the kernel takes them.
 
-Times and durations are ns. `streamer.window.refusals` says which settings are refused; build one
-only of settings that it finds nothing wrong with.
+Times and durations are ns. The buffers of these names say which settings are refused; build one
+only of settings that they find nothing wrong with.
 """
 
 from __future__ import annotations

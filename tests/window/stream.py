@@ -12,7 +12,7 @@ from streamer.message import Message
 from streamer.timestamps import format_rfc3339
 from streamer.window import DictStore, Emission, Packer, Reading, Row, Shard, Status, SystemWindow
 from tests.window.fakes import NOW, FakeMapping, execution, field_mapping, field_text, now_or
-from tests.window.oracle import MicroBatch, Rules, Said
+from tests.window.oracle.system import MicroBatch, Rules, Said
 
 
 def window_of(rules: Rules) -> SystemWindow:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.window.oracle import MicroBatch, Oracle, Out, Rules, Said
+from tests.window.oracle.system import MicroBatch, Oracle, Out, Rules, Said
 from tests.window.stream import Given, Stream
 
 KEYS = ["", "a", "b", "c", "ö\n"]

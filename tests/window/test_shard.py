@@ -8,7 +8,7 @@ from streamer.durations import SECOND
 from streamer.errors import StreamerError
 from streamer.window import DictStore, OpenWindow, Packer, Reading, Shard, SystemWindow
 from tests.window.fakes import NOW, execution, field_text
-from tests.window.oracle import MicroBatch, Rules, Said
+from tests.window.oracle.system import MicroBatch, Rules, Said
 from tests.window.stream import Given, Stream
 
 T = 1628330400 * SECOND  # 2021-08-07T10:00:00Z

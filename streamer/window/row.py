@@ -26,6 +26,9 @@ class Kind(IntEnum):
     NEWEST = 7
     """The newest pane of stage 1, for every shard: a flush must move all horizons alike. `body`
     is one byte, the kind by which `pane` is to be read."""
+    PIECE = 8
+    """What a piece of an event-time stream did to its clock, for every shard: `pane` is the largest
+    event time that it took, `arrival` its smallest arrival number, `body` names its partition."""
 
 
 class Row(NamedTuple):

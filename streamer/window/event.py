@@ -1,0 +1,82 @@
+"""Windows that follow event times: their settings as a whole, and how a shard goes about them.
+
+Where all keys share one clock and a window is emitted once, at its close, a shard need not know
+its keys: whole panes close at a time (`panes`). All else is decided key by key (`keys`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from streamer.durations import MILLISECOND, SECOND
+from streamer.window.days import LocalDays
+from streamer.window.grid import YEAR_ONE, Grid
+from streamer.window.kinds import Count, EventTime, Join, Session, Sliding, Tumbling, Windows
+
+_LEAST_SLICE: Final = SECOND
+
+
+@dataclass(frozen=True)
+class EventWindow:
+    """The settings of an event-time buffer; build one only of settings without problems.
+
+    Attributes:
+        kind: which windows there are.
+        time: the settings that all kinds share.
+        keyed: whether a `key_mapping` gives each message a key.
+        having: whether windows may be suppressed by a `having`.
+    """
+
+    kind: Windows
+    time: EventTime = EventTime()
+    keyed: bool = False
+    having: bool = False
+
+    @property
+    def way(self) -> Literal["panes", "keys"]:
+        """How a shard goes about them."""
+        time = self.time
+        shared = time.clock_scope == "stream" and time.idle_timeout is None
+        if isinstance(self.kind, Tumbling) and shared and time.emit == "final":
+            return "panes"
+        return "keys"
+
+    @property
+    def end_of_input(self) -> str:
+        """What becomes of open windows when a bounded input has ended."""
+        return self.time.end_of_input
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What state is bound to: a checkpoint with another one cannot be continued."""
+        scope = f",{self.time.clock},{self.time.clock_scope}"
+        return f"{self.kind.fingerprint}{scope},{self.way}{',keyed' if self.keyed else ''}"
+
+    @cached_property
+    def days(self) -> LocalDays | None:
+        """The local days that windows of a time zone are counted in."""
+        if isinstance(self.kind, Tumbling) and self.kind.timezone is not None:
+            return LocalDays(self.kind.timezone, self.kind.offset)
+        return None
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid of windows without a time zone, whose ends are named by their last instant."""
+        kind = self.kind
+        assert isinstance(kind, Tumbling)
+        return Grid(kind.every, kind.size, (kind.offset + kind.size - 1 - YEAR_ONE) % kind.every)
+
+    @cached_property
+    def slice(self) -> int:
+        """How wide the panes are of windows that are no grid's, ns."""
+        kind = self.kind
+        if isinstance(kind, Session):
+            return max(kind.gap, _LEAST_SLICE)
+        if isinstance(kind, Sliding):
+            return max(kind.size, _LEAST_SLICE)
+        if isinstance(kind, Join):
+            return max(kind.after, kind.before, _LEAST_SLICE)
+        assert not isinstance(kind, Count)
+        return max(kind.every, MILLISECOND)

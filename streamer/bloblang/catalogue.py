@@ -16,6 +16,7 @@ from streamer.bloblang.functions import (
     wire,
 )
 from streamer.bloblang.methods import (
+    aggregates,
     arrays,
     changes,
     coercion,
@@ -91,6 +92,8 @@ FUNCTIONS: Final[dict[str, Declaration]] = _by_name(
 )
 
 METHODS: Final[dict[str, Declaration]] = _by_name(
+    aggregates.count_by,
+    aggregates.top_k,
     arrays.all_,
     arrays.any_,
     arrays.append,

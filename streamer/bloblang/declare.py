@@ -20,6 +20,7 @@ TRAITS: Final = ("batch", "meta", "content", "now", "random", "error", "impure")
 # Where a function or method comes from, see `Declaration.origin`.
 BENTHOS: Final = "benthos"
 CONNECT: Final = "connect"
+OURS: Final = "streamer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class Declaration:
         deprecated: kept for older mappings.
         impure: may be switched off, as it reaches outside of the message, or keeps state there.
         reaches: the mapping's `Outside` comes before its arguments.
-        origin: whose it is: `benthos`, or `connect` for what only Redpanda Connect has.
+        origin: whose it is: `benthos`, `connect` for what only Redpanda Connect has, or `streamer`
+            for our own.
         folds: worked out when the mapping is read if the target and all arguments are literals.
         check: refuses arguments that don't go together when the mapping is read; it gets those
             that are known then, None for others.

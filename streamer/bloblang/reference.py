@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from streamer.bloblang.catalogue import FUNCTIONS, METHODS
-from streamer.bloblang.declare import BENTHOS, REQUIRED, Declaration, Param
+from streamer.bloblang.declare import CONNECT, OURS, REQUIRED, Declaration, Param
 
 Sort = Literal["function", "method"]
 _DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
@@ -40,7 +40,8 @@ def described(sort: Sort, names: Iterable[str] = ()) -> list[dict[str, Any]]:
     Each has `name`, `type` (`function` or `method`), `status` (`stable` or `deprecated`),
     `category`, `summary`, `signature`, `params` (each with `name`, `type`, `required`, and
     `default` unless it is required), `variadic`, `examples` (each with `mapping`, `input` and
-    `output`), `impure`, and `origin` (`benthos` or `connect`).
+    `output`), `impure`, and `origin` (`benthos`, `connect`
+    or `streamer`).
 
     Args:
         sort: which.
@@ -131,8 +132,10 @@ def _remarks(one: Declaration) -> str:
         remarks.append("Deprecated: kept for older mappings.")
     if one.impure:
         remarks.append("Switched off by `--no-impure`.")
-    if one.origin != BENTHOS:
+    if one.origin == CONNECT:
         remarks.append("From Redpanda Connect.")
+    if one.origin == OURS:
+        remarks.append("Ours: Benthos and Redpanda Connect do not have it.")
     return "".join(f" *{remark}*" for remark in remarks)
 
 

@@ -69,7 +69,7 @@ def test_functions_and_methods_are_listed_as_they_are_declared(
         one = declared[entry["name"]]
         assert (entry["category"], entry["summary"]) == (one.category, one.summary)
         assert [param["name"] for param in entry["params"]] == [p.name for p in one.params]
-        assert entry["origin"] in ("benthos", "connect")
+        assert entry["origin"] in ("benthos", "connect", "streamer")
         assert entry["status"] == ("deprecated" if one.deprecated else "stable")
 
 

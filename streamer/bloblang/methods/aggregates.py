@@ -1,0 +1,147 @@
+"""Methods that make little of an array: our own, for what other systems aggregate windows with.
+
+What they give does not depend on where in the array equal elements stand, but for the order of
+those that `top_k` finds equal; so windows can keep it up to date (`folding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from streamer.bloblang.declare import OURS, Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, Prefixed, QueryError, TypeMismatch
+from streamer.bloblang.runtime.operations import NUMBERS
+from streamer.bloblang.runtime.text import to_text
+
+_CATEGORY = "Object & Array Manipulation"
+MIXED = "the elements must be all numbers or all strings, got both"
+Query = Callable[[Any], Any]
+
+
+def _array(value: Any) -> list[Any]:
+    if type(value) is list:
+        return value
+    raise TypeMismatch(value, "array")
+
+
+def check_count(count: int | None, query: None = None) -> None:
+    """Refuse a number of elements that is none."""
+    if count is not None and count < 1:
+        raise ArgumentError(f"count must be at least 1, got {count}")
+
+
+def _each(array: list[Any], query: Query | None, of: Callable[[Any], Any]) -> list[Any]:
+    """Return what is made of each element, or of what a query gives for it."""
+    found = []
+    for i, item in enumerate(array):
+        try:
+            result = item if query is None else query(item)
+        except Exception as e:
+            raise Prefixed(f"index {i}: ", e) from None
+        try:
+            found.append(of(result))
+        except TypeMismatch as e:
+            raise QueryError(f"index {i}: {e}") from None
+    return found
+
+
+def key_text(value: Any) -> str:
+    """Return the key under which a value is counted.
+
+    Raises:
+        TypeMismatch: it is neither text, number nor boolean.
+    """
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is bool:
+        return "true" if value else "false"
+    if kind in NUMBERS:
+        return to_text(value if kind is int else float(value))
+    if kind is bytes:
+        return value.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+    raise TypeMismatch(value, "string", "number", "bool")
+
+
+def rank(value: Any) -> Any:
+    """Return what a value is ordered by.
+
+    Raises:
+        TypeMismatch: it is neither text nor number.
+    """
+    if type(value) in NUMBERS or type(value) is str:
+        return value
+    if type(value) is bytes:
+        return value.decode("utf-8", "surrogateescape")
+    raise TypeMismatch(value, "string", "number")
+
+
+def largest(ranks: Sequence[Any], count: int) -> list[int]:
+    """Return the places of the largest, in descending order; of equal ones, the earlier first.
+
+    Args:
+        ranks: all numbers or all texts. What is not a number (NaN) is less than all that are.
+        count: how many at most.
+    """
+    order = list(range(len(ranks)))
+    if any(each != each for each in ranks):
+        order.sort(key=lambda at: (ranks[at] == ranks[at], ranks[at]), reverse=True)
+    else:
+        order.sort(key=ranks.__getitem__, reverse=True)
+    return order[:count]
+
+
+@declare(
+    "count_by",
+    _CATEGORY,
+    Param("query", "query", default=None),
+    examples=(
+        Example("root = this.count_by()", '["a","b","a"]', '{"a":2,"b":1}'),
+        Example(
+            "root = this.count_by(o -> o.zip.or(0))",
+            '[{"zip":94041},{"zip":94301},{"zip":94041},{}]',
+            '{"0":1,"94041":2,"94301":1}',
+        ),
+        Example(
+            "root = this.count_by().key_values().top_k(1, e -> e.value).index(0)",
+            '["a","b","a"]',
+            '{"key":"a","value":2}',
+        ),
+    ),
+    origin=OURS,
+)
+def count_by(value: Any, query: Query | None) -> dict[str, int]:
+    """How often each value occurs, or what a query gives for each: an object of numbers by text."""
+    counts: dict[str, int] = {}
+    for key in _each(_array(value), query, key_text):
+        counts[key] = counts.get(key, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+@declare(
+    "top_k",
+    _CATEGORY,
+    Param("count", "integer"),
+    Param("query", "query", default=None),
+    examples=(
+        Example("root = this.top_k(2)", "[3,8,4,8]", "[8,8]"),
+        Example("root = this.unique().top_k(2)", "[3,8,4,8]", "[8,4]"),
+        Example(
+            "root = this.top_k(1, o -> o.total)",
+            '[{"id":1,"total":5},{"id":2,"total":9}]',
+            '[{"id":2,"total":9}]',
+        ),
+        Example("root = this.top_k(2, n -> 0 - n)", "[3,8,4]", "[3,4]"),
+    ),
+    check=check_count,
+    origin=OURS,
+)
+def top_k(value: Any, count: int, query: Query | None) -> list[Any]:
+    """The largest elements, or those for which a query gives the most, in descending order."""
+    check_count(count)
+    array = _array(value)
+    ranks = _each(array, query, rank)
+    if len({type(each) is str for each in ranks}) > 1:
+        raise QueryError(MIXED)
+    return [array[at] for at in largest(ranks, count)]

@@ -145,14 +145,24 @@ def _put_mocks(root: Mapping, reading: Reading, path: str, mocks: MappingType[st
     # Pointers first: what they replace may hold labels that are then no longer there.
     for name, mock in sorted(mocks.items(), key=lambda item: not item[0].startswith("/")):
         try:
-            replaced = node_at(root, ways[name])
-            label = replaced.entries.get("label") if isinstance(replaced, Mapping) else None
-            if label is not None and isinstance(mock, Mapping) and "label" not in mock.entries:
-                entries = {"label": label, **mock.entries}
-                mock = Mapping(mock.source, mock.start, mock.end, entries)
-            put_at(root, ways[name], mock)
+            put_at(root, ways[name], _labelled_as(_found(root, ways[name]), mock))
         except ValueError as e:
             raise StreamerError(f"{path}: nothing to mock at {name}: {e}") from None
+
+
+def _found(root: Mapping, way: Way) -> Node | None:
+    try:
+        return node_at(root, way)
+    except ValueError:
+        return None  # what is put there may be made
+
+
+def _labelled_as(replaced: Node | None, mock: Node) -> Node:
+    """Give a mock the label of what it replaces, unless it has one."""
+    label = replaced.entries.get("label") if isinstance(replaced, Mapping) else None
+    if label is None or not isinstance(mock, Mapping) or "label" in mock.entries:
+        return mock
+    return Mapping(mock.source, mock.start, mock.end, {"label": label, **mock.entries})
 
 
 def _way(root: Mapping, reading: Reading, name: str, path: str) -> Way:

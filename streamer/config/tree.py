@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence, described
 
 Way = tuple[str, ...]
 """The keys and indexes that lead from the root to a node."""
+
+_SECTIONS: Final = ("input", "buffer", "pipeline", "output")
+_KINDS: Final = ("input", "processor", "output", "cache", "rate_limit")
+_OBJECTS_LEFT_OUT: Final = {(name,) for name in _SECTIONS}
+_LISTS_LEFT_OUT: Final = {
+    *((f"{kind}_resources",) for kind in _KINDS),
+    *((name, "processors") for name in ("input", "pipeline", "output")),
+}
 
 
 def pointer_way(pointer: str) -> Way:
@@ -40,15 +49,39 @@ def node_at(root: Node, way: Way) -> Node:
 def put_at(root: Node, way: Way, value: Node) -> None:
     """Put a node in the place of the one at the end of a way.
 
+    As in Benthos, `-` is the place behind the last item of a list, an object that is put in the
+    place of a list becomes its only item, and sections and lists of processors that are left out
+    of a config are made.
+
     Raises:
         ValueError: there is none to replace.
     """
-    node_at(root, way)
+    _make(root, way, value)
     parent, last = node_at(root, way[:-1]), way[-1]
+    if isinstance(parent, Sequence) and last == "-":
+        parent.items.append(value)
+        return
+    replaced = node_at(root, way)
+    if isinstance(replaced, Sequence) and isinstance(value, Mapping):
+        value = Sequence(value.source, value.start, value.end, [value])
     if isinstance(parent, Mapping):
         parent.entries[last] = (parent.entries[last][0], value)
     elif isinstance(parent, Sequence):
         parent.items[int(last)] = value
+
+
+def _make(root: Node, way: Way, value: Node) -> None:
+    """Make what may be left out on a way: a section, and a list of processors in one."""
+    node: Node | None = root
+    for depth, part in enumerate(way):
+        if not isinstance(node, Mapping):
+            return
+        here = way[: depth + 1]
+        if part not in node.entries and here in _LISTS_LEFT_OUT | _OBJECTS_LEFT_OUT:
+            kind = Sequence if here in _LISTS_LEFT_OUT else Mapping
+            key = Scalar(value.source, value.start, value.start, part)
+            node.entries[part] = (key, kind(value.source, value.start, value.end))
+        node = _child(node, part)
 
 
 def label_way(root: Node, label: Scalar) -> Way:

@@ -56,6 +56,32 @@ def test_a_value_is_replaced(pointer: str) -> None:
         put_at(root, ("nowhere",), written("new", SOURCE))
 
 
+@pytest.mark.parametrize(
+    ("pointer", "found"),
+    [
+        ("/a/-", {"a": [{"label": "x", "b": 1}, {"c/d": {"e~f": 2}}, {"n": 1}], "empty": {}}),
+        ("/a", {"a": [{"n": 1}], "empty": {}}),
+        ("/pipeline/processors/-", {**plain(tree()), "pipeline": {"processors": [{"n": 1}]}}),
+        ("/pipeline/processors", {**plain(tree()), "pipeline": {"processors": [{"n": 1}]}}),
+        ("/cache_resources/-", {**plain(tree()), "cache_resources": [{"n": 1}]}),
+        ("/input", {**plain(tree()), "input": {"n": 1}}),
+    ],
+)
+def test_a_value_is_put_where_there_was_none(pointer: str, found: object) -> None:
+    root = tree()
+    put_at(root, pointer_way(pointer), written({"n": 1}, SOURCE))
+    assert plain(root) == found
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    ["/a/2", "/empty/-", "/empty/x", "/pipeline/processors/0", "/pipeline/threads", "/buffer/a/-"],
+)
+def test_nothing_is_made_for_a_value_that_replaces_nothing(pointer: str) -> None:
+    with pytest.raises(ValueError, match="there is no"):
+        put_at(tree(), pointer_way(pointer), written({"n": 1}, SOURCE))
+
+
 def test_a_label_leads_to_its_component() -> None:
     root = tree()
     label = node_at(root, ("a", "0", "label"))

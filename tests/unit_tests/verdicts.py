@@ -171,6 +171,21 @@ RIGHT = {
         "mocks: {/pipeline/processors/1: {mapping: 'root.mocked = this.v'}}\n"
         "input_batch: [{json_content: {v: 1}}]\noutput_batches: [[{json_contains: {mocked: 2}}]]"
     ),
+    "a mock behind the last": (
+        "target_processors: config.yaml#/pipeline/processors\n"
+        "mocks: {/pipeline/processors/-: {mapping: 'root.last = true'}}\n"
+        "input_batch: [{json_content: {v: 1}}]\noutput_batches: [[{json_contains: {last: true}}]]"
+    ),
+    "a mock for a whole list": (
+        "target_processors: config.yaml#/pipeline/processors\n"
+        "mocks: {/pipeline/processors: {mapping: 'root = \"mocked\"'}}\n"
+        "input_batch: [{content: a}]\noutput_batches: [[{content_equals: mocked}]]"
+    ),
+    "a mock in a list that is left out": (
+        "target_processors: /output/processors\n"
+        "mocks: {/output/processors/-: {mapping: 'root = \"mocked\"'}}\n"
+        "input_batch: [{content: a}]\noutput_batches: [[{content_equals: mocked}]]"
+    ),
     "a mock by label, inside": (
         "target_processors: config.yaml#/pipeline/processors\n"
         "mocks: {inner: {mapping: 'root.v = \"mocked\"'}}\n"

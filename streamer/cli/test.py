@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,11 +13,19 @@ import click
 
 from streamer.cli.options import LEVELS, Options, resources_option, templates_option
 from streamer.cli.paths import expand
+from streamer.config.definitions import Case, definitions_of
 from streamer.errors import StreamerError
 from streamer.logs import LogConfig, Logger
 from streamer.unit_tests.failure import Line
 from streamer.unit_tests.junit import junit_xml
-from streamer.unit_tests.suite import CaseResult, Suite, SuiteResult, find_suites, run_suite
+from streamer.unit_tests.suite import (
+    CaseResult,
+    Suite,
+    SuiteResult,
+    find_suites,
+    name_of,
+    run_suite,
+)
 from streamer.unit_tests.surroundings import Surroundings
 
 _HELP: Final = """\
@@ -64,17 +74,30 @@ def test_cli(
     targets = [*paths, *([root.config] if root.config else [])]
     if not targets:
         raise click.UsageError("name a config, a file of tests or a directory")
-    suites = find_suites(expand(targets))
+    suites = find_suites(_existing(expand(targets)))
     files = (*root.resources, *expand(resources))
     results = [_run(suite, files, level, verbose) for suite in suites]
+    _print_failures([result for result in results if result.failed])
+    if results:
+        _print_summary(results)
+    else:
+        click.echo(click.style("No tests were found", fg="yellow"))
     if junit is not None:
         _write(junit, junit_xml(results))
-    if not results:
-        click.echo(click.style("No tests were found", fg="yellow"))
-        return 1
-    _print_failures([result for result in results if result.failed])
-    _print_summary(results)
-    return int(any(result.failed for result in results))
+    return int(not results or any(result.failed for result in results))
+
+
+def _existing(paths: Iterable[str]) -> Iterator[str]:
+    """Return files; of a config that is missing, the tests may be there.
+
+    Raises:
+        StreamerError: there is no such file.
+    """
+    for path in paths:
+        if not os.path.exists(path) and not definitions_of(path):
+            kind = "file that matches" if glob.has_magic(path) else "file or directory"
+            raise StreamerError(f"there is no {kind} {path!r}; name a config, or a file of tests")
+        yield path
 
 
 def _run(suite: Suite, resources: tuple[str, ...], level: str | None, verbose: bool) -> SuiteResult:
@@ -84,12 +107,18 @@ def _run(suite: Suite, resources: tuple[str, ...], level: str | None, verbose: b
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         logger.emit(level, text, fields, time.time_ns())
 
+    def before(case: Case) -> None:
+        if verbose:
+            # The name comes first, so that one can see which test does not end, and which logs.
+            click.echo(f"  - {name_of(case)}:{'' if level is None else chr(10)}", nl=False)
+
     def after(result: CaseResult) -> None:
         if verbose:
             word = _word("failed", "red") if result.failures else _word("ok", "green")
-            click.echo(f"  - {result.name}: {word} ({result.seconds * 1e3:.1f} ms)")
+            click.echo(f"{' ' if level is None else '    '}{word} ({result.seconds * 1e3:.1f} ms)")
 
-    result = run_suite(suite, Surroundings(suite.config, resources, log, chosen), after=after)
+    around = Surroundings(suite.config, resources, log, chosen)
+    result = run_suite(suite, around, before, after)
     word = _word("failed", "red") if result.failed else _word("succeeded", "green")
     click.echo(f"Test '{result.config}' {word}")
     return result

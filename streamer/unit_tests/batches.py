@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
-from streamer.message import Batch, Execution
+from streamer.message import Batch, Execution, Message
 from streamer.spec import Parsed
 from streamer.unit_tests.conditions import check_message
-from streamer.unit_tests.failure import Failure, Line, at, failure, listed
+from streamer.unit_tests.failure import Failure, Line, at, failure, labelled, listed, shown
+
+_COMPARES: Final = re.compile(r"(content|file)_equals \[line \d+\]: content mismatch")
 
 Expected = Sequence[Sequence[Parsed]]
 
 
 def check_batches(
-    expected: Expected, found: Sequence[Batch], directory: Path, ex: Execution
+    expected: Expected, found: Sequence[Batch], directory: Path, ex: Execution, hint: str = ""
 ) -> Iterator[Failure]:
-    """Return what is wrong with batches; they are counted from 0, as in Benthos."""
+    """Return what is wrong with batches; they are counted from 0, as in Benthos.
+
+    Args:
+        expected: conditions, by batch and message.
+        found: what came out.
+        directory: where the files are that conditions name.
+        ex: what mappings may ask for.
+        hint: what may tell why there are too few.
+    """
     if len(found) < len(expected):
-        yield failure(f"wrong batch count, expected {len(expected)}, got {len(found)}")
+        counts = f"expected {len(expected)}, got {len(found)}"
+        yield failure(f"wrong batch count, {counts}", [Line(f"  {hint}")] if hint else [])
     for number, batch in enumerate(found):
         if number >= len(expected):
             yield failure(f"unexpected batch {number}", listed(batch))
@@ -43,6 +56,13 @@ def check_messages(
             continue
         wrong = check_message(expected[number], message, directory, ex)
         yield from (at(place, one) for one in wrong)
-        if wrong and message.error is not None:
-            # A message that has failed on its way is likely wrong for that reason.
-            yield (Line(f"{place} had failed: {message.error}", "received"),)
+        if wrong and not _is_shown(message, wrong):
+            yield tuple(labelled(f"{place}: ", shown(message), "received"))
+
+
+def _is_shown(message: Message, wrong: Sequence[Failure]) -> bool:
+    """Tell whether failures show all that there is of a message, which was only its content."""
+    if message.meta or message.error is not None:
+        return False
+    whole = f"  received: {message.raw.decode(errors='replace')}"
+    return any(_COMPARES.match(one[0].text) or Line(whole, "received") in one for one in wrong)

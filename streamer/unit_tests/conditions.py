@@ -18,7 +18,7 @@ from streamer.message import Execution, Message
 from streamer.query import query_bool
 from streamer.spec import Parsed
 from streamer.unit_tests.difference import difference_lines, differences, text_lines
-from streamer.unit_tests.failure import Failure, as_json, at, failure, pair, received
+from streamer.unit_tests.failure import Failure, Line, as_json, at, failure, labelled, pair
 from streamer.unit_tests.files import read_beside
 from streamer.value import parse_json
 
@@ -30,7 +30,7 @@ Check = Callable[[Any, Message, Path, Execution], Iterator[Failure]]
 def check_message(
     conditions: Parsed, message: Message, directory: Path, ex: Execution
 ) -> list[Failure]:
-    """Return what a message does not fulfil, in the order of the conditions' names.
+    """Return what a message does not fulfil, in the order of the conditions' names, with lines.
 
     Args:
         conditions: those that the test sets.
@@ -39,7 +39,7 @@ def check_message(
         ex: what mappings may ask for.
     """
     return [
-        at(name, found)
+        at(f"{name} [line {conditions.place(name).line}]", found)
         for name in sorted(_CHECKS)
         if conditions.given(name)
         for found in _CHECKS[name](conditions[name], message, directory, ex)
@@ -49,9 +49,9 @@ def check_message(
 def _bloblang(text: str, message: Message, directory: Path, ex: Execution) -> Iterator[Failure]:
     try:
         if not query_bool(compile_mapping(text, directory=str(directory)), [message], 0, ex):
-            yield failure("the mapping's result is false", _mapping_and(text, message))
+            yield failure("the mapping's result is false", _mapping(text))
     except MessageError as e:
-        yield failure(str(e), _mapping_and(text, message))
+        yield failure(str(e), _mapping(text))
 
 
 def _content_equals(
@@ -65,7 +65,7 @@ def _content_matches(
     pattern: str, message: Message, directory: Path, ex: Execution
 ) -> Iterator[Failure]:
     if re2.search(pattern.encode(), message.raw) is None:
-        yield failure("pattern mismatch", pair(pattern, _text(message)))
+        yield failure("pattern mismatch", labelled("  pattern: ", pattern, "expected"))
 
 
 def _metadata_equals(
@@ -73,8 +73,7 @@ def _metadata_equals(
 ) -> Iterator[Failure]:
     for key, value in sorted(expected.items()):
         if key not in message.meta:
-            has = ", ".join(sorted(message.meta)) or "none"
-            yield failure(f"metadata key {key!r} expected but not found; the message has {has}")
+            yield failure(f"metadata key {key!r} expected but not found")
             continue
         found = message.meta[key]
         if not (value is None and found is None) and not equal(value, found):
@@ -123,19 +122,16 @@ def _compare(expected: bytes, whose: str, message: Message, superset: bool) -> I
     try:
         found = message.doc
     except MessageError as e:
-        yield failure(str(e), pair(as_json(wanted), _text(message)))
+        yield failure(str(e), labelled("  expected: ", as_json(wanted), "expected"))
         return
     differing = differences(wanted, found, superset)
     if differing:
         what = "JSON superset mismatch" if superset else "JSON content mismatch"
-        lines = difference_lines(differing)
-        if [one.place for one in differing] != ["root"]:
-            lines += received(_text(message))
-        yield failure(what, lines)
+        yield failure(what, difference_lines(differing))
 
 
-def _mapping_and(text: str, message: Message) -> list[Any]:
-    return pair(text.strip(), _text(message))
+def _mapping(text: str) -> list[Line]:
+    return labelled("  mapping: ", text.strip(), "expected")
 
 
 def _text(message: Message) -> str:

@@ -71,10 +71,11 @@ def difference_lines(found: list[Difference]) -> list[Line]:
 
 def text_lines(expected: str, received: str) -> list[Line]:
     """Show how two texts differ: line by line where one has several."""
-    if expected.strip() == received.strip():
-        # Only the white space around them differs, which nobody can see.
+    several = "\n" in expected or "\n" in received
+    if expected.strip() == received.strip() or not (several or expected and received):
+        # Nobody can see white space around a text, nor an empty one.
         return pair(quoted(expected), quoted(received))
-    if "\n" not in expected and "\n" not in received:
+    if not several:
         return pair(expected, received)
     wanted, found = expected.split("\n"), received.split("\n")
     lines = []

@@ -36,22 +36,30 @@ def at(place: str, found: Failure) -> Failure:
     return (Line(f"{place}: {found[0].text}", found[0].tone), *found[1:])
 
 
+def labelled(label: str, text: str, tone: Tone) -> list[Line]:
+    """Show a text after a label; its further lines stand below its first."""
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}… ({len(text):,} characters)"
+    first, *rest = text.split("\n")
+    return [Line(label + first, tone), *(Line(" " * len(label) + line, tone) for line in rest)]
+
+
 def pair(expected: str, received: str, indent: str = "  ") -> list[Line]:
     """Show two texts, one below the other."""
     return [
-        *_labelled(f"{indent}expected: ", expected, "expected"),
-        *_labelled(f"{indent}received: ", received, "received"),
+        *labelled(f"{indent}expected: ", expected, "expected"),
+        *labelled(f"{indent}received: ", received, "received"),
     ]
 
 
 def received(text: str) -> list[Line]:
     """Show what came out."""
-    return _labelled("  received: ", text, "received")
+    return labelled("  received: ", text, "received")
 
 
 def shown(message: Message) -> str:
     """Return a message as a text: its content, its metadata, and its mark when it has failed."""
-    text = message.raw.decode(errors="replace")
+    text = message.raw.decode(errors="replace") or "(empty)"
     if message.meta:
         text += f" metadata: {dump_json(dict(message.meta)).decode()}"
     if message.error is not None:
@@ -75,10 +83,3 @@ def as_json(value: Any) -> str:
 def quoted(text: str) -> str:
     """Return a text as JSON writes it, so that every character can be seen."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def _labelled(label: str, text: str, tone: Tone) -> list[Line]:
-    if len(text) > _LONGEST:
-        text = f"{text[:_LONGEST]}… ({len(text):,} characters)"
-    first, *rest = text.split("\n")
-    return [Line(label + first, tone), *(Line(" " * len(label) + line, tone) for line in rest)]

@@ -45,7 +45,7 @@ def check_processors(case: Case, around: Surroundings) -> Iterator[Failure]:
 
 def _processors(case: Case, around: Surroundings) -> Sequence[Any]:
     file, name = split_target(case.parsed["target_processors"])
-    path = str(around.directory / file) if file else around.config
+    path = str(around.directory / file) if file else around.target()
     target = open_target(path, around.environment(case), case.mocks, around.resource_files)
     return build_context(target.resources).all(target.processors(name))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from streamer.config.definitions import Case
@@ -11,8 +11,9 @@ from streamer.engine.scripted import ScriptedStream
 from streamer.message import Batch, Execution
 from streamer.plan import make_plan
 from streamer.spec import Parsed
-from streamer.unit_tests.batches import check_batches, check_messages
+from streamer.unit_tests.batches import Expected, check_batches, check_messages
 from streamer.unit_tests.failure import Failure, at, failure, pair
+from streamer.unit_tests.hints import Drops, dropped_by, still_open
 from streamer.unit_tests.script import Turn, turns
 from streamer.unit_tests.surroundings import Surroundings
 
@@ -24,12 +25,14 @@ def check_stream(case: Case, around: Surroundings) -> Iterator[Failure]:
         StreamerError: the case cannot be run: there is something wrong with the config, a mock or
             a file.
     """
-    target = open_target(around.config, around.environment(case), case.mocks, around.resource_files)
-    stream = ScriptedStream(make_plan(target.config(), around.level), around.log)
-    run = _Run(stream, around.directory)
-    for turn in turns(case.parsed, around.directory):
+    env, files = around.environment(case), around.resource_files
+    target = open_target(around.target(), env, case.mocks, files)
+    plan = make_plan(target.config(), around.level)
+    script = list(turns(case.parsed, around.directory))
+    run = _Run(ScriptedStream(plan, around.log), around.directory)
+    for turn in script:
         yield from run.turn(turn)
-    yield from run.end(case.parsed)
+    yield from run.end(case.parsed, lambda: dropped_by(plan, script))
 
 
 class _Run:
@@ -54,21 +57,25 @@ class _Run:
         if turn.expected is not None:
             since = self._all[self._checked :]
             self._checked = len(self._all)
-            wrong = check_batches(turn.expected, since, self._directory, self._ex)
-            yield from (at(turn.place, one) for one in wrong)
+            yield from (at(turn.place, one) for one in self._compared(turn.expected, since))
 
-    def end(self, case: Parsed) -> Iterator[Failure]:
-        """Check what has come out in the whole test."""
+    def end(self, case: Parsed, drops: Callable[[], Drops]) -> Iterator[Failure]:
+        """Check what has come out in the whole test; `drops` finds what was dropped."""
         found = self._all
         if not case.given("output_batches"):
             # Steps have listed what they expect; nothing else may have come out.
             found = found[self._checked :]
         expected = case["output_batches"] or ()
-        yield from check_batches(expected, found, self._directory, self._ex)
+        yield from self._compared(expected, found)
         if case.given("late_output"):
             yield from self._late_output(case["late_output"] or ())
         if case.given("dropped"):
-            yield from _dropped(case["dropped"] or {}, self._stream.snapshot.dropped)
+            counts = self._stream.snapshot.dropped
+            yield from _dropped(case["dropped"] or {}, counts, drops)
+
+    def _compared(self, expected: Expected, found: list[Batch]) -> Iterator[Failure]:
+        hint = still_open(self._stream) if len(found) < len(expected) else ""
+        return check_batches(expected, found, self._directory, self._ex, hint)
 
     def _late_output(self, expected: tuple[Parsed, ...]) -> Iterator[Failure]:
         if len(self._late) < len(expected):
@@ -77,8 +84,13 @@ class _Run:
         yield from check_messages(expected, self._late, "late_output ", self._directory, self._ex)
 
 
-def _dropped(expected: Mapping[str, int], found: Mapping[str, int]) -> Iterator[Failure]:
+def _dropped(
+    expected: Mapping[str, int], found: Mapping[str, int], drops: Callable[[], Drops]
+) -> Iterator[Failure]:
     for reason in sorted({*expected, *found}):
         wanted, got = expected.get(reason) or 0, found.get(reason, 0)
         if wanted != got:
-            yield failure(f"dropped messages, reason {reason}", pair(str(wanted), str(got)))
+            shown = drops().get(reason, [])
+            yield failure(
+                f"dropped messages, reason {reason}", [*pair(str(wanted), str(got)), *shown]
+            )

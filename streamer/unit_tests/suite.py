@@ -132,6 +132,11 @@ def _lints(suite: Suite, around: Surroundings) -> tuple[Lint, ...]:
     return tuple(lint for lint in dict.fromkeys(found) if lint.code != "missing_variable")
 
 
+def name_of(case: Case) -> str:
+    """Return what a test is called."""
+    return case.parsed["name"] or _UNNAMED
+
+
 def _run(case: Case, file: str, around: Surroundings) -> CaseResult:
     began = time.perf_counter()
     error = False
@@ -143,8 +148,7 @@ def _run(case: Case, file: str, around: Surroundings) -> CaseResult:
         except StreamerError as e:
             error, failures = True, (failure(f"the test cannot be run: {e}"),)
     seconds = time.perf_counter() - began
-    name = case.parsed["name"] or _UNNAMED
-    return CaseResult(name, file, case.line, failures, error, seconds)
+    return CaseResult(name_of(case), file, case.line, failures, error, seconds)
 
 
 def _listed(error: ConfigError) -> list[Line]:

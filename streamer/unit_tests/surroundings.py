@@ -12,6 +12,7 @@ from typing import Any
 
 from streamer.config.definitions import Case
 from streamer.engine.delivery import LogLine
+from streamer.errors import StreamerError
 from streamer.message import Execution
 
 
@@ -34,6 +35,20 @@ class Surroundings:
     resource_files: tuple[str, ...] = ()
     log: LogLine = _silent
     level: str = "OFF"
+
+    def target(self) -> str:
+        """Return the config's file, for a test that needs it.
+
+        Raises:
+            StreamerError: there is none.
+        """
+        if not os.path.exists(self.config):
+            raise StreamerError(
+                f"there is no config {self.config}; tests in a file of their own are about the "
+                "config of the same name beside it, or name another: `target_processors: "
+                "FILE#/pipeline/processors`"
+            )
+        return self.config
 
     @property
     def directory(self) -> Path:

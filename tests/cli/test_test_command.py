@@ -32,11 +32,11 @@ GOOD = PIPELINE + "tests:\n" + case("one and one are two", 2)
 BAD = PIPELINE + "tests:\n" + case("right", 2) + case("wrong", 3)
 SAID = """\
 wrong [line 8]:
-batch 0 message 0: json_equals: JSON content mismatch
+batch 0 message 0: json_equals [line 10]: JSON content mismatch
   at v:
     expected: 3
     received: 2
-  received: {"v":2}
+batch 0 message 0: {"v":2}
 """
 
 
@@ -136,14 +136,28 @@ def test_a_missing_config_is_named_by_the_tests_that_need_it(
     code, out, _ = run(capsys, "-v", "gone_streamer_test.yaml")
     assert code == 1
     assert "  - needs it: failed (N ms)\n  - does not: ok (N ms)\n" in out
-    assert "needs it [gone_streamer_test.yaml:2]:\nthe test cannot be run:\n" in out
-    assert "  gone.yaml(1,1) there is no such file\n" in out
+    assert (
+        "needs it [gone_streamer_test.yaml:2]:\n"
+        "the test cannot be run: there is no config gone.yaml; tests in a file of their own are "
+        "about the config of the same name beside it, or name another: `target_processors: "
+        "FILE#/pipeline/processors`\n"
+    ) in out
+    assert run(capsys, "-v", "gone.yaml")[:2] == (1, out)
 
 
-def test_a_path_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "nope.yaml")
-    assert code == 1
-    assert "nope.yaml(1,1) there is no such file" in out + err
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("nope.yaml", "there is no file or directory 'nope.yaml'"),
+        ("nope/...", "there is no file or directory 'nope/'"),
+        ("n*pe.yaml", "there is no file that matches 'n*pe.yaml'"),
+    ],
+)
+def test_a_path_that_does_not_exist_is_named(
+    path: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "good.yaml", path)
+    assert (code, out, err) == (1, "", f"error: {said}; name a config, or a file of tests\n")
 
 
 def test_junit_is_written(capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,8 +166,9 @@ def test_junit_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert [(root.get(n)) for n in ("tests", "failures", "errors")] == ["3", "1", "0"]
     names = [case.get("name") for case in root.iter("testcase")]
     assert names == ["right", "wrong", "one and one are two"]
-    code, _, err = run(capsys, "--junit", "no/such/out.xml", "good.yaml")
+    code, out, err = run(capsys, "--junit", "no/such/out.xml", "bad.yaml")
     assert (code, err) == (1, "error: --junit no/such/out.xml: no such file or directory\n")
+    assert SAID in out
 
 
 def test_components_log_when_they_are_asked_to(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,6 +181,18 @@ def test_components_log_when_they_are_asked_to(capsys: pytest.CaptureFixture[str
     code, out, err = run(capsys, "--log", "info", "log.yaml")
     assert code == 0 and "v is 1" in err and "v is 1" not in out
     assert run(capsys, "--log", "error", "log.yaml")[2] == ""
+
+
+def test_a_name_stands_before_what_its_test_logs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("log.yaml").write_text(GOOD.replace("- mapping", "- log: { message: hey }\n    - mapping"))
+    monkeypatch.setattr("sys.stderr", sys.stdout)
+    code, out, _ = run(capsys, "-v", "--log", "info", "log.yaml")
+    assert code == 0
+    assert re.fullmatch(
+        r"  - one and one are two:\n.*hey.*\n    ok \(N ms\)\nTest .*\n\n1 test: 1 passed\n", out
+    )
 
 
 def test_resource_files_may_be_globs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,10 +89,32 @@ def test_a_step_lists_what_came_out_since_the_last_list(run: Run) -> None:
     assert texts(run(SENT + "  - output_batches: [[{ json_contains: { id: 1 } }]]\n")) == []
     found = texts(run(SENT + "  - output_batches: [[{ json_contains: { id: 9 } }]]\n"))
     assert found[:4] == [
-        "step 2 [line 12]: batch 0 message 0: json_contains: JSON superset mismatch",
+        "step 2 [line 12]: batch 0 message 0: json_contains [line 12]: JSON superset mismatch",
         "  at id:",
         "    expected: 9",
         "    received: 1",
+    ]
+    assert found[4:] == [f"step 2 [line 12]: batch 0 message 0: {OUT}"]
+
+
+def test_too_few_batches_are_explained_by_what_is_open(run: Run) -> None:
+    too_few = "wrong batch count, expected 1, got 0"
+    found = texts(run(SENT + "output_batches: [[{}], [{}]]\n"))
+    assert found == [
+        "wrong batch count, expected 2, got 1",
+        "  the clock is 2026-01-01T10:00:10Z, no window is open",
+    ]
+    early = SENT.replace("10s", "9s") + "    output_batches: [[{}]]\n"
+    assert texts(run(early)) == [
+        f"step 1 [line 11]: {too_few}",
+        "  the clock is 2026-01-01T10:00:09Z, 1 window with 1 message is open, "
+        "the next one closes at 2026-01-01T10:00:10Z",
+    ]
+    keeps = BUFFER.replace("10s", "10s, slide: 5s")
+    two = SENT.replace("10s", "1s") + "output_batches: [[{}]]\n"
+    assert texts(run(two, keeps))[1:] == [
+        "  the clock is 2026-01-01T10:00:01Z, 2 windows with 1 message are open, "
+        "the next one closes at 2026-01-01T10:00:05Z"
     ]
 
 
@@ -100,9 +122,9 @@ def test_what_a_step_lists_counts_for_the_whole_test_too(run: Run) -> None:
     case = SENT + "    output_batches: [[{ json_contains: { id: 1 } }]]\n"
     assert texts(run(case)) == []
     assert texts(run(case + "output_batches: [[{}]]\n")) == []
-    assert texts(run(case + "output_batches: [[{}], [{}]]\n")) == [
+    assert texts(run(case + "output_batches: [[{}], [{}]]\n"))[0] == (
         "wrong batch count, expected 2, got 1"
-    ]
+    )
 
 
 def test_drops_are_checked_when_they_are_listed_and_left_out_means_none(run: Run) -> None:
@@ -116,7 +138,14 @@ def test_drops_are_checked_when_they_are_listed_and_left_out_means_none(run: Run
         "dropped messages, reason late",
         "  expected: 0",
         "  received: 1",
+        '  step 0 [line 9]: {"at":"2026-01-01T09:00:00Z","id":2}',
     ]
+
+
+def test_of_many_dropped_messages_the_first_are_shown(run: Run) -> None:
+    sent = ", ".join(f"{{ content: x{n} }}" for n in range(7))
+    found = texts(run(f"steps:\n  - send: [{sent}]\ndropped: {{}}\n"))
+    assert found[3:] == [f"  step 0 [line 8]: x{n}" for n in range(5)] + ["  … and 2 more"]
 
 
 LATE = """\

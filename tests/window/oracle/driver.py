@@ -1,0 +1,173 @@
+"""Replays micro-batches for one kind of window, keeping every message in a list."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+
+from tests.window.oracle.events import Emitted, MicroBatch, Out
+from tests.window.oracle.intake import Arrived, Fields, Intake
+
+
+@dataclass(eq=False)
+class Window:
+    """An open window: `changed` is the number of the micro-batch that changed it last."""
+
+    key: Hashable
+    start: int
+    end: int
+    inside: list[Arrived] = field(default_factory=list)
+    changed: int = 0
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """By end, then by the arrival of the first message."""
+        # Decided: with a timezone whose dates have holes (Samoa left out a whole day) two windows
+        # of a key may end together with the same first message: then by start.
+        return self.end, min(arrived.number for arrived in self.inside), self.start
+
+    def shown(self, reason: str, batch: int | None = None) -> Emitted:
+        """The window as a batch, of all its messages or of one micro-batch's."""
+        inside = sorted(
+            (a for a in self.inside if batch is None or a.batch == batch), key=lambda a: a.number
+        )
+        return Emitted(
+            reason,
+            tuple(arrived.event.id for arrived in inside),
+            inside[0].spelling,
+            self.start,
+            self.end,
+            # Decided: under `forward` nothing else is kept, so the largest time of the batch.
+            max(arrived.time for arrived in inside),
+        )
+
+
+class WindowOracle(ABC):
+    """Micro-batches in, batches out; a kind says which windows take an event, and when one ends."""
+
+    # Whether the bounds of a window that closed without its clock are remembered.
+    remembers = True
+
+    def __init__(self, fields: Fields) -> None:
+        self.fields = fields
+        self.intake = Intake(fields)
+        self.open: list[Window] = []
+        self.remembered: set[tuple[Hashable, int, int]] = set()
+        # Messages taken that windows yet to be opened may hold.
+        self.kept: list[Arrived] = []
+
+    @abstractmethod
+    def take(self, arrived: Arrived) -> list[Window] | None:
+        """Put the event into its windows; return those that it changes, None when it is late."""
+
+    @abstractmethod
+    def is_past(self, window: Window, clock: int) -> bool:
+        """Whether the clock closes the window."""
+
+    def may_need(self, arrived: Arrived, clock: int) -> bool:
+        """Whether a window may be opened, at this clock or later, over a message already there."""
+        return False
+
+    def step(self, batch: MicroBatch) -> Out:
+        out = Out()
+        for key in self.intake.begin(batch):
+            self._begin_afresh(key)
+        for event in batch.events:
+            arrived = self.intake.admit(event, out)
+            if arrived is None:
+                continue
+            changed = self.take(arrived)
+            if changed is None:
+                out.dropped.append((event.id, "late"))
+                continue
+            self.intake.take(arrived)
+            for window in changed:
+                window.changed = self.intake.batch
+            out.batches += self.at_once(changed)
+        self.intake.clocks.end_of_intake(batch)
+        out.batches += self._as_they_stand()
+        out.batches += self._close(batch)
+        self._forget()
+        return out
+
+    def held(self) -> set[str]:
+        """The messages that wait for a window to close."""
+        if self.fields.emit == "forward":
+            return set()
+        return {arrived.event.id for window in self.open for arrived in window.inside}
+
+    def is_shut(self, window: Window, clock: int | None) -> bool:
+        """Whether a window takes nothing more, from one who sees this clock."""
+        if (window.key, window.start, window.end) in self.remembered:
+            return True
+        return clock is not None and self.is_past(window, clock)
+
+    def at_once(self, changed: list[Window]) -> list[Emitted]:
+        """What an event makes come out at once, by end where it changes more than one window."""
+        if self.fields.emit != "each":
+            return []
+        return [window.shown("each") for window in in_order(changed)]
+
+    def _as_they_stand(self) -> list[Emitted]:
+        touched = in_order(w for w in self.open if w.changed == self.intake.batch)
+        if self.fields.emit == "changes":
+            return [window.shown("changes") for window in touched]
+        if self.fields.emit == "forward":
+            return self._forwarded(touched)
+        return []
+
+    def _forwarded(self, touched: list[Window]) -> list[Emitted]:
+        # Decided: by end, then by the arrival of the first message of the batch that goes on.
+        number = self.intake.batch
+        fresh = [w for w in touched if any(a.batch == number for a in w.inside)]
+        fresh.sort(
+            key=lambda w: (w.end, min(a.number for a in w.inside if a.batch == number), w.start)
+        )
+        return [window.shown("forward", number) for window in fresh]
+
+    def _close(self, batch: MicroBatch) -> list[Emitted]:
+        # Decided: all closes of a micro-batch, whatever their reason, are in one order.
+        closing = [(window, self._reason(window, batch)) for window in in_order(self.open)]
+        shut = [(window, reason) for window, reason in closing if reason is not None]
+        for window, reason in shut:
+            self.open.remove(window)
+            # Decided: what the end of the input closes is remembered like what idleness closes,
+            # should the input grow after all: a closed window is never opened again.
+            if reason != "final" and self.remembers:
+                self.remembered.add((window.key, window.start, window.end))
+        if self.fields.emit != "final":
+            return []
+        return [window.shown(reason) for window, reason in shut]
+
+    def _reason(self, window: Window, batch: MicroBatch) -> str | None:
+        clocks, fields = self.intake.clocks, self.fields
+        clock = clocks.after(window.key)
+        # `after` stands still where the system clock may not close.
+        if clock is not None and self.is_past(window, clock):
+            return "final"
+        behind = batch.backlog or batch.lag
+        if fields.idle_timeout is not None and not behind:
+            last = max(arrived.active for arrived in window.inside)
+            if clocks.active - last >= fields.idle_timeout:
+                return "idle"
+        return "flush" if batch.ended and fields.end_of_input == "flush" else None
+
+    def _begin_afresh(self, key: Hashable) -> None:
+        # Decided: with its clock, a key loses the bounds that are remembered for it and the
+        # messages that no open window holds, but not its open windows, since nothing may be lost:
+        # they close by the new clock, by idleness, or at the end of the input.
+        self.remembered = {bounds for bounds in self.remembered if bounds[0] != key}
+        inside = {arrived.number for window in self.open for arrived in window.inside}
+        self.kept = [a for a in self.kept if a.key != key or a.number in inside]
+
+    def _forget(self) -> None:
+        def needed(arrived: Arrived) -> bool:
+            clock = self.intake.clocks.after(arrived.key)
+            return clock is None or self.may_need(arrived, clock)
+
+        self.kept = [arrived for arrived in self.kept if needed(arrived)]
+
+
+def in_order(windows: Iterable[Window]) -> list[Window]:
+    return sorted(windows, key=lambda window: window.order)

@@ -14,6 +14,13 @@ from streamer.spec import Kind, ParsedComponent
 
 # Nothing builds these yet: the service reads their fields.
 UNBUILT = {Kind.METRICS, Kind.TRACER}
+# The window kernel does not run these yet.
+AWAITED = {
+    Kind.BUFFER: {
+        *("count_window", "hopping_window", "session_window"),
+        *("sliding_window", "tumbling_window", "window_join"),
+    }
+}
 ALL = [(kind, name) for kind, names in catalog.COMPONENTS.items() for name in names]
 
 
@@ -41,7 +48,7 @@ def test_every_file_with_a_spec_is_listed(kind: Kind) -> None:
         for path in folder.glob("*.py")
         if "\nSPEC" in path.read_text(encoding="utf-8")
     }
-    assert with_spec == set(catalog.names(kind))
+    assert with_spec - AWAITED.get(kind, set()) == set(catalog.names(kind))
 
 
 def test_a_name_that_is_not_listed_has_no_spec() -> None:

@@ -1,0 +1,71 @@
+"""`hopping_window`: windows of a fixed length by event time that overlap.
+
+ksqlDB: "defined by two properties: the window's duration and its advance, or hop, interval."
+Tenzir: "An event that falls into several overlapping windows is copied to each."
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.buffers.event_time import WindowBuffer, build_buffer
+from streamer.buffers.event_time_fields import EVERY, SIZE, event_time_fields
+from streamer.buffers.grid_windows import OFFSET_FIELD, TIMEZONE_FIELD, grid_of, grid_problems
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+SPEC: Final = Spec(
+    Kind.BUFFER,
+    "hopping_window",
+    "Cuts a stream into windows of a fixed length that overlap, by event time.",
+    description=(
+        "A window starts at every multiple of `every` since 1970 and covers the times from its "
+        "start up to, and without, its end. A message is in each window that covers its time; it "
+        "is kept once, however many they are. Closing and emitting are as in "
+        "[tumbling_window](tumbling_window.md)."
+    ),
+    status="beta",
+    fields=event_time_fields(
+        Field(
+            SIZE,
+            "string",
+            "The length of a window.",
+            duration=True,
+            examples=("10m",),
+        ),
+        Field(
+            EVERY,
+            "string",
+            "The time from one window's start to the next one's, not longer than `size` (advance, "
+            "hop). When empty, windows follow one another.",
+            default="",
+            duration=True,
+            examples=("1m",),
+        ),
+        OFFSET_FIELD,
+        TIMEZONE_FIELD,
+    ),
+    check=grid_problems,
+    examples=(
+        Example(
+            "Detect brute-force logins",
+            "buffer:\n"
+            "  hopping_window:\n"
+            "    timestamp_mapping: root = this.ts\n"
+            "    key_mapping: root = [ this.user, this.src_ip ]\n"
+            '    filter: this.outcome == "failure"\n'
+            "    size: 10m\n"
+            "    every: 1m\n"
+            "    allowed_lateness: 2m\n"
+            "    idle_timeout: 5m\n"
+            "    having: batch_size() >= 20\n",
+            "Twenty failed logins of one user from one address within ten minutes, looked for "
+            "every minute.",
+        ),
+    ),
+    categories=("Windowing",),
+)
+
+
+def build(parsed: Parsed, context: BuildContext) -> WindowBuffer:
+    """Take the settings, which `SPEC.check` has found to be right."""
+    return build_buffer(parsed, grid_of(parsed))

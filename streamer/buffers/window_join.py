@@ -1,0 +1,176 @@
+"""`window_join`: joins two inputs: messages of the same key whose times are close.
+
+ksqlDB: "find orders that have shipped within the last hour" is `orders JOIN shipments WITHIN 1
+HOURS ON …`; the timestamp of a pair "is assigned max(left.ts, right.ts)".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.buffers.event_time import (
+    Problems,
+    WindowBuffer,
+    build_buffer,
+    key_problems,
+    lateness_problems,
+)
+from streamer.buffers.event_time_fields import (
+    END_FIELD,
+    KEY_MAPPING,
+    LATE_OUTPUT_FIELD,
+    LATENESS_FIELD,
+    TIMESTAMP_FIELD,
+    TIMESTAMP_MAPPING,
+)
+from streamer.durations import format_duration
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.window.kinds import Join
+
+LEFT: Final = "left"
+RIGHT: Final = "right"
+WITHIN: Final = "within"
+BEFORE: Final = "before"
+AFTER: Final = "after"
+TYPE: Final = "type"
+
+
+def _check(parsed: Parsed) -> Problems:
+    if not parsed[TIMESTAMP_MAPPING].strip():
+        yield TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    if not parsed[KEY_MAPPING].strip():
+        yield KEY_MAPPING, "is empty, but a join needs what both sides agree in, such as an id"
+    yield from key_problems(parsed)
+    yield from lateness_problems(parsed)
+    for name in (LEFT, RIGHT):
+        if not parsed[name]:
+            yield name, "is empty; expected the label of one of the input_resources"
+    if parsed[LEFT] and parsed[LEFT] == parsed[RIGHT]:
+        yield RIGHT, f"is {parsed[RIGHT]!r}, which is the left side already; name another input"
+    yield from _bounds_problems(parsed)
+
+
+def _bounds_problems(parsed: Parsed) -> Problems:
+    within, before, after = parsed[WITHIN], parsed[BEFORE], parsed[AFTER]
+    if within is not None:
+        if within < 0:
+            text = f"is {format_duration(within)}, but it must not be negative"
+            yield WITHIN, f"{text}; 0s joins messages of the same time"
+        for name in (BEFORE, AFTER):
+            if parsed[name] is not None:
+                yield name, "cannot stand beside within, which is both bounds at once; keep one"
+    elif before is None and after is None:
+        text = "needs how far apart the times of a pair may be: within, or before and after"
+        yield "", f"window_join {text}"
+    elif (before or 0) + (after or 0) < 0:
+        text = f"is {format_duration(after or 0)}, but it must not end before it begins"
+        yield AFTER, f"{text}, {format_duration(-(before or 0))} after the left side"
+
+
+SPEC: Final = Spec(
+    Kind.BUFFER,
+    "window_join",
+    "Joins two inputs: messages of the same key whose event times are close.",
+    description=(
+        "Each pair of a left and a right message whose keys are equal, and whose times differ by "
+        'no more than `within`, becomes one message, `{"left": …, "right": …}`, whose time is the '
+        "later one of both. With `type: left` or `outer`, a message that has found no partner is "
+        "emitted once none can come any more, with null for the other side.\n\n"
+        "The sides are `input_resources`, which the buffer reads itself: a config with it has no "
+        "`input`. There is one clock, the largest event time of both sides."
+    ),
+    status="beta",
+    fields=(
+        Field(
+            LEFT,
+            "string",
+            "The label of the input resource whose messages are the left side.",
+            refers=Kind.INPUT,
+            examples=("orders",),
+        ),
+        Field(
+            RIGHT,
+            "string",
+            "The label of the input resource whose messages are the right side.",
+            refers=Kind.INPUT,
+            examples=("shipments",),
+        ),
+        TIMESTAMP_FIELD,
+        Field(
+            KEY_MAPPING,
+            "string",
+            "A Bloblang mapping that returns what the messages of a pair agree in (ON). Keys are "
+            "the same when they are equal as JSON.",
+            mapping=True,
+            examples=("root = this.order_id",),
+        ),
+        Field(
+            WITHIN,
+            "string",
+            "How far apart the times of a pair may be, either way.",
+            default="",
+            duration=True,
+            examples=("1h",),
+        ),
+        Field(
+            BEFORE,
+            "string",
+            "Instead of `within`: how much earlier than the left message the right one may be.",
+            default="",
+            duration=True,
+            advanced=True,
+        ),
+        Field(
+            AFTER,
+            "string",
+            "Instead of `within`: how much later than the left message the right one may be.",
+            default="",
+            duration=True,
+            advanced=True,
+        ),
+        Field(
+            TYPE,
+            "string",
+            "Which messages without a partner are emitted too: `inner`, none; `left`, those of "
+            "the left side; `outer`, those of both.",
+            default="inner",
+            options=("inner", "left", "outer"),
+        ),
+        LATENESS_FIELD,
+        LATE_OUTPUT_FIELD,
+        END_FIELD,
+    ),
+    check=_check,
+    examples=(
+        Example(
+            "Orders that have shipped within an hour",
+            "input_resources:\n"
+            "  - label: orders\n"
+            "    file: { paths: [ orders.jsonl ] }\n"
+            "  - label: shipments\n"
+            "    file: { paths: [ shipments.jsonl ] }\n"
+            "buffer:\n"
+            "  window_join:\n"
+            "    left: orders\n"
+            "    right: shipments\n"
+            "    timestamp_mapping: root = this.ts\n"
+            "    key_mapping: root = this.order_id\n"
+            "    within: 1h\n",
+            "A pair for every shipment of an order that is at most an hour away from it.",
+        ),
+    ),
+    categories=("Windowing",),
+)
+
+
+def build(parsed: Parsed, context: BuildContext) -> WindowBuffer:
+    """Take the settings, which `SPEC.check` has found to be right."""
+    within = parsed[WITHIN]
+    window = Join(
+        left=parsed[LEFT],
+        right=parsed[RIGHT],
+        before=(parsed[BEFORE] or 0) if within is None else within,
+        after=(parsed[AFTER] or 0) if within is None else within,
+        type=parsed[TYPE].lower(),
+    )
+    return build_buffer(parsed, window)

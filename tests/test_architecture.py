@@ -38,7 +38,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"source", "window"}),
     frozenset({"failure", "query", "codec"}),
     frozenset({"pipeline"}),
-    frozenset({"batching"}),
+    frozenset({"batching", "windowing"}),
     COMPONENT_PACKAGES,
     frozenset({"catalog"}),
     frozenset({"config"}),

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.buffers.event_time import Problems, WindowBuffer, build_buffer, key_problems
-from streamer.buffers.event_time_fields import (
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.window.kinds import Count
+from streamer.windowing.event_time import Problems, WindowBuffer, build_buffer, key_problems
+from streamer.windowing.fields import (
     EVERY,
     FILTER_FIELD,
     HAVING_FIELD,
     KEY_FIELD,
     LATE_OUTPUT_FIELD,
 )
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
-from streamer.window.kinds import Count
 
 COUNT: Final = "count"
 

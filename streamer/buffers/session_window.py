@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.buffers.event_time import (
+from streamer.durations import format_duration
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.window.kinds import Session
+from streamer.windowing.event_time import (
     Problems,
     WindowBuffer,
     build_buffer,
     event_time_problems,
 )
-from streamer.buffers.event_time_fields import event_time_fields
-from streamer.durations import format_duration
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
-from streamer.window.kinds import Session
+from streamer.windowing.fields import event_time_fields
 
 GAP: Final = "gap"
 MAX_DURATION: Final = "max_duration"

@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer.buffers.event_time import (
+from streamer.durations import MILLISECOND, format_duration
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.window.kinds import Sliding
+from streamer.windowing.event_time import (
     Problems,
     WindowBuffer,
     build_buffer,
     event_time_problems,
     size_problems,
 )
-from streamer.buffers.event_time_fields import (
+from streamer.windowing.fields import (
     ALLOWED_LATENESS,
     EMIT,
     IDLE_TIMEOUT,
     SIZE,
     event_time_fields,
 )
-from streamer.durations import MILLISECOND, format_duration
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
-from streamer.window.kinds import Sliding
 
 MODE: Final = "mode"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.buffers.event_time import WindowBuffer, build_buffer
-from streamer.buffers.event_time_fields import SIZE, event_time_fields
-from streamer.buffers.grid_windows import OFFSET_FIELD, TIMEZONE_FIELD, grid_of, grid_problems
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.windowing.event_time import WindowBuffer, build_buffer
+from streamer.windowing.fields import SIZE, event_time_fields
+from streamer.windowing.grid import OFFSET_FIELD, TIMEZONE_FIELD, grid_of, grid_problems
 
 SPEC: Final = Spec(
     Kind.BUFFER,

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.buffers.event_time import (
+from streamer.durations import format_duration
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.window.kinds import Join
+from streamer.windowing.event_time import (
     Problems,
     WindowBuffer,
     build_buffer,
     key_problems,
     lateness_problems,
 )
-from streamer.buffers.event_time_fields import (
+from streamer.windowing.fields import (
     END_FIELD,
     KEY_MAPPING,
     LATE_OUTPUT_FIELD,
@@ -23,9 +26,6 @@ from streamer.buffers.event_time_fields import (
     TIMESTAMP_FIELD,
     TIMESTAMP_MAPPING,
 )
-from streamer.durations import format_duration
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
-from streamer.window.kinds import Join
 
 LEFT: Final = "left"
 RIGHT: Final = "right"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from streamer import catalog
-from streamer.buffers.event_time import WindowBuffer
 from streamer.catalog import build_context
 from streamer.config import parse_config
 from streamer.durations import DAY, HOUR, MILLISECOND, MINUTE, SECOND
 from streamer.errors import ConfigError
 from streamer.spec import Kind
 from streamer.window.kinds import Count, EventTime, Join, Session, Sliding, Tumbling
+from streamer.windowing.event_time import WindowBuffer
 
 NAMES = ("count", "hopping", "session", "sliding", "tumbling")
 FILES = (*(f"{name}_window" for name in NAMES), "window_join")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamer.bloblang import Mapping, compile_mapping
-from streamer.buffers import event_time_fields as f
 from streamer.durations import format_duration
 from streamer.spec import Parsed
 from streamer.window.kinds import EventTime, Windows
+from streamer.windowing import fields as f
 
 Problems = Iterable[tuple[str, str]]
 

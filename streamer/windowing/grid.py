@@ -7,11 +7,11 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from streamer.buffers.event_time import Problems, event_time_problems, size_problems
-from streamer.buffers.event_time_fields import EVERY, OFFSET, SIZE, TIMEZONE
 from streamer.durations import DAY, format_duration
 from streamer.spec import Field, Parsed
 from streamer.window.kinds import Tumbling
+from streamer.windowing.event_time import Problems, event_time_problems, size_problems
+from streamer.windowing.fields import EVERY, OFFSET, SIZE, TIMEZONE
 
 
 def _timezone_problem(name: str) -> str | None:

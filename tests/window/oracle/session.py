@@ -1,0 +1,109 @@
+"""`session_window`: sessions of a key, both bounds inclusive, cut at multiples of max_duration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.window.oracle.driver import Window, WindowOracle
+from tests.window.oracle.intake import Arrived, Fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session(Fields):
+    gap: int
+    max_duration: int | None = None
+
+
+@dataclass(eq=False)
+class OpenSession(Window):
+    """A session; `cut` is c(start), or an older one that stayed."""
+
+    cut: int | None = None
+
+
+class SessionOracle(WindowOracle):
+    # Of a session nothing is remembered, and what it closed gives nothing back.
+    remembers = False
+
+    def __init__(self, rules: Session) -> None:
+        super().__init__(rules)
+        self.rules = rules
+
+    def take(self, arrived: Arrived) -> list[Window] | None:
+        """Join the event to the sessions near it, the earliest first.
+
+        Decided: a session is open or closed for an event by the clock before that event, and by
+        how far the events listed before it have made the session reach.
+        """
+        near = sorted(self._near(arrived), key=lambda session: session.start)
+        if not near and self._is_late(arrived):
+            return None
+        lone = OpenSession(
+            arrived.key, arrived.time, arrived.time, [arrived], cut=self.cut(arrived.time)
+        )
+        joined = lone
+        for number, session in enumerate(near):
+            if number == 0:
+                joined = self._taken_into(session, lone, arrived.clock)
+            elif joined.cut is None or session.start <= joined.cut:
+                joined = self._taken_into(session, joined, arrived.clock)
+            else:
+                continue
+            self.open.remove(session)
+        self.open.append(joined)
+        return [joined]
+
+    def is_past(self, window: Window, clock: int) -> bool:
+        assert isinstance(window, OpenSession)
+        limit = window.end + self.rules.gap
+        if window.cut is not None:
+            limit = min(limit, window.cut)
+        return clock > limit + self.rules.allowed_lateness
+
+    def cut(self, start: int) -> int | None:
+        """The first multiple of max_duration that is more than max_duration after a start."""
+        length = self.rules.max_duration
+        if length is None:
+            return None
+        multiple = (start // length) * length
+        while multiple - start <= length:
+            multiple += length
+        return multiple
+
+    def _near(self, arrived: Arrived) -> list[OpenSession]:
+        """The open sessions within the gap, on the event's side of their cut."""
+        gap, time = self.rules.gap, arrived.time
+        return [
+            s
+            for s in self.open
+            if isinstance(s, OpenSession)
+            and s.key == arrived.key
+            and s.start - gap <= time <= s.end + gap
+            and (s.cut is None or time <= s.cut)
+            and not self.is_shut(s, arrived.clock)
+        ]
+
+    def _is_late(self, arrived: Arrived) -> bool:
+        # Decided: so is an event that lies near no session at all.
+        limit = arrived.time + self.rules.gap + self.rules.allowed_lateness
+        return arrived.clock is not None and arrived.clock > limit
+
+    def _taken_into(
+        self, session: OpenSession, other: OpenSession, clock: int | None
+    ) -> OpenSession:
+        """The session with all that an event, or the session it has joined, brings.
+
+        Where that moves the session's start, the cut becomes that of the new start, unless the
+        clock before the event or the session's end lies past that: then the old one stays.
+
+        Decided: when an event joins two sessions, the start that moves is the later one's, the new
+        cut is the one that the earlier session has by then (with the event in it), and "the old
+        cut" is the later session's. "Past" is > , and "the session's end" is that of the whole
+        joined session.
+        """
+        start, end = min(session.start, other.start), max(session.end, other.end)
+        cut = session.cut
+        if other.start < session.start and other.cut is not None:
+            latest = end if clock is None else max(end, clock)
+            cut = session.cut if latest > other.cut else other.cut
+        return OpenSession(session.key, start, end, session.inside + other.inside, cut=cut)

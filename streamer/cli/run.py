@@ -25,6 +25,7 @@ from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
 from streamer.redaction import Redaction
 from streamer.service.view import Now, StreamView
+from streamer.window.words import short
 
 LINGER = 0.1
 """Seconds between two looks at the stream."""
@@ -116,7 +117,7 @@ def checkpoint_of(config: Config, options: Options) -> str:
 def _way(plan: Plan) -> tuple[str, ...]:
     names = [plan.input.name]
     if plan.window is not None:
-        names.append(f"{plan.buffer.name} {format_duration(plan.window.size)}")
+        names.append(f"{plan.buffer.name} {short(plan.window)}")
     elif plan.buffer.name != "none":
         names.append(plan.buffer.name)
     names += [processor.name for processor in plan.processors]

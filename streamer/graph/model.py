@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamer.config.echo import Shown
-from streamer.durations import format_duration
 from streamer.plan import Plan
 from streamer.spec import Kind, Parsed, ParsedComponent
+from streamer.window.words import phrase
 
 _SHOWN = (Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT)
 _DETAILS = 2
@@ -109,7 +109,7 @@ class _Maker:
             pack = Node("buffer", name, label, "time and shard of each message; packed by window")
             yield Stage("stage 1", "Spark workers", (*taken, pack), self._shuffle())
             shards = f"{plan.shards} shard{'' if plan.shards == 1 else 's'}"
-            keep = Node("buffer", name, label, _window(plan))
+            keep = Node("buffer", name, label, f"{phrase(plan.window)}; each one batch")
             nodes = (keep, *processed, *written)
             yield Stage("stage 2", f"Spark workers, {shards}", nodes, "encoded messages")
         yield Stage("driver", "this program", tuple(self._written()))
@@ -183,17 +183,6 @@ class _Maker:
         given = (name for name in body if component.config.given(name))
         facts = (f"{name}: {_line(_flat(body[name]))}" for name in given if _is_flat(body[name]))
         return ", ".join(fact for _, fact in zip(range(_DETAILS), facts, strict=False))
-
-
-def _window(plan: Plan) -> str:
-    assert plan.window is not None
-    window = plan.window
-    text = f"windows of {format_duration(window.size)}"
-    if window.slide:
-        text += f" every {format_duration(window.slide)}"
-    if window.allowed_lateness:
-        text += f", {format_duration(window.allowed_lateness)} for late messages"
-    return f"{text}; each one batch"
 
 
 def _is_processor(value: Any) -> bool:

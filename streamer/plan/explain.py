@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from streamer.durations import format_duration
 from streamer.plan.plan import Plan, cores
 from streamer.spec import ParsedComponent
+from streamer.window.words import rules
 
 
 def explain(plan: Plan, checkpoint: str) -> str:
@@ -51,22 +52,10 @@ def _window(plan: Plan) -> Iterator[str]:
     if window is None:
         yield f"  buffer      {plan.buffer.name}; data waits {wait} at most for a micro-batch"
         return
-    shape = f"size {format_duration(window.size)}"
-    shape += f", slide {format_duration(window.slide)}" if window.slide else ", tumbling"
-    if window.offset:
-        shape += f", offset {format_duration(window.offset)}"
-    yield f"  window      {plan.buffer.name}: {shape}, (end - size, end]"
-    lateness = format_duration(window.allowed_lateness)
-    yield f"              closes by the system clock at its end + {lateness}"
-    patience = format_duration(window.patience)
-    expired = {"drop": "dropped", "keep": "emitted late"}[window.on_expired]
-    yield f"              under back pressure, overdue by more than {patience}: {expired}"
-    at_end = {
-        "wait": "waits for open windows",
-        "flush": "emits open windows at once",
-        "keep": "keeps open windows in the checkpoint",
-    }[window.end_of_input]
-    yield f"              when the input ends: {at_end}"
+    first, *others = rules(window)
+    yield f"  window      {plan.buffer.name}: {first}"
+    for rule in others:
+        yield f"              {rule}"
     if plan.key is not None:
         by = f"{_number(plan.shards, 'shard')}, by {plan.key.text!r} of {plan.key.source}"
     else:

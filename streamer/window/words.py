@@ -1,0 +1,151 @@
+"""What the settings of windows mean, in words, for all who show them: plans, pictures, the status.
+
+Whoever shows windows asks here, and knows no kind of them by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from streamer.durations import format_duration
+from streamer.window.event import EventWindow
+from streamer.window.kinds import Count, EventTime, Join, Session, Sliding, Tumbling, Windows
+from streamer.window.system import SystemWindow
+
+AnyWindow = SystemWindow | EventWindow
+"""The settings of any window buffer."""
+
+_AT_END: Final = {
+    "wait": "waits for open windows",
+    "flush": "emits open windows at once",
+    "keep": "keeps open windows in the checkpoint",
+}
+_EMITS: Final = {
+    "changes": "emitted whenever they change",
+    "each": "emitted at every message",
+    "forward": "messages forwarded at once",
+}
+
+
+def phrase(window: AnyWindow) -> str:
+    """Return the settings in a line: `windows of 10s every 5s, 2s for late messages`."""
+    if isinstance(window, SystemWindow):
+        parts = [_grid(window.size, window.epoch, window.offset)]
+        return ", ".join([*parts, *_lateness(window.allowed_lateness)])
+    parts = [_kind(window.kind)]
+    if window.keyed and not isinstance(window.kind, Join):
+        parts.append("for each key")
+    if not isinstance(window.kind, Count):
+        parts += _lateness(window.time.allowed_lateness)
+    if window.time.emit in _EMITS:
+        parts.append(_EMITS[window.time.emit])
+    return ", ".join(parts)
+
+
+def short(window: AnyWindow) -> str:
+    """Return the setting that matters most, in a word: `10s`, `100`."""
+    kind = window if isinstance(window, SystemWindow) else window.kind
+    match kind:
+        case SystemWindow() | Tumbling() | Sliding():
+            return format_duration(kind.size)
+        case Session():
+            return format_duration(kind.gap)
+        case Count():
+            return str(kind.count)
+        case Join():
+            return format_duration(max(kind.before, kind.after))
+
+
+def rules(window: AnyWindow) -> Iterator[str]:
+    """Return what a plan says of windows, line by line: their shape, then what closes them."""
+    if isinstance(window, SystemWindow):
+        shape = _shape(window.size, window.slide or window.size, window.offset)
+        yield f"{shape}, (end - size, end]"
+        lateness = format_duration(window.allowed_lateness)
+        yield f"closes by the system clock at its end + {lateness}"
+        patience = format_duration(window.patience)
+        expired = {"drop": "dropped", "keep": "emitted late"}[window.on_expired]
+        yield f"under back pressure, overdue by more than {patience}: {expired}"
+    else:
+        yield _exactly(window.kind)
+        yield from _closing(window.kind, window.time)
+    yield f"when the input ends: {_AT_END[window.end_of_input]}"
+
+
+def _grid(size: int, every: int, offset: int) -> str:
+    text = f"windows of {format_duration(size)}"
+    text += f" every {format_duration(every)}" if every != size else ""
+    return f"{text}, moved by {format_duration(offset)}" if offset else text
+
+
+def _lateness(lateness: int) -> list[str]:
+    return [f"{format_duration(lateness)} for late messages"] if lateness else []
+
+
+def _kind(kind: Windows) -> str:
+    match kind:
+        case Tumbling():
+            text = _grid(kind.size, kind.every, kind.offset)
+            return f"{text}, days of {kind.timezone}" if kind.timezone else text
+        case Session():
+            text = f"sessions, ended by {format_duration(kind.gap)} without a message"
+            longest = kind.max_duration
+            return f"{text} or after {format_duration(longest)}" if longest else text
+        case Sliding():
+            size = format_duration(kind.size)
+            if kind.mode == "event":
+                return f"for every message, those of the {size} before it"
+            return f"windows of {size} that begin with a message"
+        case Count():
+            text = f"windows of {kind.count:,} messages"
+            return f"{text} every {kind.every:,}" if kind.every != kind.count else text
+        case Join():
+            return f"pairs of {kind.left} and {kind.right}, {_apart(kind)}"
+
+
+def _apart(kind: Join) -> str:
+    before, after = format_duration(kind.before), format_duration(kind.after)
+    if kind.before == kind.after:
+        return f"at most {before} apart"
+    return f"{kind.right} from {before} before {kind.left} to {after} after it"
+
+
+def _shape(size: int, every: int, offset: int) -> str:
+    text = f"size {format_duration(size)}"
+    text += f", slide {format_duration(every)}" if every != size else ", tumbling"
+    return f"{text}, offset {format_duration(offset)}" if offset else text
+
+
+def _exactly(kind: Windows) -> str:
+    match kind:
+        case Tumbling():
+            shape = _shape(kind.size, kind.every, kind.offset).replace("slide", "every")
+            days = f", in days of {kind.timezone}" if kind.timezone else ""
+            return f"{shape}{days}, [start, start + size)"
+        case Session():
+            cut = f", cut after {format_duration(kind.max_duration)}" if kind.max_duration else ""
+            return f"gap {format_duration(kind.gap)}{cut}, [first, last]"
+        case Sliding():
+            bounds = {"event": "[t - size, t]", "forward": "[t, t + size]"}
+            bound = bounds.get(kind.mode, "[t - size, t] and [t + 1ms, t + 1ms + size]")
+            return f"size {format_duration(kind.size)}, {kind.mode}: {bound}"
+        case Count():
+            return f"count {kind.count:,}, every {kind.every:,}"
+        case Join():
+            return f"{kind.type}, {_kind(kind)}"
+
+
+def _closing(kind: Windows, time: EventTime) -> Iterator[str]:
+    if isinstance(kind, Count):
+        yield "closes by its number of messages"
+        return
+    clock = "system clock" if time.clock == "system" else "largest event time"
+    clock += " of its key" if time.clock_scope == "key" else ""
+    gap = f" + {format_duration(kind.gap)}" if isinstance(kind, Session) else ""
+    lateness = format_duration(time.allowed_lateness)
+    yield f"closes by the {clock} at its end{gap} + {lateness}"
+    if time.idle_timeout is not None:
+        yield f"closes when nothing came for {format_duration(time.idle_timeout)}"
+    if time.emit in _EMITS:
+        yield f"{_EMITS[time.emit]}, not when they close"

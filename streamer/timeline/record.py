@@ -21,7 +21,7 @@ from streamer.timeline.model import Event, Span, Timeline
 from streamer.timestamps import format_rfc3339, parse_event_time
 from streamer.window import SystemWindow
 from streamer.window.drops import REASON
-from streamer.window.step import END
+from streamer.window.labels import END
 
 _NUMBER = "streamer_timeline_number"
 

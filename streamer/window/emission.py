@@ -7,20 +7,25 @@ from typing import Literal
 
 from streamer.message import Batch
 
+WindowReason = Literal["final", "changes", "each", "event", "forward", "count", "idle", "flush"]
+"""Why a window's batch comes: the values of `window_emit`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Emission:
     """A batch that goes on.
 
     Attributes:
-        end: of its window, ns; None for messages that are not in one.
+        end: of its window, ns; None for messages that are not in one, or in one without bounds.
         messages: the batch.
-        reason: `final` or `flush` for a window; `failed` for a message that was marked upstream and
+        reason: why a window's batch comes; `failed` for a message that was marked upstream and
             passes by, a batch of its own; `dropped` for messages that only `late_output` gets.
         key: the group's key, when the window is emitted group by group.
+        start: of its window, ns; None where the kind's messages are not told of it.
     """
 
     end: int | None
     messages: Batch
-    reason: Literal["final", "flush", "failed", "dropped"]
+    reason: WindowReason | Literal["failed", "dropped"]
     key: bytes | None = None
+    start: int | None = None

@@ -7,7 +7,7 @@ same.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from typing import Final, Literal
+from typing import Literal
 
 from streamer.message import Batch
 from streamer.timestamps import format_rfc3339
@@ -19,6 +19,7 @@ from streamer.window.folds.release import Parts, release_folded
 from streamer.window.index import Index, Pane
 from streamer.window.intake import Intake
 from streamer.window.keep import Keep
+from streamer.window.labels import END
 from streamer.window.listing import Listing, open_windows
 from streamer.window.metas import Metas
 from streamer.window.pack import Stored, peek
@@ -28,9 +29,6 @@ from streamer.window.shelf import MOST, Shelf
 from streamer.window.status import Closed, Status
 from streamer.window.store import Store
 from streamer.window.system import SystemWindow
-
-END: Final = "window_end_timestamp"
-"""The metadata key under which a message carries the end of its window."""
 
 
 class StepRun:

@@ -1,0 +1,59 @@
+"""The metadata that the messages of a window get."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamer.durations import SECOND
+from streamer.window.labels import WindowLabels, count_labels, key_text
+
+T = 1628330400 * SECOND  # 2021-08-07T10:00:00Z
+
+
+def test_a_window_tells_its_bounds_its_newest_time_its_key_and_why_it_comes() -> None:
+    labels = WindowLabels(T, T + 2_500_000_000, "final")
+    assert labels.of(T + 1, b'"x"') == {
+        "window_start_timestamp": "2021-08-07T10:00:00Z",
+        "window_end_timestamp": "2021-08-07T10:00:02.5Z",
+        "window_max_timestamp": "2021-08-07T10:00:00.000000001Z",
+        "window_start_unix_ms": 1628330400000,
+        "window_end_unix_ms": 1628330402500,
+        "window_key": "x",
+        "window_emit": "final",
+    }
+
+
+def test_without_keys_no_key_is_told_of() -> None:
+    assert "window_key" not in WindowLabels(T, T + SECOND, "flush").of(T)
+
+
+def test_milliseconds_are_rounded_down_before_1970_too() -> None:
+    found = WindowLabels(-1, 1, "final").of(0)
+    assert (found["window_start_unix_ms"], found["window_end_unix_ms"]) == (-1, 0)
+
+
+def test_bounds_beyond_int64_are_told_of() -> None:
+    found = WindowLabels(-(2**63) - SECOND, 2**63 + SECOND, "final").of(2**63 - 1)
+    assert found["window_start_timestamp"] == "1677-09-21T00:12:42.145224192Z"
+    assert found["window_end_timestamp"] == "2262-04-11T23:47:17.854775808Z"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (b'"x"', "x"),
+        (b'"\xc3\xb6\\n"', "ö\n"),
+        (b"1.50", "1.50"),
+        (b"null", "null"),
+        (b'{"a":[1,2],"b":true}', '{"a":[1,2],"b":true}'),
+    ],
+)
+def test_a_key_that_is_a_string_is_told_as_it_is_and_any_other_as_json(
+    key: bytes, text: str
+) -> None:
+    assert key_text(key) == text
+
+
+def test_a_count_window_tells_how_many_messages_it_holds() -> None:
+    assert count_labels(5, b"1") == {"window_emit": "count", "window_count": 5, "window_key": "1"}
+    assert count_labels(1) == {"window_emit": "count", "window_count": 1}

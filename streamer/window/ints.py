@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
+_UINT64: Final = (1 << 64) - 1
 _WIDTHS: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -16,6 +17,10 @@ def pack_ints(values: Ints) -> bytes:
     """Write non-negative integers: their width, all lowest bytes, all second bytes and so on."""
     if not len(values):
         return b""
+    return _planes(values)
+
+
+def _planes(values: NDArray[Any]) -> bytes:
     width = _width_of(int(values.max()))
     planes = values.astype(_WIDTHS[width]).view(np.uint8).reshape(-1, width).T
     return bytes([width]) + planes.tobytes()
@@ -49,6 +54,25 @@ def unpack_steps(data: bytes) -> Ints:
     planes = np.frombuffer(data, np.uint8, offset=1).reshape(width, -1)
     steps = np.ascontiguousarray(planes.T).view(_WIDTHS[width]).ravel()
     return np.cumsum(steps, dtype=_WIDTHS[width]).astype(np.int64)
+
+
+def pack_times(values: Ints) -> bytes:
+    """Write integers of any sign that lie near each other: the least, and how far above it."""
+    if not len(values):
+        return b""
+    least = int(values.min())
+    # Unsigned numbers wrap around, so that no distance is too far.
+    above = values.astype(np.uint64) - np.uint64(least & _UINT64)
+    return least.to_bytes(8, "little", signed=True) + _planes(above)
+
+
+def unpack_times(data: bytes) -> Ints:
+    """Read what `pack_times` wrote."""
+    if not data:
+        return np.empty(0, np.int64)
+    least = int.from_bytes(data[:8], "little", signed=True)
+    above = unpack_ints(data[8:]).astype(np.uint64)
+    return (above + np.uint64(least & _UINT64)).astype(np.int64)
 
 
 def pack_strings(values: list[bytes]) -> bytes:

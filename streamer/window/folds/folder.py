@@ -52,6 +52,7 @@ class Folder:
     def _begin(self) -> None:
         self._codes: list[Ints] = []
         self._arrivals: list[Ints] = []
+        self._times: list[Ints] = []
         self._columns: list[list[Column]] = [[] for _ in self._fields.accumulators]
         self._firsts: dict[int, tuple[int, bytes, bytes]] = {}
         self._size = 0
@@ -92,6 +93,7 @@ class Folder:
         arrivals: Ints,
         metas: list[bytes],
         columns: list[Column],
+        times: Ints | None = None,
     ) -> None:
         """Add messages that follow those before.
 
@@ -101,11 +103,14 @@ class Folder:
             arrivals: by message.
             metas: by message, as `encode_meta` writes it; or the one that all share.
             columns: what they bring, by part.
+            times: by message, its event time; where windows follow them, for all messages.
         """
         if not raws:
             return
         self._codes.append(codes)
         self._arrivals.append(arrivals)
+        if times is not None:
+            self._times.append(times)
         for held, column in zip(self._columns, columns, strict=True):
             held.append(column)
             self._size += column.size
@@ -150,6 +155,7 @@ class Folder:
         accumulators = self._fields.accumulators
         arrivals = np.concatenate(self._arrivals)
         columns = [a.gathered(held) for a, held in zip(accumulators, self._columns, strict=True)]
+        newest = self._newest(groups, len(codes))
         rows = codes >> SLOT_BITS
         if shards is not None:
             rows = rows + slots * np.array(shards, np.int64)[codes & GROUP_MASK]
@@ -163,8 +169,17 @@ class Folder:
             local = number[groups[messages]]
             brought = [selected(column, messages) for column in columns]
             listed = codes[mine].tolist()
-            yield shard, slot, self._made(listed, keys, local, arrivals[messages], brought)
+            made = self._made(listed, keys, local, arrivals[messages], brought)
+            made.newest = None if newest is None else newest[mine]
+            yield shard, slot, made
         self._begin()
+
+    def _newest(self, groups: Ints, count: int) -> Ints | None:
+        if not self._times:
+            return None
+        newest = np.full(count, np.iinfo(np.int64).min)
+        np.maximum.at(newest, groups, np.concatenate(self._times))
+        return newest
 
     def _made(
         self,

@@ -33,6 +33,7 @@ class Groups:
         metas: by group, that of its first message, as `encode_meta` writes it.
         last: the largest arrival number of all.
         states: by part.
+    newest: by group, its largest event time, ns; None where windows do not follow event times.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Groups:
     metas: list[bytes]
     last: int
     states: list[Any]
+    newest: Ints | None = None
 
     @property
     def first(self) -> int:
@@ -120,7 +122,18 @@ def merged(groups: Sequence[Groups]) -> Groups:
         metas,
         max(each.last for each in groups),
         states,
+        _newest(groups, where, len(number)),
     )
+
+
+def _newest(groups: Sequence[Groups], where: list[Ints], count: int) -> Ints | None:
+    found = np.full(count, np.iinfo(np.int64).min)
+    for each, numbers in zip(groups, where, strict=True):
+        if each.newest is None:
+            return None
+        # A group is there once in each of them.
+        found[numbers] = np.maximum(found[numbers], each.newest)
+    return found
 
 
 def _firsts(

@@ -9,8 +9,10 @@ from streamer.window.ints import (
     Ints,
     pack_ints,
     pack_strings,
+    pack_times,
     unpack_ints,
     unpack_strings,
+    unpack_times,
 )
 from streamer.window.pack import Body, Header, close, open_folded
 
@@ -33,6 +35,8 @@ def encode(groups: Groups) -> tuple[bytes, int]:
             for part, state in zip(parts, groups.states, strict=True)
         ),
     ]
+    if groups.newest is not None:
+        sections.append(pack_times(groups.newest))
     content = pack_strings(sections)
     header = Header(
         int(groups.counts.sum()), len(content), first, groups.last, groups.key_id, folded=True
@@ -54,6 +58,8 @@ def decode(body: Body, shift: int = 0) -> Groups:
     text, keys, counts, arrivals, payloads, metas, meta_ids, *states = unpack_strings(content)
     mapping = text.decode(errors="surrogatepass")
     known = unpack_strings(metas)
+    parts = fold_for(mapping).parts
+    times = states.pop() if len(states) > len(parts) else None
     return Groups(
         mapping,
         header.key_id,
@@ -65,8 +71,9 @@ def decode(body: Body, shift: int = 0) -> Groups:
         header.last + shift,
         [
             accumulator_of(part).read(state, shift)
-            for part, state in zip(fold_for(mapping).parts, states, strict=True)
+            for part, state in zip(parts, states, strict=True)
         ],
+        None if times is None else unpack_times(times),
     )
 
 

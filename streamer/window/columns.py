@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,22 @@ from streamer.window.stamps import SLOT_BITS, Groups
 
 ROOM: Final = 8 * LIMIT
 """Bytes of payload that are collected at most, whatever the number of rows they go into."""
+
+
+class Timed(NamedTuple):
+    """The event times of some messages.
+
+    Attributes:
+        times: by message, ns.
+        lags: by message, how far the clock before it was beyond its time, ns, >= 0.
+    """
+
+    times: Ints
+    lags: Ints
+
+    def of(self, chosen: Ints) -> Timed:
+        """Return those of some messages."""
+        return Timed(self.times[chosen], self.lags[chosen])
 
 
 class Collector:
@@ -32,10 +48,17 @@ class Collector:
         self._lengths: list[Ints] = []
         self._metas: dict[bytes, int] = {}
         self._meta_ids: list[Ints] = []
+        self._timed: list[Timed] = []
         self._single: tuple[list[int], ...] = ([], [], [], [])
 
     def add(
-        self, payloads: list[bytes], lengths: Ints, codes: Ints, arrivals: Ints, metas: list[bytes]
+        self,
+        payloads: list[bytes],
+        lengths: Ints,
+        codes: Ints,
+        arrivals: Ints,
+        metas: list[bytes],
+        timed: Timed | None = None,
     ) -> None:
         """Add messages.
 
@@ -45,8 +68,11 @@ class Collector:
             codes: by message, slot and group (`SLOT_BITS`).
             arrivals: by message.
             metas: by message, as `encode_meta` writes it; or the one that all share.
+            timed: their event times, for windows that follow them.
         """
         self._settle()
+        if timed is not None:
+            self._timed.append(timed)
         numbers = [self._metas.setdefault(meta, len(self._metas)) for meta in metas]
         meta_ids = np.full(len(payloads), numbers[0]) if len(metas) == 1 else np.array(numbers)
         self._payloads += payloads
@@ -56,8 +82,12 @@ class Collector:
         self._lengths.append(lengths)
         self.size += int(lengths.sum())
 
-    def add_one(self, payload: bytes, code: int, arrival: int, meta: bytes) -> None:
+    def add_one(
+        self, payload: bytes, code: int, arrival: int, meta: bytes, timed: Timed | None = None
+    ) -> None:
         """Add a message."""
+        if timed is not None:
+            self._timed.append(timed)
         codes, arrivals, meta_ids, lengths = self._single
         codes.append(code)
         arrivals.append(arrival)
@@ -83,7 +113,11 @@ class Collector:
         return not self.size or self.size + size <= min(LIMIT * max(rows, 1), ROOM)
 
     def rows(
-        self, where: list[tuple[Kind, int]], groups: Groups | None, key_id: int
+        self,
+        where: list[tuple[Kind, int]],
+        groups: Groups | None,
+        key_id: int,
+        newest_of: Kind | None = None,
     ) -> Iterator[Row]:
         """Give back all messages, in packs of at most `LIMIT` bytes.
 
@@ -91,6 +125,7 @@ class Collector:
             where: by slot, kind and pane.
             groups: by group, key and shard; None when there is no key: all go to shard 0.
             key_id: identifies the key's expression.
+            newest_of: of rows of this kind the largest event times by group are kept, not all.
         """
         if not self._payloads:
             return
@@ -103,6 +138,7 @@ class Collector:
             rows = slots + len(where) * shards
         arrivals, meta_ids = np.concatenate(self._arrivals), np.concatenate(self._meta_ids)
         lengths = np.concatenate(self._lengths)
+        timed = self._all_timed()
         for indices in by_value(rows):
             shard, slot = divmod(int(rows[indices[0]]), len(where))
             kind, pane = where[slot]
@@ -123,7 +159,15 @@ class Collector:
                     counts,
                     key_id,
                 )
+                if timed is not None:
+                    _tell(columns, timed, part, only_newest=kind == newest_of)
                 yield Row(shard, kind, pane, int(columns.arrivals.min()), encode(columns))
+
+    def _all_timed(self) -> Timed | None:
+        if not self._timed:
+            return None
+        times, lags = zip(*self._timed, strict=True)
+        return Timed(np.concatenate(times), np.concatenate(lags))
 
     def _chosen(self, part: Ints) -> list[bytes]:
         if len(part) == 1:
@@ -148,6 +192,19 @@ class Collector:
             stop = max(stop, start + 1)
             yield indices[start:stop]
             start = stop
+
+
+def _tell(columns: Columns, timed: Timed, part: Ints, only_newest: bool) -> None:
+    """Say in a pack's columns what there is to say of event times."""
+    times = timed.times[part]
+    if not only_newest:
+        columns.times = times
+        lags = timed.lags[part]
+        columns.lags = lags if lags.any() else None
+    elif columns.counts is None:
+        columns.newest = times.max(keepdims=True)
+    else:
+        columns.newest = np.maximum.reduceat(times, np.cumsum(columns.counts) - columns.counts)
 
 
 def _distinct(metas: list[bytes], ids: Ints) -> tuple[list[bytes], Ints | None]:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-from streamer.durations import MILLISECOND, SECOND
+from streamer.durations import SECOND
 from streamer.window.days import LocalDays
-from streamer.window.grid import YEAR_ONE, Grid
-from streamer.window.kinds import Count, EventTime, Join, Session, Sliding, Tumbling, Windows
+from streamer.window.grid import YEAR_ONE, Grid, Slices
+from streamer.window.kinds import EventTime, Join, Session, Sliding, Tumbling, Windows
 
 _LEAST_SLICE: Final = SECOND
+_LAST_SLICE: Final = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -68,15 +69,25 @@ class EventWindow:
         assert isinstance(kind, Tumbling)
         return Grid(kind.every, kind.size, (kind.offset + kind.size - 1 - YEAR_ONE) % kind.every)
 
+    @property
+    def panes(self) -> Grid | Slices:
+        """The stretches of time by which stage 1 packs messages."""
+        return self.grid if self.way == "panes" else self.slices
+
+    def first_close(self, pane: int) -> int:
+        """Return the clock at which the first window of a pane closes."""
+        return self.grid.end_at_or_after(pane) + 1 + self.time.allowed_lateness
+
     @cached_property
-    def slice(self) -> int:
-        """How wide the panes are of windows that are no grid's, ns."""
+    def slices(self) -> Slices:
+        """The panes of windows that are decided key by key."""
         kind = self.kind
         if isinstance(kind, Session):
-            return max(kind.gap, _LEAST_SLICE)
+            return Slices(max(kind.gap, _LEAST_SLICE))
         if isinstance(kind, Sliding):
-            return max(kind.size, _LEAST_SLICE)
+            return Slices(max(kind.size, _LEAST_SLICE))
         if isinstance(kind, Join):
-            return max(kind.after, kind.before, _LEAST_SLICE)
-        assert not isinstance(kind, Count)
-        return max(kind.every, MILLISECOND)
+            return Slices(max(kind.after, kind.before, _LEAST_SLICE))
+        if isinstance(kind, Tumbling):
+            return Slices(max(kind.every, _LEAST_SLICE))
+        return Slices(_LAST_SLICE)

@@ -66,3 +66,18 @@ class Grid:
     def index_of(self, end: int) -> int:
         """Return the number of an end: how many epochs it lies after year 1 and the offset."""
         return (end - YEAR_ONE - self.offset) // self.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Panes of one width, for windows that lie where the events are; they only find messages again.
+
+    Attributes:
+        width: ns, > 0.
+    """
+
+    width: int
+
+    def pane_of(self, t: int) -> int:
+        """Return the last instant of the slice of a time."""
+        return min(t - t % self.width + self.width - 1, _LAST)

@@ -35,7 +35,7 @@ def unpack_ints(data: bytes) -> Ints:
     return np.ascontiguousarray(planes.T).view(_WIDTHS[width]).ravel().astype(np.int64)
 
 
-def pack_steps(values: Ints) -> bytes:
+def pack_steps(values: Ints | NDArray[np.uint64]) -> bytes:
     """Write integers >= 0 as their steps: small when they mostly rise a little."""
     if not len(values):
         return b""

@@ -30,6 +30,8 @@ from streamer.window.ints import (
 VERSION: Final = 1
 FOLDED: Final = 2
 """The version of a pack that holds folded groups (`folds.pack`) instead of messages."""
+TIMED: Final = 3
+"""The version of a pack of messages that has something to say of their event times."""
 Body = bytes | memoryview
 Stored = tuple[Body, int]
 """A pack, and what is to be added to its arrival numbers."""
@@ -45,6 +47,9 @@ _ARRIVALS: Final = 4  # they are not simply first, first + 1, …
 # content, checksum of the frame
 _HEADER: Final = struct.Struct("<BBIQqqIQI")
 _SECTIONS: Final = struct.Struct("<6Q")
+_TIMED_SECTIONS: Final = struct.Struct("<9Q")
+_SIMPLE: Final = 6
+_WRAP: Final = 1 << 64
 
 
 class PackError(StreamerError):
@@ -84,6 +89,10 @@ class Columns:
         keys: by group; None when the messages are not grouped.
         counts: by group, its number of messages.
         key_id: identifies the expression that gave the keys.
+        newest: by group (one when they are not grouped), the largest event time, ns.
+        times: by message, its event time, ns.
+        lags: by message, how far the clock before it was beyond its event time, ns, >= 0; None
+            when it nowhere was.
     """
 
     payloads: list[bytes]
@@ -94,6 +103,9 @@ class Columns:
     keys: list[bytes] | None = None
     counts: Ints | None = None
     key_id: int = 0
+    newest: Ints | None = None
+    times: Ints | None = None
+    lags: Ints | None = None
 
 
 def encode(columns: Columns) -> bytes:
@@ -115,16 +127,42 @@ def encode(columns: Columns) -> bytes:
         groups = _pair(pack_ints(columns.counts), pack_ints(sizes))
         keys = pack_strings(columns.keys)
     ids = b"" if columns.meta_ids is None else pack_ints(columns.meta_ids)
-    sections = (pack_strings(columns.metas), ids, arrivals, keys, groups, b"")
+    sections = (pack_strings(columns.metas), ids, arrivals, keys, groups, b"", *_timed(columns))
     # One join of everything: the payloads are copied only once.
     content = b"\n".join([_front(sections), *payloads])
     if content.count(b"\n", len(content) - raw - count) != count:
         flags |= _LENGTHS
-        sections = (*sections[:-1], pack_ints(columns.lengths))
+        sections = (*sections[:5], pack_ints(columns.lengths), *sections[6:])
         content = b"".join([_front(sections), b"\n", *payloads])
     last = first + int(relative.max())
-    key_id = columns.key_id
-    return _closed(VERSION, flags, Header(count, raw, first, last, key_id), content)
+    version = VERSION if len(sections) == _SIMPLE else TIMED
+    return _closed(version, flags, Header(count, raw, first, last, columns.key_id), content)
+
+
+def _timed(columns: Columns) -> tuple[bytes, ...]:
+    """Return the sections of event times, if there is anything to say of them."""
+    if columns.newest is None and columns.times is None:
+        return ()
+    times = b"" if columns.times is None else _pack_times(columns.times)
+    newest = b"" if columns.newest is None else _pack_times(columns.newest)
+    lags = b"" if columns.lags is None else pack_steps(columns.lags)
+    return newest, times, lags
+
+
+def _pack_times(times: Ints) -> bytes:
+    """Write event times: the least, then how far the others are from it."""
+    least = times.min()
+    # As unsigned numbers: two times may lie more than an int64 apart.
+    beyond = times.astype(np.uint64) - np.uint64(int(least) % _WRAP)
+    return int(least).to_bytes(8, "little", signed=True) + pack_steps(beyond)
+
+
+def _unpack_times(data: bytes) -> Ints | None:
+    if not data:
+        return None
+    least = np.int64(int.from_bytes(data[:8], "little", signed=True))
+    found: Ints = unpack_steps(data[8:]) + least
+    return found
 
 
 def close(header: Header, content: bytes) -> bytes:
@@ -142,7 +180,8 @@ def _closed(version: int, flags: int, header: Header, content: bytes) -> bytes:
 
 
 def _front(sections: Sequence[bytes]) -> bytes:
-    return b"".join((_SECTIONS.pack(*map(len, sections)), *sections))
+    lengths = _SECTIONS if len(sections) == _SIMPLE else _TIMED_SECTIONS
+    return b"".join((lengths.pack(*map(len, sections)), *sections))
 
 
 def peek(body: Body) -> Header:
@@ -187,6 +226,9 @@ class Pack:
         meta_ids: by message; None when all have metas[0].
         keys: by group; empty when the pack is not keyed.
         starts: by group, the index of its first message; one more at the end.
+        newest: by group (one when it is not keyed), the largest event time, ns; or None.
+        times: by message, its event time, ns; or None.
+        lags: by message, how far the clock before it was beyond its event time; None for nowhere.
     """
 
     __slots__ = (
@@ -196,6 +238,9 @@ class Pack:
         "meta_ids",
         "keys",
         "starts",
+        "newest",
+        "times",
+        "lags",
         "_content",
         "_cuts",
         "_by_length",
@@ -211,15 +256,20 @@ class Pack:
         Raises:
             PackError: the pack is damaged or of an unknown version.
         """
-        _, flags, count, raw, first, last, key_id, _, _ = _header(body)
+        version, flags, count, raw, first, last, key_id, _, _ = _header(body)
         content = _content(body)
-        position = _SECTIONS.size
+        layout = _TIMED_SECTIONS if version == TIMED else _SECTIONS
+        position = layout.size
         sections = []
-        for length in _SECTIONS.unpack_from(content):
+        for length in layout.unpack_from(content):
             sections.append(content[position : position + length])
             position += length
         position += 1
-        metas, ids, arrivals, keys, groups, lengths = sections
+        metas, ids, arrivals, keys, groups, lengths, *timed = sections
+        newest, times, lags = timed or (b"", b"", b"")
+        self.newest = _unpack_times(newest)
+        self.times = _unpack_times(times)
+        self.lags = unpack_steps(lags) if lags else None
         self._content = content
         first += shift
         self.header = Header(count, raw, first, last + shift, key_id if flags & _KEYED else None)
@@ -265,9 +315,9 @@ def _header(body: Body) -> tuple[int, ...]:
     if len(body) < _HEADER.size:
         raise PackError(f"a window's pack is cut short: it has {len(body)} bytes")
     found: tuple[int, ...] = _HEADER.unpack_from(body)
-    if found[0] not in (VERSION, FOLDED):
+    if found[0] not in (VERSION, FOLDED, TIMED):
         raise PackError(
-            f"a window's pack has format {found[0]}, and this program reads up to {FOLDED}: "
+            f"a window's pack has format {found[0]}, and this program reads up to {TIMED}: "
             "run the version that wrote the checkpoint, or start from another one"
         )
     return found

@@ -6,55 +6,40 @@ that lie where the events are have slices of one width, for no more than finding
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
+from streamer.window.grid import YEAR_ONE, Grid, Slices
 from streamer.window.ints import Ints
 
-LAST: Final = 2**63 - 1
 _NEAR: Final = 2**62
 
 
 class Panes(Protocol):
-    """Gives each event time its pane."""
+    """Gives an event time its pane."""
 
     def pane_of(self, t: int) -> int:
         """Return the pane of a time, ns."""
 
-    def panes_of_times(self, times: Ints) -> Ints:
-        """Return the panes of many times."""
+
+def panes_of_times(panes: Panes, times: Ints) -> Ints:
+    """Return the panes of many times."""
+    # Arithmetic on times that are further out might leave int64.
+    near = not len(times) or (int(times.min()) > -_NEAR and int(times.max()) < _NEAR)
+    if near and isinstance(panes, Slices):
+        return times - times % panes.width + (panes.width - 1)
+    if near and isinstance(panes, Grid):
+        return _on_grid(panes, times)
+    distinct, places = np.unique(times, return_inverse=True)
+    found = np.array([panes.pane_of(t) for t in distinct.tolist()], np.int64)
+    return found[places]
 
 
-@dataclass(frozen=True, slots=True)
-class Slices:
-    """Panes of one width, one after another.
-
-    Attributes:
-        width: ns, > 0.
-    """
-
-    width: int
-
-    def pane_of(self, t: int) -> int:
-        """Return the last instant of the slice of a time."""
-        return min(t - t % self.width + self.width - 1, LAST)
-
-    def panes_of_times(self, times: Ints) -> Ints:
-        """Return the last instants of the slices of many times."""
-        if far(times):
-            return one_by_one(self, times)
-        found: Ints = times - times % self.width + (self.width - 1)
-        return found
-
-
-def far(times: Ints) -> bool:
-    """Tell whether arithmetic on times might leave int64."""
-    return bool(len(times)) and (int(times.min()) < -_NEAR or int(times.max()) > _NEAR)
-
-
-def one_by_one(panes: Any, times: Ints) -> Ints:
-    """Return the panes of times with integers that know no bounds."""
-    found = [panes.pane_of(t) for t in times.tolist()]
-    return np.array(found, np.int64)
+def _on_grid(grid: Grid, times: Ints) -> Ints:
+    ends = times + ((YEAR_ONE + grid.offset) % grid.epoch - times) % grid.epoch
+    if grid.size % grid.epoch == 0:
+        return ends
+    starts = times + ((YEAR_ONE + grid.offset - grid.size) % grid.epoch - times) % grid.epoch
+    found: Ints = np.minimum(ends, starts)
+    return found

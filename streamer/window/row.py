@@ -29,6 +29,9 @@ class Kind(IntEnum):
     PIECE = 8
     """What a piece of an event-time stream did to its clock, for every shard: `pane` is the largest
     event time that it took, `arrival` its smallest arrival number, `body` names its partition."""
+    DISORDERED = 9
+    """Messages of one pane as in `PACK`, of which the clock of their piece had closed a window
+    before they came; the pack has their event times and lags."""
 
 
 class Row(NamedTuple):

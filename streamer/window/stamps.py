@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from streamer.timestamps import parse_event_time
 from streamer.value import DELETED, NOTHING, dump_json
@@ -21,6 +21,18 @@ GROUP_MASK: Final = (1 << SLOT_BITS) - 1
 
 BAD: Final = 0
 """The slot of what is no time."""
+
+
+class Places(Protocol):
+    """Where messages go.
+
+    Attributes:
+        where: by slot, the kind and pane of its row; slot 0 is `BAD`.
+        t: the micro-batch's time, ns.
+    """
+
+    where: list[tuple[Kind, int]]
+    t: int
 
 
 class Slots(dict[str, int]):

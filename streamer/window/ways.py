@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -15,6 +15,17 @@ from streamer.window.stamps import Groups, Slots
 
 Field = Callable[[Any], Any]
 Docs = Iterable[Any]
+
+
+class Looking(Protocol):
+    """A way to look at many messages at once."""
+
+    @property
+    def loads(self) -> Callable[[bytes], Any] | None:
+        """Parses a payload; None when no document is looked at."""
+
+    def codes(self, docs: Any) -> list[int]:
+        """Look at documents; return the codes that there are."""
 
 
 @dataclass(frozen=True, slots=True)

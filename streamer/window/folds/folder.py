@@ -18,7 +18,7 @@ from streamer.window.ints import Ints
 from streamer.window.row import Kind, Row
 from streamer.window.stamps import GROUP_MASK, SLOT_BITS
 from streamer.window.stamps import Groups as Keys
-from streamer.window.ways import Way
+from streamer.window.ways import Looking
 
 MESSAGES: Final = 1 << 20
 """Messages that are folded together at most; what is held of each is a few bytes."""
@@ -73,7 +73,7 @@ class Folder:
         """Return what messages bring, for `add`."""
         return self._fields.columns(self._fields.values(docs))
 
-    def seen(self, way: Way, raws: list[bytes]) -> tuple[Ints, list[Column]]:
+    def seen(self, way: Looking, raws: list[bytes]) -> tuple[Ints, list[Column]]:
         """Return the codes of payloads, and what they bring; raises whatever one makes it raise."""
         codes: list[int] = []
         values: list[list[Any]] = [[] for _ in self._columns]

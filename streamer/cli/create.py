@@ -6,6 +6,8 @@ from typing import Final
 
 import click
 
+from streamer.cli.environment import env_file_option
+from streamer.cli.options import templates_option
 from streamer.config.create import create
 
 _HELP: Final = """\
@@ -23,6 +25,8 @@ is required, an example stands in its place.
 
 @click.command("create", help=_HELP)
 @click.argument("expression", default="")
+@templates_option
+@env_file_option
 @click.option(
     "-s",
     "--small",

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from streamer.cli.environment import env_file_option
 from streamer.cli.failures import print_lint
 from streamer.cli.lint_files import Job, lint_files
 from streamer.cli.options import Options, impure_option, resources_option, templates_option
@@ -47,6 +48,7 @@ well. The comment `# streamer:ignore CODE` silences a finding of its line or of 
 )
 @resources_option
 @templates_option
+@env_file_option
 @impure_option
 @click.option("--verbose", is_flag=True, help="Print the result for each file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")

@@ -13,6 +13,7 @@ import click
 from streamer import catalog
 from streamer.bloblang.reference import Sort, example_text
 from streamer.bloblang.reference import described as described_calls
+from streamer.cli.environment import env_file_option
 from streamer.cli.options import templates_option
 from streamer.errors import StreamerError
 from streamer.spec import Kind
@@ -71,6 +72,7 @@ class _Asked(NamedTuple):
     "json-full has components with all their fields too; jsonschema is the schema of a config.",
 )
 @templates_option
+@env_file_option
 @click.option("--status", type=click.Choice(_STATUSES), help="Only what has this status.")
 def list_cli(asked: tuple[str, ...], form: str, status: str | None) -> int:
     """List what configs and mappings may use."""

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from streamer.cli.environment import env_file_option
+from streamer.cli.failures import print_lint
 from streamer.cli.paths import expand
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,10 +24,11 @@ class Options:
     Attributes:
         config: the config's file; None without one.
         sets: `path=value` expressions, in order.
-        resources: files with further resources, globs and directories expanded.
         checkpoint: the checkpoint directory, which wins over the config's; None leaves it to it.
         log_level: a level in upper case, which wins over the config's; None leaves it to it.
         impure: whether mappings may import, read files and see the environment; None for yes.
+        resources: files with further resources, globs and directories expanded.
+        chilled: whether a config runs in spite of findings that it can run with; None for no.
     """
 
     config: str | None = None
@@ -34,6 +37,7 @@ class Options:
     log_level: str | None = None
     impure: bool | None = None
     resources: tuple[str, ...] = ()
+    chilled: bool | None = None
 
     def over(self, other: Options) -> Options:
         """Return these options, with those that are not set taken from other ones."""
@@ -66,7 +70,8 @@ def _install(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> 
         # Imported here: without templates, nobody should wait for what reads them.
         from streamer.config.templates.installed import installed
 
-        ctx.with_resource(installed(expand(given)))
+        chilled = any(c.params.get("chilled") for c in (ctx, ctx.find_root()))
+        ctx.with_resource(installed(expand(given), print_lint if chilled else None))
 
 
 templates_option = click.option(
@@ -77,6 +82,29 @@ templates_option = click.option(
     callback=_install,
     metavar="FILE",
     help="A file with a template; may be a glob (in quotes), and may be repeated.",
+)
+
+
+chilled_option = click.option(
+    "--chilled",
+    is_flag=True,
+    default=None,
+    is_eager=True,
+    help="Go on in spite of findings that the config can run with, such as unknown fields.",
+)
+
+
+def _watch(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        raise click.UsageError(
+            "-w/--watcher is not available yet: when the config has changed, stop the stream and "
+            "start it again; it goes on where it stopped",
+            ctx,
+        )
+
+
+watcher_option = click.option(
+    "-w", "--watcher", is_flag=True, hidden=True, expose_value=False, callback=_watch
 )
 
 
@@ -114,6 +142,9 @@ def stream_options(command: F) -> F:
             impure_option,
             resources_option,
             templates_option,
+            env_file_option,
+            chilled_option,
+            watcher_option,
         )
     ):
         command = option(command)
@@ -127,8 +158,9 @@ def options_of(
     log_level: str | None,
     impure: bool | None,
     resources: tuple[str, ...],
+    chilled: bool | None,
 ) -> Options:
     """Return the options as the command line gave them to a command."""
     level = log_level.upper() if log_level else None
     files = tuple(dict.fromkeys(expand(resources)))
-    return Options(config, sets, checkpoint, level, impure, files)
+    return Options(config, sets, checkpoint, level, impure, files, chilled)

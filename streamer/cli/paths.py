@@ -21,9 +21,15 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
             path = path[:-3] or "."
         if os.path.isdir(path):
             yield from _below(path)
-        elif glob.has_magic(path) and not os.path.exists(path):
-            found = sorted(glob.glob(path, recursive=True))
-            yield from found or [path]
+        else:
+            yield from globbed([path])
+
+
+def globbed(paths: Iterable[str]) -> Iterator[str]:
+    """Return the files that paths and globs mean; what matches nothing stays, to be reported."""
+    for path in paths:
+        if glob.has_magic(path) and not os.path.exists(path):
+            yield from sorted(glob.glob(path, recursive=True)) or [path]
         else:
             yield path
 

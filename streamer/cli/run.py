@@ -59,6 +59,8 @@ def run_command(config: Config, options: Options) -> int:
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         logger.emit(level, text, fields, time.time_ns())
 
+    for lint in config.lints:
+        log("WARN", "Config lint error", {"lint": str(lint)})
     plan = make_plan(config, level=log_config.level)
     view = StreamView(config)
     stopper = Stopper(lambda text: log("INFO", text, {}))

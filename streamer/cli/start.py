@@ -8,25 +8,27 @@ from typing import Any
 
 import click
 
-from streamer.bloblang import no_impure
-from streamer.cli.failures import without_secrets
+from streamer.cli.failures import print_lint
+from streamer.cli.opened import merged, opened
 from streamer.cli.options import Options, options_of, stream_options
-from streamer.config import Config, load_config
+from streamer.config import Config
+from streamer.errors import Lint
 
 
-def _with_config(module: str, function: str, options: Options) -> int:
+def _with_config(
+    module: str, function: str, options: Options, tell: Callable[[Lint], None] = print_lint
+) -> int:
     """Read the config first: what is wrong with it shows before anything heavy is imported."""
-    with no_impure(options.impure is False):
-        config = load_config(options.config, sets=options.sets, resources=options.resources)
+    with opened(options, tell) as config:
         command: Callable[[Config, Options], int]
         command = getattr(importlib.import_module(module), function)
-        with without_secrets(config.secrets):
-            return command(config, options)
+        return command(config, options)
 
 
 def run(options: Options) -> int:
     """Run a config to its end; returns the exit code."""
-    return _with_config("streamer.cli.run", "run_command", options)
+    # What --chilled lets pass stands in the log.
+    return _with_config("streamer.cli.run", "run_command", options, lambda _: None)
 
 
 @click.command("run", short_help="Run a config.")
@@ -39,10 +41,7 @@ def run_cli(root: Options, /, file: str | None, **given: Any) -> int:
     A stop finishes the micro-batch in hand and keeps open windows in the checkpoint for the next
     start.
     """
-    options = options_of(**given).over(root)
-    if file is not None and options.config is not None:
-        raise click.UsageError("run takes one config, found two")
-    return run(Options(config=file).over(options))
+    return run(merged(root, options_of(**given), file, "run"))
 
 
 @click.command("explain", short_help="Show how a config would run.")
@@ -54,5 +53,5 @@ def explain_cli(root: Options, /, file: str | None, **given: Any) -> int:
 
     Nothing is read or written, and Spark is not started.
     """
-    options = Options(config=file).over(options_of(**given).over(root))
+    options = merged(root, options_of(**given), file, "explain")
     return _with_config("streamer.cli.explain", "explain_command", options)

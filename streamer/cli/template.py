@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from streamer.cli.environment import env_file_option
 from streamer.cli.failures import print_lint
 from streamer.cli.options import templates_option
 from streamer.cli.paths import expand
@@ -33,6 +34,7 @@ def template_cli() -> None:
 @template_cli.command("lint", help=_HELP)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @templates_option
+@env_file_option
 @click.option("--verbose", is_flag=True, help="Print the result for each file.")
 def lint_cli(paths: tuple[str, ...], verbose: bool) -> int:
     """Check templates, and run their tests."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.environment import env_file_option
 from streamer.cli.options import LEVELS, Options, resources_option, templates_option
 from streamer.cli.paths import expand
 from streamer.config.definitions import Case, definitions_of
@@ -56,6 +57,7 @@ _COLOURS: Final = {"plain": None, "expected": "green", "received": "red"}
 )
 @resources_option
 @templates_option
+@env_file_option
 @click.option(
     "--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write JUnit XML to a file."
 )

@@ -28,6 +28,7 @@ from streamer.config.resources import (
     read_resource_file,
     resources_of,
 )
+from streamer.config.rules import RULES
 from streamer.config.sections import SECTIONS
 from streamer.config.sets import apply_set
 from streamer.config.source import Source
@@ -42,6 +43,7 @@ def load_config(
     env: MappingType[str, str] | None = None,
     sets: Sequence[str] = (),
     resources: Sequence[str] = (),
+    chilled: bool = False,
 ) -> Config:
     """Read a config's file.
 
@@ -50,14 +52,15 @@ def load_config(
         env: the environment's variables; those of the process when None.
         sets: `path=value` expressions of the command line.
         resources: files with further resources.
+        chilled: take a config in spite of findings that it can run with (`Rule.runs_chilled`);
+            they are its `lints`.
 
     Raises:
         ConfigError: with everything that is wrong, in the order of the file.
     """
-    if path is None:
-        return parse_config("{}", env=env, sets=sets, resources=resources)
-    name = os.fspath(path)
-    return parse_config(read_file(name), name, env=env, sets=sets, resources=resources)
+    name = "" if path is None else os.fspath(path)
+    text = "{}" if path is None else read_file(name)
+    return parse_config(text, name, env=env, sets=sets, resources=resources, chilled=chilled)
 
 
 def parse_config(
@@ -67,6 +70,7 @@ def parse_config(
     env: MappingType[str, str] | None = None,
     sets: Sequence[str] = (),
     resources: Sequence[str] = (),
+    chilled: bool = False,
 ) -> Config:
     """Read a config's text; see `load_config`.
 
@@ -76,12 +80,13 @@ def parse_config(
         env: the environment's variables; those of the process when None.
         sets: `path=value` expressions of the command line.
         resources: files with further resources.
+        chilled: take a config in spite of findings that it can run with.
     """
     given = _Given(os.environ if env is None else env, sets, resources)
     config, lints = _check(text, name, given, DEFAULT_OPTIONS)
-    if config is None or lints:
+    if config is None or not all(chilled and RULES[lint.code].runs_chilled for lint in lints):
         raise ConfigError(lints)
-    return config
+    return replace(config, lints=lints) if lints else config
 
 
 def lint_config(

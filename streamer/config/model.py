@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from streamer.errors import Lint
 from streamer.spec import Kind, Parsed, ParsedComponent
 
 
@@ -33,6 +34,7 @@ class Config:
         text: the file's text as it is on disk, without the values of variables.
         secrets: texts that nobody may see, by what is shown instead of them: values of secret
             fields and of environment variables, and passwords of URLs.
+        lints: findings that it runs with all the same, since it was asked to.
     """
 
     input: ParsedComponent
@@ -53,3 +55,4 @@ class Config:
     path: str = ""
     text: str = field(default="", repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    lints: tuple[Lint, ...] = ()

@@ -22,6 +22,7 @@ class Rule:
         level: `error` when a config with it does not run, `warning` when it does.
         ignorable: whether a comment can silence it.
         runs_ignored: whether a config runs when a comment silences it; else only lint is silent.
+        chilled: whether a config with it runs with `--chilled`, though no comment lets it.
     """
 
     code: str
@@ -30,6 +31,12 @@ class Rule:
     level: Level = "error"
     ignorable: bool = True
     runs_ignored: bool = False
+    chilled: bool = False
+
+    @property
+    def runs_chilled(self) -> bool:
+        """Whether a config with it runs with `--chilled`."""
+        return self.runs_ignored or self.chilled
 
 
 def _expected(what: str, example: str) -> Rule:
@@ -77,6 +84,7 @@ _ALL: Final = (
         "bad_label",
         "A label has characters that labels do not have.",
         "Write lower case letters, digits, `_` and `-`, beginning with a letter or a digit.",
+        chilled=True,
     ),
     Rule(
         "bad_merge",
@@ -117,8 +125,10 @@ _ALL: Final = (
     Rule(
         "bad_variable",
         "The value of an environment variable cannot be used: it is not UTF-8, it is not the "
-        "base64 that `${NAME|base64decode}` asks for, or there is no function of that name.",
-        "Correct the variable, or the function behind `|`. The value itself is never shown.",
+        "base64 that `${NAME|base64decode}` asks for, or there is no function of that name. Or a "
+        "line of a file that `--env-file` names is no `NAME=value`.",
+        "Correct the variable, the function behind `|`, or the line. The value itself is never "
+        "shown.",
     ),
     Rule(
         "bad_yaml",
@@ -144,6 +154,7 @@ _ALL: Final = (
         "duplicate_label",
         "Two components have the same label.",
         "Rename one of them; a label stands for one component in the whole config.",
+        chilled=True,
     ),
     Rule(
         "empty",
@@ -196,6 +207,7 @@ _ALL: Final = (
         "missing_variable",
         "An environment variable is not set, and the config has no default for it.",
         "Set it, write `${NAME:default}`, or lint with `--skip-env-var-check`.",
+        chilled=True,
     ),
     Rule(
         "resource_cycle",
@@ -218,6 +230,7 @@ _ALL: Final = (
         "A field has no meaning here, such as the label of a component that only points to a "
         "resource.",
         "Remove it.",
+        chilled=True,
     ),
     Rule(
         "too_deep",

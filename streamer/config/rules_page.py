@@ -21,7 +21,9 @@ def reference() -> str:
         if not rule.ignorable:
             facts.append("no comment silences it")
         elif rule.level == "error" and rule.runs_ignored:
-            facts.append("a config runs when a comment silences it")
+            facts.append("a config runs when a comment silences it, and with `--chilled`")
+        if rule.chilled:
+            facts.append("a config runs with `--chilled`")
         sections.append(
             f"### {rule.code}\n\n{rule.meaning}\n\n{rule.remedy} ({'; '.join(facts)}.)\n"
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from streamer import catalog
 from streamer.config.fields import find
+from streamer.config.rules import RULES
 from streamer.config.templates.file import lint_template
 from streamer.config.templates.template import INSTALLED, Template
 from streamer.errors import ConfigError, Lint
@@ -14,15 +15,25 @@ from streamer.spec import Kind
 
 
 @contextmanager
-def installed(files: Iterable[str]) -> Iterator[None]:
+def installed(files: Iterable[str], tell: Callable[[Lint], None] | None = None) -> Iterator[None]:
     """Add the templates of files to the catalogue, for as long as the block runs.
 
     A template takes the place of a component of the same kind and name, as in Benthos.
 
+    Args:
+        files: the files.
+        tell: gets what is wrong with a file when it can be used all the same (`--chilled`);
+            without it, nothing may be wrong.
+
     Raises:
         ConfigError: something is wrong with a file, or two make the same component.
     """
-    found = _read(files)
+    found, lints = _read(files)
+    if lints and (tell is None or not all(RULES[lint.code].runs_chilled for lint in lints)):
+        raise ConfigError(lints)
+    for lint in lints:
+        if tell is not None:
+            tell(lint)
     token = INSTALLED.set({**INSTALLED.get({}), **found})
     try:
         with catalog.added(template.spec for template in found.values()):
@@ -31,7 +42,7 @@ def installed(files: Iterable[str]) -> Iterator[None]:
         INSTALLED.reset(token)
 
 
-def _read(files: Iterable[str]) -> dict[tuple[Kind, str], Template]:
+def _read(files: Iterable[str]) -> tuple[dict[tuple[Kind, str], Template], list[Lint]]:
     found: dict[tuple[Kind, str], Template] = {}
     lints: list[Lint] = []
     for file in dict.fromkeys(files):
@@ -42,9 +53,7 @@ def _read(files: Iterable[str]) -> dict[tuple[Kind, str], Template]:
         earlier = found.setdefault((template.spec.kind, template.spec.name), template)
         if earlier is not template:
             lints.append(_collision(template, earlier))
-    if lints:
-        raise ConfigError(lints)
-    return found
+    return found, lints
 
 
 def _collision(template: Template, earlier: Template) -> Lint:

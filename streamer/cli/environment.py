@@ -1,0 +1,50 @@
+"""`-e/--env-file`: environment variables out of files, for as long as a command runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import click
+
+from streamer.cli.paths import globbed
+
+
+@contextmanager
+def _set(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the process, those that it has already too, and take them back."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _read(files: Iterable[str]) -> dict[str, str]:
+    # Imported here: without such a file, nobody should wait for what reads it.
+    from streamer.config.dotenv import read_env_file
+
+    return {name: value for file in files for name, value in read_env_file(file).items()}
+
+
+def _apply(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
+    if given and not ctx.resilient_parsing:
+        ctx.with_resource(_set(_read(globbed(given))))
+
+
+env_file_option = click.option(
+    "-e",
+    "--env-file",
+    multiple=True,
+    expose_value=False,
+    callback=_apply,
+    metavar="FILE",
+    help="A dotenv file (NAME=value lines) whose variables are set, over those that are set "
+    "already; may be a glob (in quotes), and may be repeated.",
+)

@@ -10,6 +10,7 @@ is at hand all at once; it says how long to collect, which is for the plan's tri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping as TypingMapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +26,8 @@ BYTE_SIZE: Final = "byte_size"
 PERIOD: Final = "period"
 CHECK: Final = "check"
 PROCESSORS: Final = "processors"
+
+CREATED_COUNTER: Final = "batch_created"
 
 POLICY_FIELDS: Final = (
     Field(COUNT, "int", "Close a batch at this many messages; 0 for no such limit.", default=0),
@@ -92,6 +95,7 @@ class BatchPolicy:
         check: the query that closes a batch, or None.
         processors: what runs on a closed batch.
         log: how a check that fails is logged: run, level, text.
+        labels: of the policy's metric.
     """
 
     count: int = 0
@@ -100,6 +104,7 @@ class BatchPolicy:
     check: Mapping | None = None
     processors: Sequence[Processor] = ()
     log: Callable[[Execution, str, str], None] = field(default=_no_log)
+    labels: TypingMapping[str, str] = field(default_factory=dict)
 
     def batches(self, incoming: Iterable[Batch], ex: Execution) -> Iterator[Batch]:
         """Cut a micro-batch's batches into the policy's.
@@ -109,7 +114,7 @@ class BatchPolicy:
         """
         held: Batch = []
         size = 0
-        closes = False
+        closes = ""
         for batch in incoming:
             for message in batch:
                 held.append(message)
@@ -117,21 +122,25 @@ class BatchPolicy:
                     size += len(message.raw)
                 closes = closes or self._closes(held, size, ex)
             if closes:
+                ex.count(CREATED_COUNTER, 1, mechanism=closes, **self.labels)
                 yield from self._flush(held, ex)
-                held, size, closes = [], 0, False
+                held, size, closes = [], 0, ""
         if held:
             yield from self._flush(held, ex)
 
-    def _closes(self, held: Batch, size: int, ex: Execution) -> bool:
-        if 0 < self.count <= len(held) or 0 < self.byte_size <= size:
-            return True
+    def _closes(self, held: Batch, size: int, ex: Execution) -> str:
+        """Return what closes the batch, as its metric names it; empty when nothing does."""
+        if 0 < self.count <= len(held):
+            return "count"
+        if 0 < self.byte_size <= size:
+            return "size"
         if self.check is None:
-            return False
+            return ""
         try:
-            return query_bool(self.check, held, len(held) - 1, ex)
+            return "check" if query_bool(self.check, held, len(held) - 1, ex) else ""
         except MessageError as error:
             self.log(ex, "ERROR", f"Failed to execute batch check query: {error}")
-            return False
+            return ""
 
     def _flush(self, held: Batch, ex: Execution) -> Iterator[Batch]:
         if not self.processors:
@@ -158,4 +167,5 @@ def build_policy(
         check=compile_mapping(parsed[CHECK]) if parsed[CHECK] else None,
         processors=context.all(parsed[PROCESSORS] or ()),
         log=log,
+        labels={"label": "", "path": f"root.{context.component.path}.batching"},
     )

@@ -17,6 +17,8 @@ from functools import cache
 from typing import Any, Final
 
 from streamer.errors import StreamerError
+from streamer.failure import Origin
+from streamer.observed import UNOBSERVED, observed
 from streamer.spec import Kind, ParsedComponent, Spec
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
@@ -142,10 +144,13 @@ class _Context:
         self._built = built
 
     def build(self, component: ParsedComponent) -> Any:
-        """Build a component of the catalogue."""
+        """Build a component of the catalogue; processors are counted and timed."""
         module = importlib.import_module(module_name(component.kind, component.name))
         make: Callable[[Any, _Context], Any] = module.build
-        return make(component.config, _Context(component, self._resources, self._built))
+        made = make(component.config, _Context(component, self._resources, self._built))
+        if component.kind == Kind.PROCESSOR and component.name not in UNOBSERVED:
+            return observed(made, Origin(component))
+        return made
 
     def all(self, components: Iterable[ParsedComponent]) -> list[Any]:
         """Build components, in order."""

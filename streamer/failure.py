@@ -15,14 +15,16 @@ class Origin:
 
     Attributes:
         fields: `label` and `path` (`root.pipeline.processors.0`), for every line it logs.
+        key: what its figures are kept under: its kind, and both of these.
     """
 
-    __slots__ = ("fields", "_source")
+    __slots__ = ("fields", "key", "_source")
 
     def __init__(self, component: ParsedComponent) -> None:
         """Take label and path from where the component stands in the config."""
         path = f"root.{component.path}" if component.path else "root"
         self.fields = {"label": component.label, "path": path}
+        self.key = (str(component.kind), component.label, path)
         self._source = (component.name, component.label, component.path)
 
     def log(self, ex: Execution, level: str, text: str) -> None:
@@ -43,12 +45,19 @@ class Origin:
         ex.count(ERROR_COUNTER, 1, **self.fields)
         return message.with_error(Failure(error, *self._source))
 
+    def fail_batch(self, batch: Batch, error: Exception, ex: Execution) -> Batch:
+        """Mark every message of a batch on which the component broke down, so that none is lost.
+
+        This is for errors that no processor foresees; those it foresees mark one message.
+        """
+        text = f"{type(error).__name__}: {error}"
+        ex.log("ERROR", f"Processor failed: {text}", self.fields)
+        ex.count(ERROR_COUNTER, len(batch), **self.fields)
+        return [message.with_error(Failure(text, *self._source)) for message in batch]
+
 
 def fail_batch(batch: Batch, error: Exception, ex: Execution) -> Batch:
-    """Mark every message of a batch on which a processor broke down, so that none is lost.
-
-    This is for errors that no processor foresees; those it foresees mark one message.
-    """
+    """Do the same for a processor of which nobody knows where it stands."""
     text = f"{type(error).__name__}: {error}"
     ex.log("ERROR", f"Processor failed: {text}", {})
     ex.count(ERROR_COUNTER, len(batch))

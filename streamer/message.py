@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from streamer.errors import MessageError
+from streamer.tally import Tally
 from streamer.value import dump_json, parse_json
 
 UNPARSED: Final = object()
@@ -131,18 +133,36 @@ class Execution:
         now: the clock, nanoseconds since the Unix epoch.
         log: called with level (`ERROR`, `WARN`, `INFO`, `DEBUG`, `TRACE`), text and fields.
         count: adds to a counter, by its name and labels: `count("window_dropped", 3, reason="x")`.
+        strict: whether a message that has failed skips the processors that follow, as
+            `error_handling.strict` wants it.
+        elapsed: a clock for how long something takes, nanoseconds.
         counters: the state of Bloblang's `count()` and `counter()` functions.
+        tallies: what components have done, by what their metrics' names begin with, and by label
+            and path.
     """
 
-    __slots__ = ("now", "log", "count", "counters")
+    __slots__ = ("now", "log", "count", "strict", "elapsed", "counters", "tallies")
 
     def __init__(
         self,
         now: Callable[[], int],
         log: Callable[[str, str, Mapping[str, Any]], None] = lambda level, text, fields: None,
         count: Callable[..., None] = lambda name, by=1, **labels: None,
+        *,
+        strict: bool = False,
+        elapsed: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self.now = now
         self.log = log
         self.count = count
+        self.strict = strict
+        self.elapsed = elapsed
         self.counters: dict[str, int] = {}
+        self.tallies: dict[tuple[str, str, str], Tally] = {}
+
+    def tally(self, key: tuple[str, str, str]) -> Tally:
+        """Return what a component has done in this run so far, to be added to."""
+        found = self.tallies.get(key)
+        if found is None:
+            found = self.tallies[key] = Tally()
+        return found

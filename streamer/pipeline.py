@@ -24,6 +24,14 @@ class EachProcessor(Protocol):
         """Process each message as a batch by itself; it yields one such batch, or none."""
 
 
+@runtime_checkable
+class KnownProcessor(Protocol):
+    """A processor that knows where it stands, and so marks what it breaks down on itself."""
+
+    def failed(self, batch: Batch, error: Exception, ex: Execution) -> Batch:
+        """Return the batch with every message marked as failed."""
+
+
 def run(
     processors: Sequence[Processor], batches: Iterable[Batch], ex: Execution
 ) -> Iterator[Batch]:
@@ -33,7 +41,8 @@ def run(
     the next one begins (Benthos's order). Batches come out one by one, and what has come out is
     no longer held, so memory is that of one incoming batch and its results.
 
-    A message that has failed goes on through the processors like any other.
+    A message that has failed goes on through the processors like any other, unless the run is
+    strict: then a batch whose first message has failed skips the rest, as in Benthos.
 
     Raises:
         MemoryError: as it comes; any other error of a processor marks the batch's messages.
@@ -42,7 +51,7 @@ def run(
         current = [batch] if batch else []
         del batch
         for processor in processors:
-            current = step(processor, current, ex)
+            current = step(processor, current, ex, strict=ex.strict)
         current.reverse()
         while current:
             yield current.pop()
@@ -58,6 +67,8 @@ def run_each(
     """
     rest = list(processors)
     while rest and isinstance(rest[0], EachProcessor):
+        if ex.strict and any(message.error is not None for message in messages):
+            break
         messages = _each(rest[0], messages, ex)
         rest.pop(0)
     singles = [[message] for message in messages]
@@ -69,8 +80,8 @@ def step(
 ) -> list[Batch]:
     """Run batches through one processor; the list that is passed in is emptied.
 
-    Empty batches vanish. With `strict` (Benthos's `try`), a batch whose first message has failed
-    is left as it is. A batch on which the processor breaks down comes out marked as failed.
+    Empty batches vanish. With `strict` (as in Benthos's `try`), a batch whose first message has
+    failed is left as it is. A batch on which the processor breaks down comes out marked as failed.
     """
     result: list[Batch] = []
     batches.reverse()
@@ -90,7 +101,13 @@ def _guarded(processor: Processor, batch: Batch, ex: Execution) -> list[Batch]:
     except MemoryError:
         raise
     except Exception as error:
-        return [fail_batch(batch, error, ex)]
+        return [_failed(processor, batch, error, ex)]
+
+
+def _failed(processor: object, batch: Batch, error: Exception, ex: Execution) -> Batch:
+    if isinstance(processor, KnownProcessor):
+        return processor.failed(batch, error, ex)
+    return fail_batch(batch, error, ex)
 
 
 def _each(processor: EachProcessor, messages: list[Message], ex: Execution) -> list[Message]:
@@ -109,4 +126,4 @@ def _alone(processor: EachProcessor, message: Message, ex: Execution) -> list[Me
     except MemoryError:
         raise
     except Exception as error:
-        return fail_batch([message], error, ex)
+        return _failed(processor, [message], error, ex)

@@ -28,6 +28,7 @@ COMPONENT_PACKAGES = frozenset(
 ORDER: tuple[frozenset[str], ...] = (
     frozenset(
         {"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson", "svg"}
+        | {"tally"}
     ),
     frozenset({"redaction"}),
     frozenset({"value", "logfile", "yaml_scalars"}),
@@ -38,7 +39,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"source", "window"}),
     frozenset({"failure", "query", "codec"}),
     frozenset({"pipeline"}),
-    frozenset({"batching", "windowing"}),
+    frozenset({"batching", "observed", "windowing"}),
     COMPONENT_PACKAGES,
     frozenset({"catalog"}),
     frozenset({"config"}),

@@ -145,7 +145,7 @@ def _run(run: _Run) -> int:
     )
     stopper.install()
     stream.start(session)
-    run.view.running(lambda: Now(stream.snapshot(), stream.counts(), stream.problem))
+    run.view.running(lambda: _now(stream))
     log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
     meter = _Meter()
     while not stopper.asked.is_set():
@@ -173,6 +173,11 @@ def _run(run: _Run) -> int:
         sys.stderr.flush()
         os._exit(0)
     return 0
+
+
+def _now(stream: Any) -> Now:
+    meters = stream.meters
+    return Now(stream.snapshot(), dict(meters.counts), stream.problem, meters.times())
 
 
 def _delay(run: _Run) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import orjson
 
 from streamer.engine.frame import Frame, FrameKind
+from streamer.engine.meters import Meters
+from streamer.engine.places import NOWHERE, Places
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.writers import Writer
 
@@ -26,7 +28,7 @@ class Delivery:
 
     Attributes:
         statuses: the newest status of each shard, as stage 2 gave it.
-        counts: counters since the start, by name and labels.
+        meters: what was counted and timed since the start.
         batch: the newest micro-batch that was delivered; -1 before the first.
     """
 
@@ -37,6 +39,8 @@ class Delivery:
         stopping: Callable[[], bool],
         on_status: Callable[[Mapping[int, Mapping[str, Any]]], None] = lambda statuses: None,
         sleep: Callable[[float], None] = time.sleep,
+        places: Places = NOWHERE,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Set up.
 
@@ -46,18 +50,28 @@ class Delivery:
             stopping: whether to give up on an output that fails.
             on_status: hears the statuses of all shards after each micro-batch.
             sleep: waits between two tries, seconds.
+            places: where the ends of the stream stand.
+            now: a clock that never runs backwards, seconds.
         """
         self._writers = writers
         self._log = log
         self._stopping = stopping
         self._on_status = on_status
         self._sleep = sleep
+        self._places = places
+        self._now = now
+        self._connected: set[int] = set()
         self.statuses: dict[int, Mapping[str, Any]] = {}
-        self.counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
+        self.meters = Meters(now)
         self.batch = -1
 
-    def deliver(self, batch: int, frames: Sequence[Frame]) -> None:
+    def deliver(self, batch: int, frames: Sequence[Frame], began: float | None = None) -> None:
         """Deliver one micro-batch.
+
+        Args:
+            batch: its number.
+            frames: what its tasks made.
+            began: when its messages were begun to be read, by the clock; now when it is None.
 
         A failing output is tried again, with growing pauses, for as long as the program runs: that
         is the back pressure which everything upstream feels.
@@ -70,25 +84,39 @@ class Delivery:
             if frame.kind == FrameKind.LOG:
                 for level, text, fields in orjson.loads(frame.body):
                     self._log(level, text, fields)
-        began = time.monotonic()
+        writing = self._now()
         for number, writer in enumerate(self._writers):
             mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
-            self._write(writer, batch, mine)
-        took = time.monotonic() - began
+            self._write(number, writer, batch, mine)
+        took = self._now() - writing
+        # A micro-batch whose commit failed after its delivery comes again, and counts once.
+        if batch != self.batch:
+            self._meter(ordered, writing if began is None else began)
         for frame in ordered:
-            # A micro-batch whose commit failed after its delivery comes again, and counts once.
-            if frame.kind == FrameKind.COUNT and batch != self.batch:
-                for name, by, labels in orjson.loads(frame.body):
-                    self.counts[name, tuple(labels.items())] += by
-            elif frame.kind == FrameKind.STATUS:
+            if frame.kind == FrameKind.STATUS:
                 self.statuses[frame.shard] = orjson.loads(frame.body)
         self.batch = batch
         self._on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
 
+    def _meter(self, frames: Sequence[Frame], began: float) -> None:
+        """Add what the tasks have counted and timed; their messages are dealt with now."""
+        meters = self.meters
+        named: Counter[str] = Counter()
+        for frame in frames:
+            if frame.kind == FrameKind.COUNT:
+                named.update(meters.add_counts(frame.body))
+            elif frame.kind == FrameKind.TIMING:
+                meters.add_timings(frame.body)
+        took = round((self._now() - began) * 1e9)
+        if named["input_received"] or named["buffer_received"]:
+            meters.time("input_latency_ns", self._places.input, took)
+        if named["buffer_sent"] and self._places.buffer is not None:
+            meters.time("buffer_latency_ns", self._places.buffer, took)
+
     def _figures(self, frames: Sequence[Frame], took: float) -> dict[str, Any]:
         """Return what is worth knowing of a micro-batch when its speed is looked into."""
-        now = Snapshot.of(self.statuses.values(), self.counts, self.batch)
+        now = Snapshot.of(self.statuses.values(), self.meters.counts, self.batch)
         data = [len(frame.body) for frame in frames if frame.kind == FrameKind.DATA]
         figures: dict[str, Any] = {
             "micro_batch": now.batch,
@@ -104,15 +132,21 @@ class Delivery:
             figures["held"] = [self.statuses[shard].get("held", 0) for shard in shards]
         return figures
 
-    def _write(self, writer: Writer, batch: int, frames: Sequence[Frame]) -> None:
+    def _write(self, number: int, writer: Writer, batch: int, frames: Sequence[Frame]) -> None:
         wait = FIRST_WAIT
+        count, began = self.meters.count, self._now()
+        place = self._places.outputs[number] if number < len(self._places.outputs) else {}
         while True:
             try:
                 writer.write(batch, frames)
-                return
+                break
             except BrokenPipeError:
                 raise
             except OSError as e:
+                count("output_error", place)
+                lost = number in self._connected
+                count("output_connection_lost" if lost else "output_connection_failed", place)
+                self._connected.discard(number)
                 if self._stopping():
                     raise DeliveryStoppedError(str(e)) from e
                 self._log("ERROR", f"Failed to write to the output: {e}; trying again", {})
@@ -121,3 +155,9 @@ class Delivery:
             while until > 0 and not self._stopping():
                 self._sleep(min(until, 0.25))
                 until -= 0.25
+            began = self._now()
+        if number not in self._connected:
+            self._connected.add(number)
+            count("output_connection_up", place)
+        if frames:
+            self.meters.time("output_latency_ns", place, round((self._now() - began) * 1e9))

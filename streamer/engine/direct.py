@@ -13,10 +13,12 @@ from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.feed import feed
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.task import Task
-from streamer.message import Execution
+from streamer.failure import Origin
+from streamer.message import Batch, Execution
 from streamer.pipeline import run
 from streamer.plan import Plan
 from streamer.source.replayable import Chunk, Raws, Readable
+from streamer.tally import Tally
 
 
 class DirectStage:
@@ -63,13 +65,14 @@ class DirectStage:
                 made = feed(processors, chunk, ex, written=True)
                 yield from self._output.payloads(made, number, ex)
             return
+        tally = ex.tally(Origin(self._plan.buffer).key)
         taken = (
             batch
             for chunk in _counted(source.read(piece, ex), ex)
-            for batch in feed(self._input_processors, chunk, ex)
+            for batch in _received(feed(self._input_processors, chunk, ex), tally)
         )
-        results = run(self._processors, self._buffer.batches(taken, ex), ex)
-        yield from self._output.payloads(results, number, ex)
+        batches = _sent(self._buffer.batches(taken, ex), tally)
+        yield from self._output.payloads(run(self._processors, batches, ex), number, ex)
 
 
 def _counted(chunks: Iterable[Chunk], ex: Execution) -> Iterator[Chunk]:
@@ -77,3 +80,17 @@ def _counted(chunks: Iterable[Chunk], ex: Execution) -> Iterator[Chunk]:
         taken = len(chunk.raws) if isinstance(chunk, Raws) else sum(map(len, chunk))
         ex.count("input_received", taken)
         yield chunk
+
+
+def _received(batches: Iterable[Batch], tally: Tally) -> Iterator[Batch]:
+    for batch in batches:
+        tally.received += len(batch)
+        tally.batches_received += 1
+        yield batch
+
+
+def _sent(batches: Iterable[Batch], tally: Tally) -> Iterator[Batch]:
+    for batch in batches:
+        tally.sent += len(batch)
+        tally.batches_sent += 1
+        yield batch

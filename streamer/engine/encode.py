@@ -7,10 +7,12 @@ from typing import Any, Protocol
 
 from streamer.catalog import build_context
 from streamer.engine.frame import Payload
+from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
 from streamer.spec import ParsedComponent
+from streamer.tally import Tally
 
 _TOGETHER = 1_000
 
@@ -31,26 +33,37 @@ class OutputStage:
         self._number = number
         self._processors: list[Processor] = context.all(component.processors)
         self._output: Any = context.build(component)
+        self._key = Origin(component).key
 
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
         """Encode batches; `order` is where they stand among those of the micro-batch."""
         output = self._output
         if self._processors:
             batches = run(self._processors, batches, ex)
-        if output.ignores_batches:
-            batches = _together(batches)
-        for batch in batches:
+        counted = _together if output.ignores_batches else _one_by_one
+        for batch in counted(batches, ex.tally(self._key)):
             for route, body in output.encode(batch, ex):
                 yield Payload(order, self._number, route, body, output.append)
 
 
-def _together(batches: Iterable[Batch]) -> Iterator[Batch]:
+def _one_by_one(batches: Iterable[Batch], tally: Tally) -> Iterator[Batch]:
+    for batch in batches:
+        tally.sent += len(batch)
+        tally.batches_sent += 1
+        yield batch
+
+
+def _together(batches: Iterable[Batch], tally: Tally) -> Iterator[Batch]:
     """Join small batches for an output that cannot tell: one by one they cost four times that."""
     held: Batch = []
-    for batch in batches:
+    taken = 0
+    for taken, batch in enumerate(batches, 1):  # noqa: B007
         held.extend(batch)
         if len(held) >= _TOGETHER:
+            tally.sent += len(held)
             yield held
             held = []
+    tally.batches_sent += taken
     if held:
+        tally.sent += len(held)
         yield held

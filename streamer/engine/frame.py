@@ -21,6 +21,8 @@ class FrameKind(IntEnum):
     """Log lines, as a JSON list of [level, text, fields]."""
     COUNT = 3
     """Counts of this micro-batch, as a JSON list of [name, number, labels]."""
+    TIMING = 4
+    """Times of this micro-batch, as a JSON list of [name, ns in all, {bucket: number}, labels]."""
 
 
 class Frame(NamedTuple):

@@ -1,7 +1,7 @@
 """Stage 1 before a window buffer: read a piece, run the input's processors, pack by shard and pane.
 
 Rows of packs go through the shuffle to the shards. Besides the kernel's rows there are two kinds of
-ours: log lines and counts of stage 1, which stage 2 passes on to the driver.
+ours: what stage 1 logs, counts and times, which stage 2 passes on to the driver.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from streamer.engine.feed import feed
 from streamer.engine.folding import FROM_THE_START, FoldedSince
 from streamer.engine.frame import FrameKind
 from streamer.engine.task import Task
+from streamer.failure import Origin
 from streamer.message import Execution
 from streamer.plan import Plan
 from streamer.source.replayable import Raws, Readable
 from streamer.window import Packer, Reading, Row
 from streamer.window.folds.groups import fold_for
 
-SAID_ROWS = {FrameKind.LOG: 100, FrameKind.COUNT: 101}
+SAID_ROWS = {FrameKind.LOG: 100, FrameKind.COUNT: 101, FrameKind.TIMING: 102}
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
 
 PIECE_BITS = 40
@@ -71,14 +72,19 @@ def pack_piece(
         folds_after=folded.after,
     )
     arrival = number << PIECE_BITS
+    tally = ex.tally(Origin(plan.buffer).key)
     for chunk in source.read(piece, ex):
         if isinstance(chunk, Raws) and not processors:
             packer.add_raws(chunk.raws, chunk.meta, arrival, t, at_t)
-            arrival += len(chunk.raws)
+            taken = batches = len(chunk.raws)
         else:
-            messages = [message for batch in feed(processors, chunk, ex) for message in batch]
+            made = list(feed(processors, chunk, ex))
+            messages = [message for batch in made for message in batch]
             packer.add_messages(messages, arrival, t, at_t)
-            arrival += len(messages)
+            taken, batches = len(messages), len(made)
+        arrival += taken
+        tally.received += taken
+        tally.batches_received += batches
         yield from packer.ready()
     yield from packer.rows()
     for kind, body in task.said():

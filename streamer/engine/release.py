@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import orjson
 
-from streamer.bloblang.folding import FoldedBatch
 from streamer.catalog import build_context
+from streamer.engine.emitted import Emitted
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.folds import FoldedPipeline
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
@@ -18,6 +18,7 @@ from streamer.message import Batch
 from streamer.pipeline import run
 from streamer.plan import Plan
 from streamer.window import Kind, Reading, Row, Shard, Store
+from streamer.window.folds.release import FoldedGroup
 
 _PASSED_ON = {row: frame for frame, row in SAID_ROWS.items()}
 
@@ -55,7 +56,8 @@ def release(
     ex = task.execution
     step = Shard(plan.window, store, plan.late_output is not None).step(kernel_rows)
     processors = build_context(plan.resources).all(plan.processors)
-    folding = FoldedPipeline(plan, processors)
+    folding = FoldedPipeline(plan, processors, ex)
+    emitted = Emitted(plan, ex)
     stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
 
     def payloads() -> Iterator[Payload]:
@@ -66,11 +68,12 @@ def release(
             if emission.reason == "dropped":
                 yield from stages[1].payloads(batches, order, ex)
                 continue
+            emitted.add(emission)
             # The shard has grouped the window as the first processor would; only messages whose
             # key failed, which have the empty key, are still to be looked at by it.
             grouped = plan.key is not None and plan.key.replaces_grouping and emission.key
             rest = processors[1:] if grouped else processors
-            if isinstance(emission.messages, FoldedBatch):
+            if isinstance(emission.messages, FoldedGroup):
                 rest = folding.processors(emission.messages)
             batches = run(rest, batches, ex)
             yield from stages[0].payloads(batches, order, ex)

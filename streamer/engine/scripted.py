@@ -74,7 +74,7 @@ class ScriptedStream:
     def snapshot(self) -> Snapshot:
         """What the stream is doing, as of its newest micro-batch."""
         delivery = self._delivery
-        return Snapshot.of(delivery.statuses.values(), delivery.counts, delivery.batch)
+        return Snapshot.of(delivery.statuses.values(), delivery.meters.counts, delivery.batch)
 
     def restart(self) -> None:
         """Stop and start the program: the state stays, and a new input may follow."""

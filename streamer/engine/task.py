@@ -1,4 +1,4 @@
-"""What one task of a micro-batch says besides its data: log lines and counts, kept bounded."""
+"""What one task of a micro-batch says besides its data: log lines, counts, times; kept bounded."""
 
 from __future__ import annotations
 
@@ -61,13 +61,26 @@ class Task:
     def count_body(self) -> bytes | None:
         """Return the counts as JSON, or None when there are none."""
         counts = [[name, by, dict(labels)] for (name, labels), by in self._counts.items()]
+        for (begins, label, path), tally in self.execution.tallies.items():
+            labels = {"label": label, "path": path}
+            counts += [[f"{begins}_{name}", by, labels] for name, by in tally.counts()]
         return orjson.dumps(counts) if counts else None
+
+    def timing_body(self) -> bytes | None:
+        """Return how long components took as JSON, or None when none was timed."""
+        timings = [
+            [f"{begins}_latency_ns", tally.elapsed, tally.buckets, {"label": label, "path": path}]
+            for (begins, label, path), tally in self.execution.tallies.items()
+            if tally.buckets
+        ]
+        return orjson.dumps(timings, option=orjson.OPT_NON_STR_KEYS) if timings else None
 
     def said(self) -> Iterator[tuple[FrameKind, bytes]]:
         """Return the bodies that there are, each with the kind of frame that it is for."""
         for kind, body in (
             (FrameKind.LOG, self.log_body()),
             (FrameKind.COUNT, self.count_body()),
+            (FrameKind.TIMING, self.timing_body()),
         ):
             if body is not None:
                 yield kind, body

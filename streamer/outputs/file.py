@@ -25,6 +25,7 @@ from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 PATH: Final = "path"
 DROPPED_COUNTER: Final = "output_dropped"
+SENT_COUNTER: Final = "output_sent"
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -88,6 +89,8 @@ class FileOutput:
             except MessageError as error:
                 self._origin.log(ex, "ERROR", f"path interpolation error: {error}")
                 ex.count(DROPPED_COUNTER, 1, reason="path")
+                # It has been counted with its batch.
+                ex.count(SENT_COUNTER, -1, **self._origin.fields)
                 continue
             routed.append((path, message.raw))
         return routed

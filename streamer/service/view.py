@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from streamer.config import Config
+from streamer.engine.meters import Key
 from streamer.engine.snapshot import Counts, Snapshot
+from streamer.engine.timing import Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +20,13 @@ class Now:
         snapshot: its figures.
         counts: its counters, by name and labels.
         problem: why it does not get on, or an empty text.
+        times: how long things took, by name and labels.
     """
 
     snapshot: Snapshot
     counts: Counts
     problem: str = ""
+    times: Mapping[Key, Times] = field(default_factory=dict)
 
 
 _NOTHING = Now(Snapshot(), {})

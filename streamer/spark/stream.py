@@ -19,7 +19,9 @@ from pyspark.sql.streaming import StreamingQuery
 from streamer.catalog import build_context
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
 from streamer.engine.frame import Frame
-from streamer.engine.snapshot import Counts, Snapshot
+from streamer.engine.meters import Meters
+from streamer.engine.places import Places
+from streamer.engine.snapshot import Snapshot
 from streamer.engine.ticks import Signals
 from streamer.engine.writers import FileWriter, Overlay, StreamWriter, Writer
 from streamer.errors import StreamerError
@@ -82,8 +84,13 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._failures = 0
         self._failed_at_batch = -2
+        self._places = Places.of(self.plan)
         self._delivery = Delivery(
-            self._writers(), log, self._stopping.is_set, on_status=self._on_status
+            self._writers(),
+            log,
+            self._stopping.is_set,
+            on_status=self._on_status,
+            places=self._places,
         )
         self._broken: Exception | None = None
         self._newest_told = False
@@ -129,6 +136,7 @@ class Stream:
         self._session = session
         self._signals.clear()
         self._newest_told = False
+        self.meters.count("input_connection_up", self._places.input)
         source_plan = SourcePlan(
             source=self._source,
             window=self.plan.window,
@@ -152,10 +160,11 @@ class Stream:
         )
 
     def _deliver(self, batch: DataFrame, number: int) -> None:
+        began = time.monotonic()
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         try:
-            self._delivery.deliver(number, [Frame(*row) for row in rows])
+            self._delivery.deliver(number, [Frame(*row) for row in rows], began)
             self.problem = ""
         except (BrokenPipeError, DeliveryStoppedError) as e:
             self._broken = e
@@ -172,11 +181,13 @@ class Stream:
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""
         delivery = self._delivery
-        return Snapshot.of(list(delivery.statuses.values()), self.counts(), delivery.batch)
+        counts = dict(delivery.meters.counts)
+        return Snapshot.of(list(delivery.statuses.values()), counts, delivery.batch)
 
-    def counts(self) -> Counts:
-        """Return the counters as of the newest micro-batch; others may ask while it is counted."""
-        return dict(self._delivery.counts)
+    @property
+    def meters(self) -> Meters:
+        """What was counted and timed since the start."""
+        return self._delivery.meters
 
     def poll(self) -> bool:
         """Look after the query; return whether the stream is over: its input ended, all done.
@@ -239,6 +250,7 @@ class Stream:
         if self._delivery.batch != self._failed_at_batch:
             self._failures, self._failed_at_batch = 0, self._delivery.batch
         self._failures += 1
+        self.meters.count("input_connection_lost", self._places.input)
         reason = error.strip().splitlines()[-1] if error.strip() else "no reason given"
         if self._failures > RETRIES or self._stopping.is_set():
             raise StreamerError(

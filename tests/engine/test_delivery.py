@@ -123,7 +123,7 @@ def test_logs_counts_and_statuses_reach_the_driver():
         ],
     )
     assert said[0] == ("WARN", "late", {"n": 1})
-    assert delivery.counts["input_dropped", (("reason", "too_long"),)] == 2
+    assert delivery.meters.counts["input_dropped", (("reason", "too_long"),)] == 2
     assert delivery.statuses == {1: {"ended": True}}
     assert delivery.batch == 3
 
@@ -176,4 +176,4 @@ def test_a_micro_batch_that_comes_again_counts_once():
     body = json.dumps([["input_received", 5, {}]]).encode()
     for batch in (0, 1, 1):
         delivery.deliver(batch, [Frame(FrameKind.COUNT, 0, 0, 0, 0, "", body)])
-    assert delivery.counts["input_received", ()] == 10
+    assert delivery.meters.counts["input_received", ()] == 10

@@ -84,8 +84,8 @@ def test_a_message_that_fails_goes_on_and_is_said(source):
     assert run.printed() == [{"n": 2}, {"n": "x"}, {"n": 4}]
     [(level, _, fields)] = run.said("failed assignment")
     assert (level, fields["path"]) == ("ERROR", "root.pipeline.processors.0")
-    counted = {name: n for (name, _), n in run.delivery.counts.items()}
-    assert counted == {"input_received": 3, "processor_error": 1}
+    place = (("label", ""), ("path", "root.pipeline.processors.0"))
+    assert run.delivery.meters.counts["processor_error", place] == 1
 
 
 def test_lines_that_are_left_out_count_as_messages_that_were_dropped(source):

@@ -93,7 +93,8 @@ def test_a_message_whose_path_cannot_be_found_harms_no_other() -> None:
     assert len(logged) == 1
     assert logged[0][0] == "ERROR"
     assert logged[0][1].startswith("path interpolation error: ")
-    assert counted == [("output_dropped", 1, {"reason": "path"})]
+    assert [(name, by) for name, by, _ in counted] == [("output_dropped", 1), ("output_sent", -1)]
+    assert counted[0][2] == {"reason": "path"}
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def run_on_spark(
             query.processAllAvailable()
         finally:
             query.stop()
-    snapshot = Snapshot.of(delivery.statuses.values(), delivery.counts, delivery.batch)
+    snapshot = Snapshot.of(delivery.statuses.values(), delivery.meters.counts, delivery.batch)
     outputs = [
         [out.getvalue()[a:b] for a, b in zip(mark, mark[1:], strict=False)]
         for mark, out in zip(marks, streams, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -77,6 +77,18 @@ def release_folded(
         yield key, batch
 
 
+class FoldedGroup(FoldedBatch):
+    """A group of a window.
+
+    Attributes:
+        size: how many messages it stands for.
+    """
+
+    def __init__(self, first: Message, text: str, fold: Callable[[int], Any], size: int) -> None:
+        super().__init__(first, text, fold)
+        self.size = size
+
+
 class _Window:
     """All groups of a window, and the values of their parts."""
 
@@ -89,11 +101,11 @@ class _Window:
     def batches(self, metas: Metas) -> Iterator[tuple[int, bytes | None, Batch]]:
         """Give first arrival, key and batch of each group."""
         groups = self._groups
-        for group, (key, payload, meta) in enumerate(
-            zip(groups.keys, groups.payloads, groups.metas, strict=True)
+        for group, (key, payload, meta, size) in enumerate(
+            zip(groups.keys, groups.payloads, groups.metas, groups.counts.tolist(), strict=True)
         ):
             first = metas.messages([payload], [meta], None)[0]
-            batch = FoldedBatch(first, groups.text, partial(self._value, group))
+            batch = FoldedGroup(first, groups.text, partial(self._value, group), size)
             yield int(groups.arrivals[group]), None if groups.key_id is None else key, batch
 
     def _value(self, group: int, part: int) -> Any:

@@ -1,0 +1,39 @@
+"""What leaves the windows of a shard, counted as the buffer's and as the first processor's.
+
+A shard that keeps its windows by key has grouped them before the processor that asks for it, which
+is skipped; it is counted all the same. A window is a batch in each shard that has some of it.
+"""
+
+from __future__ import annotations
+
+from streamer.failure import Origin
+from streamer.message import Execution
+from streamer.plan import Plan
+from streamer.window.emission import Emission
+from streamer.window.folds.release import FoldedGroup
+
+
+class Emitted:
+    """Counts the batches that one shard emits in a micro-batch."""
+
+    def __init__(self, plan: Plan, ex: Execution) -> None:
+        """Take the stream's plan, and the run in which it is counted."""
+        self._buffer = ex.tally(Origin(plan.buffer).key)
+        groups = plan.key is not None and plan.key.replaces_grouping
+        self._group = ex.tally(Origin(plan.processors[0]).key) if groups else None
+        self._end: int | None = None
+
+    def add(self, emission: Emission) -> None:
+        """Count a batch of a window, or a message that has passed by all windows."""
+        batch = emission.messages
+        size = batch.size if isinstance(batch, FoldedGroup) else len(batch)
+        begins = emission.key is None or emission.end != self._end
+        self._end = emission.end
+        buffer, group = self._buffer, self._group
+        buffer.sent += size
+        buffer.batches_sent += begins
+        if group is not None and emission.key:
+            group.received += size
+            group.sent += size
+            group.batches_received += begins
+            group.batches_sent += 1

@@ -1,0 +1,87 @@
+"""How long things took, over many tasks: for sums since the start, and quantiles of late."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from streamer.tally import middle
+
+_SPAN: Final = 120.0
+_SPANS: Final = 5
+"""Quantiles look back ten minutes, in steps of two: as the summaries of Prometheus's client do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Times as of one moment.
+
+    Attributes:
+        count: how many were taken.
+        total: what they add up to, ns.
+        buckets: how many there are of each (see `streamer.tally`).
+        recent: the same, of the last ten minutes.
+    """
+
+    count: int = 0
+    total: int = 0
+    buckets: Mapping[int, int] = field(default_factory=dict)
+    recent: Mapping[int, int] = field(default_factory=dict)
+
+    def quantile(self, share: float) -> float | None:
+        """Return the time that a share (0 to 1) of the recent ones does not exceed, ns."""
+        rank = share * sum(self.recent.values())
+        for bucket in sorted(self.recent):
+            rank -= self.recent[bucket]
+            if rank <= 0:
+                return middle(bucket)
+        return None
+
+    def up_to(self, ns: float) -> int:
+        """Return how many times were not longer, as far as buckets tell."""
+        return sum(number for bucket, number in self.buckets.items() if middle(bucket) <= ns)
+
+    def since(self, before: Times) -> Times:
+        """Return what has been added since an earlier moment; all of it is recent."""
+        added = {
+            bucket: number - before.buckets.get(bucket, 0)
+            for bucket, number in self.buckets.items()
+            if number != before.buckets.get(bucket, 0)
+        }
+        return Times(self.count - before.count, self.total - before.total, added, added)
+
+
+class Timing:
+    """Takes times, and forgets which of them are recent as they grow old."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._total = 0
+        self._all: Counter[int] = Counter()
+        self._recent: list[tuple[float, Counter[int]]] = []
+
+    def add(self, total: int, buckets: Iterable[tuple[int, int]], now: float) -> None:
+        """Add times.
+
+        Args:
+            total: what they add up to, ns.
+            buckets: how many are in each.
+            now: a clock that never runs backwards, seconds.
+        """
+        if not self._recent or now - self._recent[-1][0] >= _SPAN:
+            self._recent = [*self._recent[1 - _SPANS :], (now, Counter())]
+        self._total += total
+        for bucket, number in buckets:
+            self._all[bucket] += number
+            self._recent[-1][1][bucket] += number
+
+    def times(self, now: float) -> Times:
+        """Return what was taken; others may ask while something is added."""
+        recent: Counter[int] = Counter()
+        for began, buckets in list(self._recent):
+            if now - began < _SPAN * _SPANS:
+                recent.update(dict(buckets))
+        found = dict(self._all)
+        return Times(sum(found.values()), self._total, found, recent)

@@ -18,6 +18,7 @@ from streamer.cli.options import templates_option
 from streamer.errors import StreamerError
 from streamer.spec import Kind
 from streamer.spec.described import described as described_component
+from streamer.spec.described import described_field
 
 # In Benthos's order.
 _KINDS: Final[dict[str, Kind]] = {
@@ -33,6 +34,8 @@ _KINDS: Final[dict[str, Kind]] = {
 }
 _CALLS: Final[dict[str, Sort]] = {"bloblang-functions": "function", "bloblang-methods": "method"}
 LISTS: Final = (*_KINDS, *_CALLS)
+_FORMATS: Final = ("text", "json", "json-full", "json-full-scrubbed", "jsonschema")
+_SCRUBBED: Final = frozenset({"summary", "description", "examples"})
 _STATUSES: Final = ("stable", "beta", "experimental", "deprecated")
 
 _HELP: Final = f"""\
@@ -60,16 +63,31 @@ class _Asked(NamedTuple):
     names: list[str]
 
 
+def _checked(ctx: click.Context, param: click.Parameter, form: str) -> str:
+    """Return a format that there is."""
+    if form == "cue":
+        raise click.BadParameter(
+            "cue is not available; CUE's own tool makes it of the JSON Schema: streamer list "
+            "--format jsonschema > config.json && cue import jsonschema: config.json",
+            ctx,
+            param,
+        )
+    return str(click.Choice(_FORMATS).convert(form, param, ctx))
+
+
 @click.command("list", help=_HELP)
 @click.argument("asked", nargs=-1, metavar="[LIST]… [NAME]…")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "json-full", "jsonschema"]),
     default="text",
+    callback=_checked,
+    metavar="FORMAT",
     show_default=True,
-    help="json has the names of components, and functions and methods as they are declared; "
-    "json-full has components with all their fields too; jsonschema is the schema of a config.",
+    help=f"One of {', '.join(_FORMATS)}. json has the names of components, and functions and "
+    "methods as they are declared; json-full has components and the sections of a config with "
+    "all their fields too, json-full-scrubbed the same without descriptions and examples; "
+    "jsonschema is the schema of a config.",
 )
 @templates_option
 @env_file_option
@@ -91,8 +109,27 @@ def list_cli(asked: tuple[str, ...], form: str, status: str | None) -> int:
     if form == "json":
         for name in found.keys() & _KINDS.keys():
             found[name] = [entry["name"] for entry in found[name]]
-    click.echo(json.dumps(found, ensure_ascii=False))
+    elif not asked:
+        from streamer.config.sections import SECTIONS
+
+        found["config"] = [described_field(section) for section in SECTIONS]
+    shown = _scrubbed(found) if form == "json-full-scrubbed" else found
+    click.echo(json.dumps(shown, ensure_ascii=False))
     return 0
+
+
+def _scrubbed(found: Any) -> Any:
+    """Return the same without what is written for people."""
+    if isinstance(found, list):
+        return [_scrubbed(item) for item in found]
+    if not isinstance(found, dict):
+        return found
+    # What a field's default holds is data, whatever its keys are called.
+    return {
+        name: value if name == "default" else _scrubbed(value)
+        for name, value in found.items()
+        if name not in _SCRUBBED
+    }
 
 
 def _understood(asked: Iterable[str]) -> _Asked:
@@ -134,7 +171,8 @@ def _check_names(names: list[str], lists: list[str], found: dict[str, list[Any]]
     for name in names:
         if name not in there:
             known = [entry["name"] for one in lists for entry in _entries(one, [], None)]
-            close = difflib.get_close_matches(name, known, n=1)
+            # It may also have been meant as another list.
+            close = difflib.get_close_matches(name, [*known, *LISTS], n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise StreamerError(f"there is no {name!r} among {', '.join(lists)}{hint}")
 

@@ -36,6 +36,12 @@ _COMMANDS: Final = {
     "docs": ("streamer.cli.docs", "Show the documentation, or write the pages of components."),
 }
 
+# Commands of Benthos that are missing, and what to do without them.
+_MISSING: Final = {
+    "streams": "is not available yet; run each stream by itself: streamer -c FILE",
+    "studio": "is not available: it works with a server of Benthos's own",
+}
+
 _HELP: Final = """\
 Run Benthos / Redpanda Connect configs on Apache Spark, with exact windows.
 
@@ -69,6 +75,8 @@ class _Commands(click.Group):
         """Find the command, or say what was meant instead."""
         name = args[0]
         if name not in _COMMANDS:
+            if name in _MISSING:
+                raise click.UsageError(f"the command {name} {_MISSING[name]}", ctx)
             close = difflib.get_close_matches(name, _COMMANDS, n=1)
             hint = f"streamer {close[0]}" if close else ""
             if name.endswith((".yaml", ".yml")):

@@ -13,7 +13,7 @@ from streamer.config.old_spellings import check_spelling
 from streamer.config.reading import Reading
 from streamer.config.templates.expand import expand
 from streamer.config.templates.template import template_of
-from streamer.config.unavailable import unavailable
+from streamer.config.unavailable import missing_text, unavailable
 from streamer.spec import Field, Kind, Parsed, ParsedComponent, Spec
 
 _PROCESSORS: Final = Field(
@@ -134,9 +134,8 @@ def _choose(
 
 
 def _unknown(reading: Reading, kind: Kind, key: Scalar) -> None:
-    if key.text in unavailable(kind):
+    if message := missing_text(kind, key.text):
         hint = f"available are {', '.join(catalog.names(kind))}" if catalog.names(kind) else ""
-        message = f"{kind} '{key.text}' is not available yet"
         reading.findings.at(key, "unavailable_component", message, hint)
         return
     hint = did_you_mean(key.text, [*catalog.names(kind), *unavailable(kind)])

@@ -14,6 +14,7 @@ from typing import Any, Final
 from streamer import catalog
 from streamer.config.layout import Block, Entry, yaml_text
 from streamer.config.sections import SECTIONS
+from streamer.config.unavailable import missing_text
 from streamer.errors import StreamerError
 from streamer.spec import REQUIRED, Field, Kind, Spec
 
@@ -106,7 +107,7 @@ class _Maker:
         if catalog.spec(kind, "broker") is None:
             raise StreamerError(
                 f"{len(names)} {field} ({', '.join(names)}) need the {kind} broker, "
-                f"which is not available yet; name one {kind}"
+                f"which is not available yet; name one {kind}, and make a config for each other"
             )
         return Block((Entry("broker", Block((Entry(field, blocks),))),))
 
@@ -115,9 +116,10 @@ class _Maker:
         spec = catalog.spec(kind, name)
         if spec is None:
             known = catalog.names(kind)
-            close = difflib.get_close_matches(name, known, n=1)
+            missing = missing_text(kind, name)
+            close = difflib.get_close_matches(name, [] if missing else known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"available are {', '.join(known)}"
-            raise StreamerError(f"there is no {kind} {name!r}; {hint}")
+            raise StreamerError(f"{missing or f'there is no {kind} {name!r}'}; {hint}")
         body = self._value(spec.config) if spec.config is not None else self._block(spec.fields)
         return Block((Entry(name, body, spec.summary),))
 

@@ -1,6 +1,6 @@
 """Names of the components of Benthos and Redpanda Connect, those of the catalogue included.
 
-With them lint can tell a component that is not available yet from a name that nobody knows.
+With them lint can tell a component that this program does not have from a name that nobody knows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 from streamer import catalog
 from streamer.spec import Kind
 
-_KNOWN: Final[dict[Kind, str]] = {
+_PLANNED: Final[dict[Kind, str]] = {
     Kind.INPUT: """
         aws_s3 batched broker csv dynamic file generate http_client http_server inproc kafka
         kafka_franz mongodb mqtt nats nats_jetstream parquet read_until redis_list redis_pubsub
@@ -52,7 +52,63 @@ _KNOWN: Final[dict[Kind, str]] = {
     """,
 }
 
+# What is beyond Benthos and the above.
+_CONNECT: Final[dict[Kind, str]] = {
+    Kind.INPUT: """
+        amqp_0_9 amqp_1 aws_cloudwatch_logs aws_dynamodb_cdc aws_kinesis aws_sqs
+        azure_blob_storage azure_cosmosdb azure_queue_storage azure_table_storage beanstalkd
+        cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
+        gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc mysql_cdc
+        nanomsg nats_kv nats_stream nsq ockam_kafka oracledb_cdc otlp_grpc otlp_http pg_stream
+        postgres_cdc pulsar redis_scan redpanda_common redpanda_migrator
+        redpanda_migrator_bundle redpanda_migrator_offsets salesforce salesforce_cdc
+        schema_registry sftp slack slack_users spicedb_watch splunk tigerbeetle_cdc timeplus
+        twitter_search zmq4
+    """,
+    Kind.PROCESSOR: """
+        aws_bedrock_chat aws_bedrock_embeddings aws_dynamodb_partiql aws_lambda azure_cosmosdb
+        cohere_chat cohere_embeddings cohere_rerank couchbase ffi gcp_bigquery_select
+        gcp_vertex_ai_chat gcp_vertex_ai_embeddings google_drive_download
+        google_drive_list_labels google_drive_search javascript jira mongodb nats_kv
+        nats_request_reply ollama_chat ollama_embeddings ollama_moderation
+        openai_chat_completion openai_embeddings openai_image_generation openai_speech
+        openai_transcription openai_translation parquet protobuf qdrant redpanda_data_transform
+        schema_registry_decode schema_registry_encode sentry_capture slack_thread sql
+        string_split text_chunker wasm
+    """,
+    Kind.OUTPUT: """
+        amqp_0_9 amqp_1 aws_dynamodb aws_kinesis aws_kinesis_firehose aws_sns aws_sqs
+        azure_blob_storage azure_cosmosdb azure_data_lake_gen2 azure_queue_storage
+        azure_table_storage beanstalkd cassandra couchbase cyborgdb cypher discord
+        doris_stream_load elasticsearch elasticsearch_v9 gcp_bigquery gcp_bigquery_write_api
+        gcp_cloud_storage gcp_pubsub hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
+        opensearch otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
+        redis_streams redpanda_common redpanda_migrator redpanda_migrator_bundle
+        redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
+        slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
+    """,
+    Kind.CACHE: """
+        aws_dynamodb aws_s3 couchbase gcp_cloud_storage nats_kv redpanda ristretto
+    """,
+    Kind.SCANNER: "avro",
+}
+
+
+def missing_text(kind: Kind, name: str) -> str:
+    """Return what is said of a component that Benthos or Connect has and we have not.
+
+    It is empty for any other name.
+    """
+    if name in catalog.names(kind):
+        return ""
+    if name in _PLANNED[kind].split():
+        return f"{kind} {name!r} is not available yet"
+    if name in _CONNECT.get(kind, "").split():
+        return f"{kind} {name!r} is not available: it is one of Redpanda Connect's own"
+    return ""
+
 
 def unavailable(kind: Kind) -> frozenset[str]:
     """Return the names of a kind's components that Benthos or Connect has and we have not."""
-    return frozenset(_KNOWN[kind].split()) - frozenset(catalog.names(kind))
+    named = _PLANNED[kind].split() + _CONNECT.get(kind, "").split()
+    return frozenset(named) - frozenset(catalog.names(kind))

@@ -11,7 +11,7 @@ from streamer import catalog
 from streamer.cli.main import invoke
 from streamer.config import LintOptions, lint_config
 from streamer.config.sections import SECTIONS
-from streamer.spec import Kind
+from streamer.spec import Field, Kind, Spec
 
 PARTS = {Kind.INPUT: "{}//", Kind.PROCESSOR: "/{}/", Kind.OUTPUT: "//{}"}
 # What a `resource` refers to can only be named by whoever has it.
@@ -76,6 +76,11 @@ def test_advanced_fields_are_left_out_of_a_small_config(
             "error: 'a/b/c/d' has 4 parts; expected inputs/processors/outputs, "
             "such as stdin/mapping,log/stdout\n",
         ),
+        (
+            "discord",
+            "error: input 'discord' is not available: it is one of Redpanda Connect's own; "
+            f"available are {', '.join(catalog.names(Kind.INPUT))}\n",
+        ),
     ],
 )
 def test_what_there_is_not_is_named(
@@ -83,3 +88,29 @@ def test_what_there_is_not_is_named(
 ) -> None:
     assert invoke(["create", expression]) == 1
     assert capsys.readouterr() == ("", said)
+
+
+@pytest.mark.parametrize(("kind", "field"), [(Kind.INPUT, "inputs"), (Kind.OUTPUT, "outputs")])
+def test_several_of_a_kind_are_held_by_a_broker(
+    kind: Kind, field: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fields = (Field(field, kind, "They are held here.", shape="array"),)
+    broker = Spec(kind, "broker", "Holds others.", fields=fields)
+    with catalog.added([broker]):
+        found = yaml.safe_load(created(capsys, "-s", PARTS[kind].format("file,resource")))
+    assert [list(one) for one in found[kind]["broker"][field]] == [["file"], ["resource"]]
+
+
+def test_a_component_that_is_to_come_is_told_from_a_mistake(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without = {kind: () for kind in Kind} | {Kind.INPUT: ("stdin",)}
+    monkeypatch.setattr(catalog, "COMPONENTS", without)
+    assert invoke(["create", "kafka//stdout"]) == 1
+    assert invoke(["create", "stdin,stdin//"]) == 1
+    assert capsys.readouterr() == (
+        "",
+        "error: input 'kafka' is not available yet; available are stdin\n"
+        "error: 2 inputs (stdin, stdin) need the input broker, which is not available yet; "
+        "name one input, and make a config for each other\n",
+    )

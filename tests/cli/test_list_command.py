@@ -11,6 +11,7 @@ from streamer import catalog
 from streamer.bloblang.catalogue import FUNCTIONS, METHODS
 from streamer.cli.listing import LISTS
 from streamer.cli.main import invoke
+from streamer.config.sections import SECTIONS
 from streamer.spec import Kind
 
 Run = Callable[..., tuple[int, str, str]]
@@ -107,6 +108,31 @@ def test_components_come_with_their_fields_when_asked(data: Callable[..., Any]) 
     assert fields["delete_on_finish"]["default"] is False
 
 
+def test_everything_in_full_has_the_sections_of_a_config_too(data: Callable[..., Any]) -> None:
+    full = data("--format", "json-full")
+    assert [section["name"] for section in full["config"]] == [one.name for one in SECTIONS]
+    assert set(full) == {*LISTS, "config"}
+
+
+def test_a_scrubbed_list_has_every_field_and_no_prose(data: Callable[..., Any]) -> None:
+    full, scrubbed = (data("--format", form) for form in ("json-full", "json-full-scrubbed"))
+
+    def without_prose(value: Any) -> Any:
+        if isinstance(value, list):
+            return [without_prose(item) for item in value]
+        if isinstance(value, dict):
+            prose = ("summary", "description", "examples")
+            return {
+                name: item if name == "default" else without_prose(item)
+                for name, item in value.items()
+                if name not in prose
+            }
+        return value
+
+    assert scrubbed == without_prose(full)
+    assert '"description"' not in json.dumps(scrubbed)
+
+
 def test_a_status_narrows_the_lists(data: Callable[..., Any]) -> None:
     found = data("bloblang-methods", "--format", "json", "--status", "deprecated")
     names = [entry["name"] for entry in found["bloblang-methods"]]
@@ -127,7 +153,12 @@ def test_the_schema_of_a_config_can_be_had(listed: Run) -> None:
             ["bloblang-methods", "upercase"],
             "error: there is no 'upercase' among bloblang-methods; did you mean uppercase?\n",
         ),
-        (["--format", "cue"], "'cue' is not one of 'text', 'json', 'json-full', 'jsonschema'"),
+        (
+            ["inputs", "output"],
+            "error: there is no 'output' among inputs; did you mean outputs?\n",
+        ),
+        (["--format", "cue"], "cue is not available; CUE's own tool makes it of the JSON Schema"),
+        (["--format", "xml"], "'xml' is not one of 'text', 'json', 'json-full', "),
     ],
 )
 def test_what_does_not_exist_is_told(listed: Run, arguments: list[str], said: str) -> None:

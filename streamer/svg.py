@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from html import escape
 from typing import Final, Literal
+from unicodedata import east_asian_width
 
 Anchor = Literal["start", "middle", "end"]
 
 _MONO: Final = 0.602
 _SANS: Final = 0.56
+_WIDE: Final = 1.8
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 _STYLE: Final = """
@@ -53,12 +55,21 @@ class Drawing:
         self._parts: list[str] = []
 
     def rect(
-        self, x: float, y: float, width: float, height: float, style: str, radius: float = 6
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        style: str,
+        radius: float = 6,
+        title: str = "",
     ) -> None:
-        """Draw a rectangle with round corners."""
-        self._parts.append(
-            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" '
-            f'rx="{_n(radius)}" class="{style}"/>'
+        """Draw a rectangle with round corners; the title is shown when it is pointed at."""
+        self._shape(
+            f'rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" '
+            f'rx="{_n(radius)}" class="{style}"',
+            "rect",
+            title,
         )
 
     def text(
@@ -115,13 +126,22 @@ class Drawing:
 
 def fitted(text: str, width: float, size: float = 11.5, mono: bool = True) -> str:
     """Return a text as far as it fits into a width, with an ellipsis where it is cut."""
-    most = max(int(width / (size * (_MONO if mono else _SANS))), 1)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    most = max(width / (size * (_MONO if mono else _SANS)), 1)
+    if _units(text) <= most:
+        return text
+    kept = next(n for n in range(len(text) + 1) if _units(text[: n + 1]) > most - 1)
+    return f"{text[:kept]}…"
 
 
 def width_of(text: str, size: float = 13, mono: bool = False) -> float:
     """Return about how wide a text is, in pixels."""
-    return len(text) * size * (_MONO if mono else _SANS)
+    return _units(text) * size * (_MONO if mono else _SANS)
+
+
+def _units(text: str) -> float:
+    """Return how many letters a text is as wide as; Chinese, Japanese, … ones are wider."""
+    wide = 0 if text.isascii() else sum(east_asian_width(sign) in "WF" for sign in text)
+    return len(text) + wide * (_WIDE - 1)
 
 
 def _n(number: float) -> str:

@@ -32,11 +32,13 @@ class EventTime:
     """Finds the event times of messages as stage 1 does."""
 
     def __init__(self, plan: Plan) -> None:
-        """Take the mapping of a plan with windows."""
-        self._mapping = compile_mapping(plan.timestamp)
+        """Take the mapping of a plan with windows; those that count messages have none."""
+        self._mapping = compile_mapping(plan.timestamp) if plan.timestamp else None
 
     def of(self, message: Message, now: int) -> int | None:
         """Return a message's event time, ns; None when it has none. `now` is what `now()` gives."""
+        if self._mapping is None:
+            return None
         try:
             return parse_event_time(self._mapping.query([message], 0, Execution(lambda: now)))
         except (MessageError, ValueError):

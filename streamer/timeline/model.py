@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from streamer.window import SystemWindow
+from streamer.window.words import AnyWindow
 
 
 @dataclass
@@ -17,9 +17,9 @@ class Event:
         text: its payload.
         arrived: the clock when it arrived, ns.
         time: its event time, ns; None when it has none.
-        windows: the ends of the windows that it was emitted in, ns.
-        waiting: the ends of the windows that still hold it, ns.
-        dropped: why it was dropped (`late`, `timestamp`, `expired`, `input.processors`), or empty.
+        windows: the windows that it was emitted in.
+        waiting: the windows that still hold it.
+        dropped: why it was dropped (`late`, `timestamp`, …, `input.processors`), or empty.
         why: the same in words.
         failed: the error that it was marked with when it passed by the windows, or empty.
     """
@@ -28,8 +28,8 @@ class Event:
     text: str
     arrived: int
     time: int | None = None
-    windows: list[int] = field(default_factory=list)
-    waiting: list[int] = field(default_factory=list)
+    windows: list[Span] = field(default_factory=list)
+    waiting: list[Span] = field(default_factory=list)
     dropped: str = ""
     why: str = ""
     failed: str = ""
@@ -40,18 +40,37 @@ class Span:
     """A window that held messages.
 
     Attributes:
-        start: ns, exclusive.
-        end: ns, inclusive.
-        due: when it closes by its rule, ns.
-        closed: the clock when it did, ns; None when it is open still.
+        start: ns; None, as is the end, of a window that has no bounds.
+        end: ns.
+        due: when it closes by its rule, ns; None when that depends on the messages.
+        closed: the clock when it was emitted last, ns; None when it is open still.
         numbers: its messages, in order of arrival.
+        key: its key, as metadata has it; None without keys.
     """
 
-    start: int
-    end: int
-    due: int
+    start: int | None
+    end: int | None
+    due: int | None = None
     closed: int | None = None
     numbers: list[int] = field(default_factory=list)
+    key: str | None = None
+
+
+@dataclass
+class Emission:
+    """A batch that came out.
+
+    Attributes:
+        at: the clock when it did, ns.
+        span: its window.
+        numbers: its messages.
+        reason: why it came, as metadata `window_emit` has it; empty where windows have none.
+    """
+
+    at: int
+    span: Span
+    numbers: list[int]
+    reason: str = ""
 
 
 @dataclass
@@ -63,13 +82,15 @@ class Timeline:
         window: the windows' settings.
         events: the messages, in order of arrival.
         spans: the windows that held messages, oldest first.
+        emissions: the batches of windows, in the order in which they came.
         ended: the clock at the end, ns.
     """
 
     name: str
-    window: SystemWindow
+    window: AnyWindow
     events: list[Event]
     spans: list[Span]
+    emissions: list[Emission]
     ended: int
 
 

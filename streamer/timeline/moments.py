@@ -54,5 +54,5 @@ def times_of(timeline: Timeline) -> Iterable[int]:
         if event.time is not None:
             yield event.time
     for span in timeline.spans:
-        yield from (span.start, span.end, span.due)
+        yield from (at for at in (span.start, span.end, span.due, span.closed) if at is not None)
     yield timeline.ended

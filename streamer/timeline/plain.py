@@ -23,7 +23,7 @@ def _event(event: Event) -> dict[str, Any]:
         "content": event.text,
         "arrived": format_rfc3339(event.arrived),
         "time": None if event.time is None else format_rfc3339(event.time),
-        "windows": [format_rfc3339(end) for end in sorted((*event.windows, *event.waiting))],
+        "windows": sorted(_at(span.end) or "" for span in (*event.windows, *event.waiting)),
     }
     if event.dropped:
         found |= {"dropped": event.dropped, "why": event.why}
@@ -33,9 +33,15 @@ def _event(event: Event) -> dict[str, Any]:
 
 
 def _span(span: Span) -> dict[str, Any]:
+    key = {} if span.key is None else {"key": span.key}
     return {
-        "start": format_rfc3339(span.start),
-        "end": format_rfc3339(span.end),
-        "closed": None if span.closed is None else format_rfc3339(span.closed),
+        **key,
+        "start": _at(span.start),
+        "end": _at(span.end),
+        "closed": _at(span.closed),
         "messages": span.numbers,
     }
+
+
+def _at(at: int | None) -> str | None:
+    return None if at is None else format_rfc3339(at)

@@ -17,13 +17,21 @@ from streamer.errors import MessageError, StreamerError
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import run
 from streamer.plan import Plan
-from streamer.timeline.model import Event, Span, Timeline
+from streamer.timeline.model import Emission, Event, Timeline
+from streamer.timeline.spans import Spans
 from streamer.timestamps import format_rfc3339, parse_event_time
 from streamer.window import SystemWindow
 from streamer.window.drops import REASON
-from streamer.window.labels import END
+from streamer.window.words import AnyWindow
 
 _NUMBER = "streamer_timeline_number"
+_WHY = {
+    "timestamp": "its timestamp_mapping gave no time",
+    "expired": "its window was overdue and dropped",
+    "key": "its key_mapping gave no key",
+    "future": "its time is further ahead of the clock than max_ahead allows",
+    "incomplete": "the input ended before its window was full",
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ def record(
     if plan.window is None:
         raise StreamerError(
             f"a timeline shows windows, and the buffer of {plan.name} is {plan.buffer.name}; "
-            "use `buffer: {system_window: {size: …}}`"
+            "use one that makes windows, such as `buffer: {system_window: {size: …}}`"
         )
     recorder = _Recorder(plan, plan.window, arrivals, now)
     for batch in sample:
@@ -69,7 +77,7 @@ def record(
 
 class _Recorder:
     def __init__(
-        self, plan: Plan, window: SystemWindow, arrivals: Arrivals, now: Callable[[], int]
+        self, plan: Plan, window: AnyWindow, arrivals: Arrivals, now: Callable[[], int]
     ) -> None:
         self._player = Player(windows_only(plan), self._note)
         self._name, self._window = plan.name, window
@@ -81,7 +89,8 @@ class _Recorder:
         self._is_over = False
         self._processors = build_context(plan.resources).all(plan.input.processors)
         self._events: list[Event] = []
-        self._spans: dict[int, Span] = {}
+        self._spans = Spans(window)
+        self._emissions: list[Emission] = []
 
     def take(self, batch: Batch) -> None:
         """Let a batch arrive: all at the time of its first message."""
@@ -104,8 +113,9 @@ class _Recorder:
         # What is held then goes on to the next start, which shows what it is.
         self._is_over = True
         self._player.start_again()
-        spans = sorted(self._spans.values(), key=lambda span: span.end)
-        return Timeline(self._name, self._window, self._events, spans, ended)
+        return Timeline(
+            self._name, self._window, self._events, self._spans.all(), self._emissions, ended
+        )
 
     def _event(self, message: Message, clock: int) -> Event:
         text = message.raw.decode(errors="replace")
@@ -140,33 +150,38 @@ class _Recorder:
 
     def _note(self, outcome: Outcome, now: int) -> None:
         for batch in outcome.batches:
-            for message in batch:
-                event = self._events[message.meta[_NUMBER] - 1]
-                if END not in message.meta:
-                    event.failed = str(message.error)
-                    continue
-                end = parse_event_time(message.meta[END])
-                span = self._span(end)
-                span.numbers.append(event.number)
-                if self._is_over:
-                    event.waiting.append(end)
-                else:
-                    event.windows.append(end)
-                    span.closed = now
+            self._note_batch(batch, now)
         for message in outcome.dropped:
-            event = self._events[message.meta[_NUMBER] - 1]
+            event = self._event_of(message)
             event.dropped = str(message.meta[REASON])
             event.why = self._why(event)
 
-    def _span(self, end: int) -> Span:
-        window = self._window
-        return self._spans.setdefault(end, Span(end - window.size, end, window.due(end)))
+    def _event_of(self, message: Message) -> Event:
+        number: int = message.meta[_NUMBER]
+        return self._events[number - 1]
+
+    def _note_batch(self, batch: Batch, now: int) -> None:
+        events = [self._event_of(message) for message in batch]
+        emission = self._spans.emitted(batch[0].meta, [event.number for event in events], now)
+        if emission is None:
+            for event, message in zip(events, batch, strict=True):
+                event.failed = str(message.error)
+            return
+        span = emission.span
+        for event in events:
+            found = event.waiting if self._is_over else event.windows
+            if not any(one is span for one in found):
+                found.append(span)
+        if self._is_over:
+            span.closed = None
+        else:
+            self._emissions.append(emission)
 
     def _why(self, event: Event) -> str:
-        if event.dropped == "timestamp" or event.time is None:
-            return "its timestamp_mapping gave no time"
         if event.dropped != "late":
-            return "its window was overdue and dropped"
+            return _WHY.get(event.dropped, "its buffer dropped it")
+        if event.time is None or not isinstance(self._window, SystemWindow):
+            return "its last window had closed"
         last = self._window.grid.last_end(event.time)
         due = self._window.due(last)
         if due <= event.arrived:

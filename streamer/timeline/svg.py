@@ -11,9 +11,12 @@ from typing import Final
 from streamer.durations import SECOND, format_duration
 from streamer.svg import Drawing, fitted, width_of
 from streamer.timeline.axis import Axis, Stretch
-from streamer.timeline.model import Event, Span, Timeline
+from streamer.timeline.model import Event, Span, Timeline, numbers
 from streamer.timeline.moments import Moments
-from streamer.timeline.text import fate, settings, summary
+from streamer.timeline.text import fate, interval, summary
+from streamer.window.words import lateness, phrase, step
+
+Bounds = tuple[int, int]
 
 MOST_ROWS: Final = 300
 """Messages that are drawn; the others are counted."""
@@ -40,18 +43,28 @@ def svg_of(timeline: Timeline) -> str:
     return _Writer(timeline).render()
 
 
-def lanes(spans: list[Span]) -> list[int]:
+def lanes(spans: list[Span], bounds: list[Bounds]) -> list[int]:
     """Return for each window the first lane in which it overlaps no other, its wait included."""
     free: list[int] = []
     found = []
-    for span in spans:
-        lane = next((n for n, until in enumerate(free) if until <= span.start), len(free))
-        until = max(span.end, span.due, span.closed or 0)
+    for span, (start, end) in zip(spans, bounds, strict=True):
+        lane = next((n for n, until in enumerate(free) if until <= start), len(free))
+        # One that lasts no time is seen as well.
+        until = max(end, start + 1, span.due or end, span.closed or end)
         if lane == len(free):
             free.append(until)
         free[lane] = until
         found.append(lane)
     return found
+
+
+def _bounds(span: Span, timeline: Timeline) -> Bounds:
+    """Return where a window's bar begins and ends; without bounds, with its messages."""
+    if span.start is not None and span.end is not None:
+        return span.start, span.end
+    events = [timeline.events[number - 1] for number in span.numbers]
+    times = [event.arrived if event.time is None else event.time for event in events]
+    return min(times), max(times)
 
 
 class _Writer:
@@ -60,15 +73,19 @@ class _Writer:
         self._moments = Moments.of(timeline)
         self._drawing = Drawing(f"Messages and windows of the stream {timeline.name}")
         self._events = timeline.events[:MOST_ROWS]
-        busy = [(span.start, max(span.due, span.closed or span.end)) for span in timeline.spans]
+        self._bounds = [_bounds(span, timeline) for span in timeline.spans]
+        busy = [
+            (start, max(span.due or end, span.closed or end))
+            for span, (start, end) in zip(timeline.spans, self._bounds, strict=True)
+        ]
         for event in self._events:
             time = event.arrived if event.time is None else event.time
             busy += [(time, time), (event.arrived, event.arrived)]
         busy = busy or [(timeline.ended, timeline.ended)]
-        folded = 2 * timeline.window.epoch
+        folded = 2 * step(timeline.window)
         self._axis = Axis.of(busy, folded, _LEFT + _LABEL, _PLOT)
         self._labelled = 0.0
-        self._lanes = lanes(timeline.spans)
+        self._lanes = lanes(timeline.spans, self._bounds)
 
     def render(self) -> str:
         """Draw everything, what is behind first."""
@@ -80,11 +97,15 @@ class _Writer:
         right = self._axis.right + 20 + _FATE
         title = fitted(timeline.name, right - 40, 18, False)
         drawing.text(_LEFT, 32, title, "head")
-        said = f"{settings(timeline)} · {summary(timeline)}"
+        said = f"{phrase(timeline.window)} · {summary(timeline)}"
         drawing.text(_LEFT, 54, fitted(said, right - 40, 13, False), "muted")
         self._grid(bars, bottom)
-        for span, lane in zip(timeline.spans, self._lanes, strict=True):
-            self._bar(span, bars + lane * _LANE, bottom)
+        placed = [*zip(timeline.spans, self._bounds, self._lanes, strict=True)]
+        if len(placed) <= _MOST_LINES:
+            for span, _, lane in placed:
+                self._closing(span, bars + (lane + 1) * _LANE - 3, bottom)
+        for span, bound, lane in placed:
+            self._bar(span, bound, bars + lane * _LANE)
         drawing.text(_LEFT, bars + 15, "windows", "strong small")
         for number, event in enumerate(self._events):
             self._row(event, rows + number * _ROW)
@@ -113,16 +134,26 @@ class _Writer:
                 drawing.text(x, _TOP + 10, self._moments.short(at), "mono muted", "middle")
                 self._labelled = x
 
-    def _bar(self, span: Span, y: float, bottom: float) -> None:
+    def _closing(self, span: Span, top: float, bottom: float) -> None:
+        """Mark the moment when a window closed, through all messages."""
+        if span.closed is not None:
+            x = self._axis.x(span.closed)
+            self._drawing.line(x, top, x, bottom, "edge-amber faint")
+
+    def _bar(self, span: Span, bounds: Bounds, y: float) -> None:
         """Draw a window, its wait for late messages, and the moment when it closed."""
         drawing, x = self._drawing, self._axis.x
-        left, right = x(span.start), x(span.end)
-        drawing.rect(left + 1, y + 2, max(right - left - 2, 2), _LANE - 6, "blue tint", 4)
-        drawing.rect(left + 1, y + 2, max(right - left - 2, 2), _LANE - 6, "edge-blue", 4)
+        left, right = map(x, bounds)
+        wide = max(right - left - 2, 2)
+        drawing.rect(left + 1, y + 2, wide, _LANE - 6, "ground", 4)
+        drawing.rect(left + 1, y + 2, wide, _LANE - 6, "blue tint", 4, self._told(span))
+        drawing.rect(left + 1, y + 2, wide, _LANE - 6, "edge-blue", 4)
         many = len(span.numbers)
-        text = f"{many} message{'' if many == 1 else 's'}"
-        if width_of(text, 11.5) > right - left - 8:
-            text = str(many)
+        count = f"{many} message{'' if many == 1 else 's'}"
+        key = "" if span.key is None else f"{span.key}: "
+        texts = (f"{key}{count}", f"{key}{many}", str(many))
+        fits = (text for text in texts if width_of(text, 11.5) <= right - left - 8)
+        text = next(fits, "" if left == right else str(many))
         drawing.text((left + right) / 2, y + 15, text, "small blue", "middle")
         if span.closed is None:
             drawing.text(right + 4, y + 15, "open", "small muted")
@@ -131,8 +162,12 @@ class _Writer:
         if closed > right:
             drawing.rect(right, y + 6, closed - right, _LANE - 14, "amber tint", 0)
         drawing.line(closed, y + 1, closed, y + _LANE - 3, "edge-amber")
-        if len(self._timeline.spans) <= _MOST_LINES:
-            drawing.line(closed, y + _LANE - 3, closed, bottom, "edge-amber faint")
+
+    def _told(self, span: Span) -> str:
+        moments = self._moments
+        closed = "open" if span.closed is None else f"closed at {moments.short(span.closed)}"
+        text = f"{interval(span, self._timeline.window, moments)}, {closed}"
+        return f"{text}: {numbers(span.numbers)}"
 
     def _row(self, event: Event, y: float) -> None:
         drawing, x, middle = self._drawing, self._axis.x, y + _ROW / 2
@@ -141,7 +176,7 @@ class _Writer:
         payload = fitted(" ".join(event.text.split()), _LABEL - 58)
         drawing.text(_LEFT + 42, middle + 4, payload, "mono")
         time = event.arrived if event.time is None else event.time
-        told = fate(event, self._moments)
+        told = fate(event, self._timeline.window, self._moments)
         if event.arrived != time:
             drawing.line(x(time), middle, x(event.arrived), middle, "line")
             drawing.line(x(event.arrived), middle - 5, x(event.arrived), middle + 5, "line")
@@ -168,7 +203,8 @@ class _Writer:
         drawing.text(x + 186, y + 4, "dropped", "small muted")
         drawing.rect(x + 246, y - 4, 20, 8, "amber tint", 0)
         drawing.line(x + 266, y - 8, x + 266, y + 8, "edge-amber")
-        wait = format_duration(self._timeline.window.allowed_lateness)
-        text = f"waits {wait} for late messages, then closes"
+        wait = lateness(self._timeline.window)
+        waits = f"waits {format_duration(wait)} for late messages, then " if wait else ""
+        text = f"{waits}closes"
         drawing.text(x + 274, y + 4, text, "small muted")
         return y

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from streamer.durations import format_duration
-from streamer.timeline.model import Event, Span, Timeline, numbers
+from streamer.timeline.model import Emission, Event, Span, Timeline, numbers
 from streamer.timeline.moments import Moments
+from streamer.window import SystemWindow
+from streamer.window.words import AnyWindow, brackets, phrase
 
 Style = Callable[[str, str], str]
 """Takes a text and what it is (`head`, `time`, `taken`, `dropped`, `closed`, `payload`)."""
 
 _SHOWN: Final = 60
+_LONGEST_KEY: Final = 24
+_REASONS: Final = {
+    "changes": "has changed",
+    "each": "grows",
+    "event": "is given out",
+    "forward": "passes on",
+    "count": "is full",
+    "idle": "closes as nothing comes any more",
+}
 
 
 def _plain(text: str, what: str) -> str:
@@ -25,76 +35,103 @@ def text_of(timeline: Timeline, style: Style = _plain, width: int = 180) -> str:
 
 
 def _lines(timeline: Timeline, style: Style, width: int) -> Iterator[str]:
-    moments = Moments.of(timeline)
-    yield style(f"{timeline.name}: {settings(timeline)}", "head")
+    moments, window = Moments.of(timeline), timeline.window
+    yield style(f"{timeline.name}: {phrase(window)}", "head")
     if moments.date:
         yield f"{moments.date}, UTC"
     yield ""
-    steps: list[tuple[int, int, Event | Span]] = []
+    steps: list[tuple[int, int, Event | Emission]] = []
     steps += [(event.arrived, 1, event) for event in timeline.events]
     # A micro-batch takes in what has arrived before it closes what is due.
-    steps += [(s.closed, 2, s) for s in timeline.spans if s.closed is not None]
+    steps += [(one.at, 2, one) for one in timeline.emissions]
     wide = max((len(str(event.number)) for event in timeline.events), default=1) + 1
     room = min(max(max((len(e.text) for e in timeline.events), default=0), 8), _SHOWN, width // 3)
     for at, _, one in sorted(steps, key=lambda step: step[:2]):
         clock = style(moments.text(at), "time")
-        if isinstance(one, Span):
-            yield f"{clock}  {style(_closing(one, moments), 'closed')}"
+        if isinstance(one, Emission):
+            yield f"{clock}  {style(_emitted(one, window, moments), 'closed')}"
         else:
             payload = style(_cut(one.text, room).ljust(room), "payload")
-            yield f"{clock}  {f'#{one.number}':{wide}} {payload}  {_fate(one, moments, style)}"
+            told = style(fate(one, window, moments), _tone(one))
+            yield f"{clock}  {f'#{one.number}':{wide}} {payload}  {told}"
     for span in timeline.spans:
         if span.closed is None:
             pad = " " * len(moments.text(timeline.ended))
-            yield f"{pad}  {style(f'{_window(span, moments)} stays open', 'closed')}"
+            yield f"{pad}  {style(f'{interval(span, window, moments)} stays open', 'closed')}"
     yield ""
     yield summary(timeline)
+    yield from _hint(timeline, moments)
 
 
-def _closing(span: Span, moments: Moments) -> str:
-    many = len(span.numbers)
-    count = f"{many} message{'' if many == 1 else 's'}: {numbers(span.numbers)}"
-    early = span.closed is not None and span.closed < span.due
-    return f"▣ {_window(span, moments)} closes{' as the input ends' if early else ''}, {count}"
+def _emitted(emission: Emission, window: AnyWindow, moments: Moments) -> str:
+    span, many = emission.span, len(emission.numbers)
+    count = f"{many} message{'' if many == 1 else 's'}"
+    text = f"▣ {interval(span, window, moments)} {_doing(emission)}"
+    return f"{text}, {count}: {numbers(emission.numbers)}"
 
 
-def _window(span: Span, moments: Moments) -> str:
-    return f"({moments.short(span.start)}, {moments.short(span.end)}]"
+def _doing(emission: Emission) -> str:
+    early = emission.span.due is not None and emission.at < emission.span.due
+    if early or emission.reason == "flush":
+        return "closes as the input ends"
+    return _REASONS.get(emission.reason, "closes")
 
 
-def _fate(event: Event, moments: Moments, style: Style) -> str:
-    return style(fate(event, moments), "dropped" if event.dropped or event.failed else "taken")
+def interval(span: Span, window: AnyWindow, moments: Moments) -> str:
+    """Return a window's bounds, and its key: `[10:00:00, 10:00:10) of a`."""
+    key = "" if span.key is None else f" of {_cut(span.key, _LONGEST_KEY)}"
+    if span.start is None or span.end is None:
+        return f"window{key}"
+    opened, closed = brackets(window)
+    return f"{opened}{moments.short(span.start)}, {moments.short(span.end)}{closed}{key}"
 
 
-def fate(event: Event, moments: Moments) -> str:
+def _tone(event: Event) -> str:
+    return "dropped" if event.dropped or event.failed else "taken"
+
+
+def fate(event: Event, window: AnyWindow, moments: Moments) -> str:
     """Return in words what became of a message."""
     if event.failed:
         return f"○ failed upstream, passes by: {event.failed}"
+    at = "" if event.time is None else f"at {moments.short(event.time)} "
     if event.dropped:
-        at = "" if event.time is None else f"at {moments.short(event.time)} "
         why = moments.within(event.why)
         return f"{at}✗ {event.dropped}: {why}"
-    assert event.time is not None
-    ends = sorted({*event.windows, *event.waiting})
-    shown = [moments.short(end) for end in ends]
-    if len(shown) > 2:
-        into = f"{len(shown)} windows, ending {shown[0]} to {shown[-1]}"
-    else:
-        into = f"window{'s' if len(shown) > 1 else ''} ending {' and '.join(shown)}"
-    return f"at {moments.short(event.time)} → {into}"
+    return f"{at}→ {_into([*event.windows, *event.waiting], window, moments)}"
 
 
-def settings(timeline: Timeline) -> str:
-    """Return the windows' settings in words."""
-    window = timeline.window
-    text = f"windows of {format_duration(window.size)}"
-    if window.slide:
-        text += f" every {format_duration(window.slide)}"
-    if window.offset:
-        text += f", moved by {format_duration(window.offset)}"
-    if window.allowed_lateness:
-        text += f", {format_duration(window.allowed_lateness)} for late messages"
-    return text
+def _into(spans: list[Span], window: AnyWindow, moments: Moments) -> str:
+    """Return in words which windows a message is in."""
+    if not spans:
+        return "no window that was emitted"
+    ends = sorted({span.end for span in spans if span.end is not None})
+    if not ends:
+        return f"{len(spans)} window{'' if len(spans) == 1 else 's'}{_of_key(spans[0])}"
+    key = _of_key(spans[0])
+    if len(ends) > 2:
+        first, last = moments.short(ends[0]), moments.short(ends[-1])
+        return f"{len(ends)} windows{key}, ending {first} to {last}"
+    if isinstance(window, SystemWindow):
+        said = " and ".join(map(moments.short, ends))
+        return f"window{'s' if len(ends) > 1 else ''} ending {said}"
+    named = " and ".join(interval(span, window, moments) for span in spans[:2])
+    return f"window{'s' if len(spans) > 1 else ''} {named}"
+
+
+def _of_key(span: Span) -> str:
+    return "" if span.key is None else f" of {_cut(span.key, _LONGEST_KEY)}"
+
+
+def _hint(timeline: Timeline, moments: Moments) -> Iterator[str]:
+    """Say which message made windows expire: on a clock that follows events, it is an odd one."""
+    expired = next((event for event in timeline.events if event.dropped == "expired"), None)
+    if expired is not None:
+        first = next(one for one in timeline.events if one.arrived == expired.arrived)
+        yield (
+            f"windows expired as message #{first.number} moved the clock to "
+            f"{moments.short(first.arrived)}; to say when messages arrive, use --step or --arrival"
+        )
 
 
 def summary(timeline: Timeline) -> str:

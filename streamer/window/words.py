@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer.durations import format_duration
+from streamer.durations import MINUTE, format_duration
 from streamer.window.event import EventWindow
 from streamer.window.kinds import Count, EventTime, Join, Session, Sliding, Tumbling, Windows
 from streamer.window.system import SystemWindow
@@ -32,13 +32,13 @@ def phrase(window: AnyWindow) -> str:
     """Return the settings in a line: `windows of 10s every 5s, 2s for late messages`."""
     if isinstance(window, SystemWindow):
         parts = [_grid(window.size, window.epoch, window.offset)]
-        return ", ".join([*parts, *_lateness(window.allowed_lateness)])
-    parts = [_kind(window.kind)]
-    if window.keyed and not isinstance(window.kind, Join):
-        parts.append("for each key")
-    if not isinstance(window.kind, Count):
-        parts += _lateness(window.time.allowed_lateness)
-    if window.time.emit in _EMITS:
+    else:
+        parts = [_kind(window.kind)]
+        if window.keyed and not isinstance(window.kind, Join):
+            parts.append("for each key")
+    if lateness(window):
+        parts.append(f"{format_duration(lateness(window))} for late messages")
+    if not isinstance(window, SystemWindow) and window.time.emit in _EMITS:
         parts.append(_EMITS[window.time.emit])
     return ", ".join(parts)
 
@@ -62,8 +62,8 @@ def rules(window: AnyWindow) -> Iterator[str]:
     if isinstance(window, SystemWindow):
         shape = _shape(window.size, window.slide or window.size, window.offset)
         yield f"{shape}, (end - size, end]"
-        lateness = format_duration(window.allowed_lateness)
-        yield f"closes by the system clock at its end + {lateness}"
+        wait = format_duration(window.allowed_lateness)
+        yield f"closes by the system clock at its end + {wait}"
         patience = format_duration(window.patience)
         expired = {"drop": "dropped", "keep": "emitted late"}[window.on_expired]
         yield f"under back pressure, overdue by more than {patience}: {expired}"
@@ -73,14 +73,39 @@ def rules(window: AnyWindow) -> Iterator[str]:
     yield f"when the input ends: {_AT_END[window.end_of_input]}"
 
 
+def lateness(window: AnyWindow) -> int:
+    """Return how long windows wait for late messages, ns."""
+    if isinstance(window, SystemWindow):
+        return window.allowed_lateness
+    return window.time.allowed_lateness
+
+
+def step(window: AnyWindow) -> int:
+    """Return about how far apart windows are, ns: a scale for pictures of them."""
+    if isinstance(window, SystemWindow):
+        return window.epoch
+    match window.kind:
+        case Tumbling():
+            return window.kind.every
+        case Session():
+            return window.kind.gap
+        case Sliding():
+            return window.kind.size
+        case Count() | Join():
+            return MINUTE
+
+
+def brackets(window: AnyWindow) -> tuple[str, str]:
+    """Return the signs that say whether the bounds of windows belong to them: `[`, `)`."""
+    if isinstance(window, SystemWindow):
+        return "(", "]"
+    return "[", ")" if isinstance(window.kind, Tumbling) else "]"
+
+
 def _grid(size: int, every: int, offset: int) -> str:
     text = f"windows of {format_duration(size)}"
     text += f" every {format_duration(every)}" if every != size else ""
     return f"{text}, moved by {format_duration(offset)}" if offset else text
-
-
-def _lateness(lateness: int) -> list[str]:
-    return [f"{format_duration(lateness)} for late messages"] if lateness else []
 
 
 def _kind(kind: Windows) -> str:
@@ -143,8 +168,8 @@ def _closing(kind: Windows, time: EventTime) -> Iterator[str]:
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""
     gap = f" + {format_duration(kind.gap)}" if isinstance(kind, Session) else ""
-    lateness = format_duration(time.allowed_lateness)
-    yield f"closes by the {clock} at its end{gap} + {lateness}"
+    wait = format_duration(time.allowed_lateness)
+    yield f"closes by the {clock} at its end{gap} + {wait}"
     if time.idle_timeout is not None:
         yield f"closes when nothing came for {format_duration(time.idle_timeout)}"
     if time.emit in _EMITS:

@@ -65,6 +65,12 @@ def test_sliding_windows_are_named_or_counted() -> None:
     assert "→ 5 windows, ending 10:00:02 to 10:00:10" in text
 
 
+def test_a_message_that_makes_windows_expire_is_named() -> None:
+    lines = (LINES[0], LINES[6], '{"at":"2026-11-21T10:01:02Z"}')
+    hint = "windows expired as message #2 moved the clock to 12:00:02; to say when messages arrive"
+    assert text_of(timeline(lines)).endswith(f"{hint}, use --step or --arrival\n")
+
+
 def test_several_days_show_their_dates() -> None:
     lines = ('{"at":"2026-11-21T23:59:59Z"}', '{"at":"2026-11-22T00:00:01Z"}')
     assert "2026-11-22 00:00:01  #2" in text_of(timeline(lines))
@@ -97,7 +103,12 @@ def test_json_has_messages_and_windows() -> None:
 def test_the_drawing_has_a_mark_for_each_message_and_a_bar_for_each_window() -> None:
     root = ElementTree.fromstring(svg_of(timeline()))
     titles = [title.text or "" for title in root.iter(f"{SVG}title")][1:]
-    assert [title.partition(" ")[0] for title in titles] == [f"#{n}" for n in range(1, 8)]
+    assert titles[:3] == [
+        "(10:00:00, 10:00:10], closed at 10:00:12: #1, #3",
+        "(10:00:10, 10:00:20], closed at 10:00:22: #2, #4",
+        "(12:00:00, 12:00:10], closed at 12:00:12: #7",
+    ]
+    assert [title.partition(" ")[0] for title in titles[3:]] == [f"#{n}" for n in range(1, 8)]
     bars = [one for one in root.iter(f"{SVG}rect") if one.attrib.get("class") == "edge-blue"]
     assert len(bars) == 3
     texts = [text.text for text in root.iter(f"{SVG}text")]
@@ -123,7 +134,8 @@ def test_messages_that_are_too_many_to_draw_are_counted() -> None:
 
 def test_windows_that_overlap_are_in_lanes_of_their_own() -> None:
     spans = [Span(0, 10, 12, 12), Span(5, 15, 17, 17), Span(12, 22, 24, 24), Span(13, 23, 25, 25)]
-    assert lanes(spans) == [0, 1, 0, 2]
+    bounds = [(span.start or 0, span.end or 0) for span in spans]
+    assert lanes(spans, bounds) == [0, 1, 0, 2]
 
 
 def test_time_in_which_nothing_happens_is_folded() -> None:

@@ -14,6 +14,9 @@ from streamer.window.words import phrase
 _SHOWN = (Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT)
 _DETAILS = 2
 
+ASIDE = "messages that the windows drop"
+"""What goes the way of the nodes that are aside."""
+
 
 @dataclass(frozen=True, slots=True)
 class Branch:
@@ -109,15 +112,23 @@ class _Maker:
             pack = Node("buffer", name, label, "time and shard of each message; packed by window")
             yield Stage("stage 1", "Spark workers", (*taken, pack), self._shuffle())
             shards = f"{plan.shards} shard{'' if plan.shards == 1 else 's'}"
+            if plan.shards > 1 and not self._is_spread():
+                shards = f"one of {shards} is used"
             keep = Node("buffer", name, label, f"{phrase(plan.window)}; each one batch")
             nodes = (keep, *processed, *written)
             yield Stage("stage 2", f"Spark workers, {shards}", nodes, "encoded messages")
         yield Stage("driver", "this program", tuple(self._written()))
 
+    def _is_spread(self) -> bool:
+        """Whether messages go to several shards."""
+        return self._plan.key is not None or getattr(self._plan.window, "keyed", False)
+
     def _shuffle(self) -> str:
         key = self._plan.key
-        if key is None:
+        if not self._is_spread():
             return "shuffle: packed messages, all to one shard"
+        if key is None:
+            return "shuffle: packed messages, by their key"
         return f"shuffle: packed messages, by {_line(self._shown.text(key.text))}"
 
     def _outputs(self) -> Iterator[Node]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.graph.model import Branch, Graph, Node, Stage
+from streamer.graph.model import ASIDE, Branch, Graph, Node, Stage
 from streamer.svg import Drawing, fitted, width_of
 
 WIDTH: Final = 680
@@ -16,6 +16,8 @@ _BARE: Final = 28
 _GAP: Final = 16
 _BETWEEN: Final = 46
 _TITLE: Final = 20
+_BOLD: Final = 14.5
+"""The size of a text in 13 pixels that is as wide as a bold one."""
 _COLOURS: Final = {"stage 1": "blue", "stage 2": "violet", "driver": "green"}
 
 
@@ -39,7 +41,8 @@ def _branch_height(branch: Branch) -> float:
 
 def _stage_height(stage: Stage) -> float:
     heights = sum(map(_node_height, stage.nodes)) + _GAP * (len(stage.nodes) - 1)
-    return _HEAD + heights + _PAD
+    aside = _TITLE if any(node.aside for node in stage.nodes) else 0
+    return _HEAD + heights + aside + _PAD
 
 
 class _Writer:
@@ -75,7 +78,10 @@ class _Writer:
     def _nodes(self, nodes: tuple[Node, ...], x: float, y: float, width: float) -> None:
         for number, node in enumerate(nodes):
             height = _node_height(node)
-            if number and not node.aside:
+            if node.aside and not nodes[number - 1].aside:
+                self._drawing.text(x, y + 12, ASIDE, "mono amber")
+                y += _TITLE
+            elif number:
                 self._drawing.line(x + 18, y - _GAP + 1, x + 18, y - 1, arrow=True)
             self._node(node, x, y, width, height)
             y += height + _GAP
@@ -85,7 +91,7 @@ class _Writer:
         drawing.rect(x, y, width, height, "dashed" if node.aside else "node")
         name = f"{node.name} [{node.label}]" if node.label else node.name
         kind = "late_output" if node.aside and node.kind == "output" else node.kind
-        said = fitted(name, width - 40 - width_of(kind), 13, False)
+        said = fitted(name, width - 40 - width_of(kind), _BOLD, False)
         drawing.text(x + 12, y + 18, said, "strong")
         drawing.text(x + width - 12, y + 18, kind, "muted small", "end")
         if node.detail:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from streamer.graph.model import Branch, Graph, Node
+from streamer.graph.model import ASIDE, Branch, Graph, Node, Stage
 
 Style = Callable[[str, str], str]
 """Takes a text and what it is (`head`, `stage`, `name`, `detail`); returns it as it is shown."""
@@ -26,14 +26,26 @@ def _lines(graph: Graph, style: Style, width: int) -> Iterator[str]:
         where = style(f"({stage.where})", "detail")
         yield f"{'└─' if last else '├─'} {style(stage.name, 'stage')} {where}"
         pad = "   " if last else "│  "
-        yield from _nodes(stage.nodes, pad, style, width)
+        yield from _stage(stage, pad, style, width)
         if stage.leaves:
             yield f"│  {style(_cut(f'▼ {stage.leaves}', width - 3), 'detail')}"
 
 
-def _nodes(nodes: Sequence[Node], pad: str, style: Style, width: int) -> Iterator[str]:
+def _stage(stage: Stage, pad: str, style: Style, width: int) -> Iterator[str]:
+    """Put what goes aside below a line of its own."""
+    way = [node for node in stage.nodes if not node.aside]
+    aside = [node for node in stage.nodes if node.aside]
+    yield from _nodes(way, pad, style, width, more=bool(aside))
+    if aside:
+        yield f"{pad}└─ {style(ASIDE, 'detail')}"
+        yield from _nodes(aside, f"{pad}   ", style, width)
+
+
+def _nodes(
+    nodes: Sequence[Node], pad: str, style: Style, width: int, more: bool = False
+) -> Iterator[str]:
     for number, node in enumerate(nodes):
-        last = number == len(nodes) - 1
+        last = number == len(nodes) - 1 and not more
         yield pad + _node(node, "└─" if last else "├─", width - len(pad), style)
         below = pad + ("   " if last else "│  ")
         yield from _branches(node.branches, below, style, width)

@@ -62,11 +62,13 @@ x
 │  ├─ mapping  root = this …
 │  ├─ split  size: 2
 │  ├─ output stdout
-│  └─ late_output file [late]  path: late.jsonl
+│  └─ messages that the windows drop
+│     └─ late_output file [late]  path: late.jsonl
 │  ▼ encoded messages
 └─ driver (this program)
    ├─ output stdout  prints
-   └─ late_output file [late]  appends, exactly once
+   └─ messages that the windows drop
+      └─ late_output file [late]  appends, exactly once
 """
 
 
@@ -106,6 +108,8 @@ def test_without_windows_there_is_one_stage_and_the_driver() -> None:
 def test_a_window_without_a_key_goes_to_one_shard() -> None:
     found = graph("buffer: { system_window: { size: 10s } }")
     assert found.stages[0].leaves == "shuffle: packed messages, all to one shard"
+    found = graph("buffer: { system_window: { size: 10s } }\nspark: { shards: 3 }")
+    assert found.stages[1].where == "Spark workers, one of 3 shards is used"
 
 
 def test_mermaid_has_a_subgraph_for_each_stage_and_an_arrow_into_every_node() -> None:
@@ -136,6 +140,16 @@ def test_the_drawing_is_xml_that_names_every_component() -> None:
     for node in nodes(graph(WHOLE)):
         assert f"{node.name} [{node.label}]" if node.label else node.name in texts
     assert {"stage 1", "stage 2", "driver", "late_output"} <= set(texts)
+
+
+def test_long_texts_are_cut_by_how_wide_they_are() -> None:
+    svg = svg_of(graph(f"input: {{ label: {'a' * 200}, file: {{ paths: [{'語' * 200}] }} }}"))
+    root = ElementTree.fromstring(svg)
+    texts = [str(one.text) for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    [name] = [text for text in texts if text.startswith("file [")]
+    [detail] = [text for text in texts if text.startswith("paths: ")]
+    assert name.endswith("a…") and 40 < len(name) < 75
+    assert detail.endswith("語…") and 40 < len(detail) < 60
 
 
 def test_the_drawing_stays_within_its_frame() -> None:

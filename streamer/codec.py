@@ -51,9 +51,7 @@ def read_codec(text: str) -> Codec:
         if text == _CUSTOM:
             raise ValueError("custom delimiter codec requires a non-empty delimiter: delim:x")
         return Codec(text[len(_CUSTOM) :].encode(), append=True)
-    raise ValueError(
-        f"codec was not recognised: {text}; expected lines, append, all-bytes or delim:x"
-    )
+    raise ValueError(f"{text!r} is no codec; expected lines, append, all-bytes or delim:x")
 
 
 def _problem(text: str) -> str | None:

@@ -8,7 +8,7 @@ from streamer import catalog
 from streamer.config.fields import find, problem_text, read_body, read_field, read_fields
 from streamer.config.findings import did_you_mean
 from streamer.config.labels import read_label
-from streamer.config.nodes import Mapping, Node, Scalar, described
+from streamer.config.nodes import Mapping, Node, Scalar, Sequence, described
 from streamer.config.old_spellings import check_spelling
 from streamer.config.reading import Reading
 from streamer.config.templates.expand import expand
@@ -174,6 +174,10 @@ def _beside(
     reading: Reading, node: Mapping, beside: dict[str, Field | None], path: str
 ) -> dict[str, Any]:
     """Read the fields that stand beside the component's name."""
+    key, processors = node.entries.get("processors", (node, None))
+    if "processors" in beside and isinstance(processors, Sequence) and not processors.items:
+        message = "field processors is empty and can be removed"
+        reading.findings.at(key, "should_omit", message)
     return {
         name: read_field(reading, field, node.entries[name][1], f"{path}.{name}", node)
         for name, field in beside.items()

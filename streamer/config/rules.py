@@ -228,7 +228,7 @@ _ALL: Final = (
     Rule(
         "should_omit",
         "A field has no meaning here, such as the label of a component that only points to a "
-        "resource.",
+        "resource, or an empty list of processors beside an input or output.",
         "Remove it.",
         chilled=True,
     ),

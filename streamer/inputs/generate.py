@@ -34,8 +34,7 @@ def _interval_problem(text: str) -> str | None:
         parse_duration(text)
     except ValueError as e:
         return (
-            f"{text!r} is no interval: {e}; expected a duration such as 1s or 500ms, or an empty "
-            "string for no pause at all (cron expressions are not available yet)"
+            f"{e}, or an empty string for no pause at all (cron expressions are not available yet)"
         )
     return None
 

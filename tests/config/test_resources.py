@@ -34,7 +34,7 @@ def lints(config: str, *resources: str) -> list[str]:
 def test_every_kind_with_components_has_its_section(files: Path) -> None:
     Path("c.yaml").write_text(
         UP
-        + "input_resources: [{ label: a, generate: { mapping: root = 1 }, processors: [] }]\n"
+        + "input_resources: [{ label: a, generate: { mapping: root = 1 } }]\n"
         + "output_resources: [{ label: b, drop: {} }]\n"
         + "cache_resources: []\nrate_limit_resources: []\n"
     )

@@ -100,7 +100,7 @@ def test_a_message_whose_path_cannot_be_found_harms_no_other() -> None:
 @pytest.mark.parametrize(
     ("codec", "text"),
     [
-        ("gzip", "codec was not recognised: gzip"),
+        ("gzip", "'gzip' is no codec; expected lines"),
         ("'delim:'", "custom delimiter codec requires a non-empty delimiter"),
     ],
 )

@@ -52,7 +52,7 @@ class Tally:
 
 def bucket_of(ns: int) -> int:
     """Return the bucket of a time; the shortest times share one."""
-    ns |= 1 << (_BITS - 1)
+    ns = max(ns, 1 << (_BITS - 1))
     shift = ns.bit_length() - _BITS
     return shift << _BITS | ns >> shift
 

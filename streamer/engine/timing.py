@@ -39,6 +39,10 @@ class Times:
                 return middle(bucket)
         return None
 
+    def percentiles(self) -> dict[str, float | None]:
+        """Return what Benthos shows of times outside of Prometheus, ns."""
+        return {"p50": self.quantile(0.5), "p90": self.quantile(0.9), "p99": self.quantile(0.99)}
+
     def up_to(self, ns: float) -> int:
         """Return how many times were not longer, as far as buckets tell."""
         return sum(number for bucket, number in self.buckets.items() if middle(bucket) <= ns)

@@ -12,7 +12,10 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as PROMETHEUS
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from streamer.service.samples import Sample, about, mapped, samples
+from streamer.engine.timing import Times
+from streamer.service.mapped import mapped
+from streamer.service.prometheus_times import add_times
+from streamer.service.samples import Sample, about
 from streamer.service.view import StreamView
 from streamer.spec import ParsedComponent
 
@@ -31,9 +34,12 @@ def exposition(view: StreamView) -> Exposition | None:
     return None
 
 
-def by_name(view: StreamView) -> dict[str, float]:
-    """Return metrics by name and labels: `input_received{label="",path="root.input"}`."""
-    return {_full(sample): sample.value for sample in _mapped(view)}
+def by_name(view: StreamView) -> dict[str, float | dict[str, float | None]]:
+    """Return metrics by name and labels: `input_received{label="",path="root.input"}`.
+
+    Those of times are their percentiles, ns; null when nothing was timed of late.
+    """
+    return {_full(sample): _plain(sample.value) for sample in mapped(view)}
 
 
 def registry_of(view: StreamView) -> CollectorRegistry:
@@ -55,20 +61,29 @@ class _OfStream(Collector):
         self._view = view
 
     def collect(self) -> Iterator[Metric]:
-        families: dict[str, Metric] = {}
-        for name, labels, value in _mapped(self._view):
-            if name not in families:
+        families: dict[tuple[str, bool], Metric] = {}
+        config = self._view.config.metrics.config
+        for name, labels, value in mapped(self._view):
+            timed = isinstance(value, Times)
+            if (name, timed) not in families:
                 # A counter's name would be given the ending `_total`, which Benthos's have not.
-                families[name] = Metric(name, about(name), "untyped")
-            families[name].add_sample(name, dict(labels), value)
+                kind = "untyped"
+                if timed:
+                    kind = "histogram" if config["use_histogram_timing"] else "summary"
+                families[name, timed] = Metric(name, about(name), kind)
+            family = families[name, timed]
+            if isinstance(value, Times):
+                add_times(family, dict(labels), value, config)
+            else:
+                family.add_sample(name, dict(labels), value)
         yield from families.values()
 
     def describe(self) -> Iterable[Metric]:
         return ()
 
 
-def _mapped(view: StreamView) -> Iterator[Sample]:
-    return mapped(samples(view), view.config.metrics.mapping)
+def _plain(value: float | Times) -> float | dict[str, float | None]:
+    return value.percentiles() if isinstance(value, Times) else value
 
 
 def _full(sample: Sample) -> str:

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
-from streamer.bloblang import compile_mapping
 from streamer.durations import SECOND
-from streamer.errors import MessageError
-from streamer.message import Execution, Message
-from streamer.service.view import StreamView
-from streamer.spec import ParsedComponent
+from streamer.engine.meters import Key, key_of
+from streamer.engine.timing import Times
+from streamer.service.expected import Expected
+from streamer.service.view import Now, StreamView
+from streamer.spec import Kind
 
+_CONNECTION: Final = ("connection_up", "connection_failed", "connection_lost")
+_MOVED: Final = ("received", "batch_received", "sent", "batch_sent")
+_OF_KIND: Final[Mapping[Kind, tuple[str, ...]]] = {
+    Kind.INPUT: ("received", *_CONNECTION),
+    Kind.BUFFER: _MOVED,
+    Kind.PROCESSOR: (*_MOVED, "error"),
+    Kind.OUTPUT: ("sent", "batch_sent", "error", "rejected", *_CONNECTION),
+}
 _ABOUT: Final = {
-    "input_received": "Messages taken in.",
+    "received": "Messages that came in.",
+    "batch_received": "Batches that came in.",
+    "sent": "Messages that went out.",
+    "batch_sent": "Batches that went out.",
+    "error": "What failed: messages of a processor, writes of an output.",
+    "rejected": "Messages that were not written because a processor had failed on them.",
+    "connection_up": "How often it was connected.",
+    "connection_failed": "How often it could not be connected.",
+    "connection_lost": "How often its connection was lost.",
+    "latency_ns": "How long a batch took.",
     "messages_dropped": "Messages dropped, by reason.",
+    "batch_created": "Batches that a policy has closed, by what closed them.",
     "open_windows": "Windows that are open.",
     "open_window_messages": "Messages in open windows.",
     "next_window_close_timestamp_seconds": "When the next window closes, Unix time.",
@@ -31,57 +48,53 @@ class Sample(NamedTuple):
 
     name: str
     labels: Mapping[str, str]
-    value: float
+    value: float | Times
 
 
 def about(name: str) -> str:
     """Return what a metric says, in a sentence."""
-    return _ABOUT.get(name, "A counter of a component.")
+    return _ABOUT.get(name) or _ABOUT.get(name.partition("_")[2], "A counter of a component.")
 
 
-def samples(view: StreamView) -> Iterator[Sample]:
-    """Return the figures of a stream."""
+def samples(view: StreamView) -> Iterator[tuple[Expected | None, Sample]]:
+    """Return the figures of a stream, each with the component that it is of, if it is of one."""
     now = view.now()
     shot = now.snapshot
-    yield Sample("input_received", _of(view.config.input), shot.messages)
+    told: set[Key] = set()
+    for component in view.expected:
+        for sample in _of(component, now):
+            told.add(key_of(sample.name, sample.labels))
+            yield component, sample
     for reason, number in sorted(shot.dropped.items()):
-        yield Sample("messages_dropped", {"reason": reason}, number)
-    for (name, labels), number in sorted(now.counts.items()):
-        if name not in _IN_SNAPSHOT:
-            yield Sample(name, dict(labels), number)
+        yield None, Sample("messages_dropped", {"reason": reason}, number)
+    of_place = {(each.label, each.path): each for each in view.expected}
+    for key, number in sorted(now.counts.items()):
+        name, labels = key[0], dict(key[1])
+        if name not in _IN_SNAPSHOT and key not in told:
+            place = labels.get("label", ""), labels.get("path", "")
+            yield of_place.get(place), Sample(name, labels, number)
+    for name, value in _of_stream(view, now):
+        yield None, Sample(name, {}, value)
+
+
+def _of(component: Expected, now: Now) -> Iterator[Sample]:
+    labels = {"label": component.label, "path": component.path}
+    for last in _OF_KIND[component.kind]:
+        name = f"{component.kind}_{last}"
+        if name == "input_received":
+            yield Sample(name, labels, now.snapshot.messages)
+        else:
+            yield Sample(name, labels, now.counts.get(key_of(name, labels), 0))
+    name = f"{component.kind}_latency_ns"
+    yield Sample(name, labels, now.times.get(key_of(name, labels), Times()))
+
+
+def _of_stream(view: StreamView, now: Now) -> Iterator[tuple[str, float]]:
+    shot = now.snapshot
     if view.config.buffer.name == "system_window":
-        yield Sample("open_windows", {}, shot.open_windows)
-        yield Sample("open_window_messages", {}, shot.held)
+        yield "open_windows", shot.open_windows
+        yield "open_window_messages", shot.held
         if shot.next_close is not None:
-            yield Sample("next_window_close_timestamp_seconds", {}, shot.next_close / SECOND)
-    yield Sample("micro_batch", {}, shot.batch)
-    yield Sample("stream_running", {}, int(view.started))
-
-
-def _of(component: ParsedComponent) -> dict[str, str]:
-    return {"label": component.label, "path": f"root.{component.path}"}
-
-
-def mapped(found: Iterable[Sample], text: str) -> Iterator[Sample]:
-    """Rename, label and drop metrics by the mapping of the `metrics` section, as Benthos does.
-
-    In it, `this` is the name, metadata are the labels, and the new name is `root`. A metric on
-    which the mapping fails keeps its name and loses its labels.
-    """
-    if not text.strip():
-        yield from found
-        return
-    mapping = compile_mapping(text)
-    ex = Execution(time.time_ns)
-    for sample in found:
-        try:
-            made = mapping.apply([Message.of(sample.name, sample.labels)], 0, ex)
-        except MessageError:
-            yield sample._replace(labels={})
-            continue
-        if made is None:
-            continue
-        # A mapping's text is a message's bytes.
-        name: Any = made.doc if made.has_doc() else made.raw.decode()
-        labels = {key: str(value) for key, value in sorted(made.meta.items())}
-        yield Sample(name, labels, sample.value) if isinstance(name, str) else sample
+            yield "next_window_close_timestamp_seconds", shot.next_close / SECOND
+    yield "micro_batch", shot.batch
+    yield "stream_running", int(view.started)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from streamer.config import Config
 from streamer.engine.meters import Key
 from streamer.engine.snapshot import Counts, Snapshot
 from streamer.engine.timing import Times
+from streamer.service.expected import Expected, expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class StreamView:
         self._now: Callable[[], Now] | None = None
         self._last = _NOTHING
         self._ended = False
+
+    @cached_property
+    def expected(self) -> tuple[Expected, ...]:
+        """The components that have metrics."""
+        return expected(self.config)
 
     def running(self, now: Callable[[], Now]) -> None:
         """Say that the stream runs, and whom to ask about it."""

@@ -4,7 +4,7 @@ from streamer.spec.component import Example, Spec, Status
 from streamer.spec.context import BuildContext
 from streamer.spec.field import REQUIRED, Field, Shape
 from streamer.spec.kind import Kind
-from streamer.spec.parsed import NOWHERE, Parsed, ParsedComponent, Place
+from streamer.spec.parsed import NOWHERE, MetricsMapping, Parsed, ParsedComponent, Place
 
 __all__ = [
     "NOWHERE",
@@ -13,6 +13,7 @@ __all__ = [
     "Example",
     "Field",
     "Kind",
+    "MetricsMapping",
     "Parsed",
     "ParsedComponent",
     "Place",

@@ -19,6 +19,18 @@ class Place(NamedTuple):
 NOWHERE = Place()
 
 
+class MetricsMapping(NamedTuple):
+    """A template's mapping of the metrics of what it makes.
+
+    Attributes:
+        text: the mapping.
+        label: the label of the template's component, which the mapping knows as `$label`.
+    """
+
+    text: str
+    label: str
+
+
 class Parsed(Mapping[str, Any]):
     """The fields of an object: `parsed["size"]`. It is frozen, and can be pickled.
 
@@ -79,6 +91,8 @@ class ParsedComponent:
         column: 1-based column.
         processors: of an input or output: the processors beside its name.
         mapping: of metrics: the mapping beside its name.
+        metrics_mappings: what the templates that have made it do to its metrics, and to those of
+            what is inside of it; the innermost first.
     """
 
     kind: Kind
@@ -90,3 +104,4 @@ class ParsedComponent:
     column: int = 0
     processors: tuple[ParsedComponent, ...] = ()
     mapping: str = ""
+    metrics_mappings: tuple[MetricsMapping, ...] = ()

@@ -8,6 +8,7 @@ import pytest
 
 from streamer.engine.delivery import Delivery, DeliveryStoppedError
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
+from streamer.engine.places import Places
 from streamer.engine.writers import FileWriter, StreamWriter
 
 
@@ -177,3 +178,29 @@ def test_a_micro_batch_that_comes_again_counts_once():
     for batch in (0, 1, 1):
         delivery.deliver(batch, [Frame(FrameKind.COUNT, 0, 0, 0, 0, "", body)])
     assert delivery.meters.counts["input_received", ()] == 10
+
+
+def test_an_output_s_connection_is_what_writing_to_it_shows():
+    clock = iter(range(1_000))
+    delivery = Delivery(
+        [writer := Failing(0)],
+        no_log,
+        lambda: False,
+        sleep=lambda s: None,
+        places=Places({}, None, ({"label": "", "path": "root.output"},)),
+        now=lambda: float(next(clock)),
+    )
+
+    def counted() -> list[int]:
+        names = ("connection_up", "connection_lost", "connection_failed", "error")
+        place = (("label", ""), ("path", "root.output"))
+        return [delivery.meters.counts[f"output_{name}", place] for name in names]
+
+    delivery.deliver(0, [data(b"x")])
+    assert counted() == [1, 0, 0, 0]
+    writer.failures = 3
+    delivery.deliver(1, [data(b"y")])
+    assert counted() == [2, 1, 2, 3]
+    [(_, times)] = [item for item in delivery.meters.times().items() if "output" in item[0][0]]
+    # A write that failed, and the pause after it, are no part of how long writing takes.
+    assert (times.count, times.total) == (2, 2 * 10**9)

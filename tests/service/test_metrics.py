@@ -13,8 +13,11 @@ import pytest
 
 from streamer.cli.exporting import exported
 from streamer.config import parse_config
+from streamer.config.templates.installed import installed
+from streamer.engine.meters import Meters
 from streamer.engine.snapshot import Snapshot
 from streamer.service.exposition import by_name, exposition
+from streamer.service.metrics_log import MetricsLog
 from streamer.service.view import Now, StreamView
 
 WINDOW = "input: { label: in, stdin: {} }\nbuffer: { system_window: { size: 10s } }\n"
@@ -36,19 +39,178 @@ def served(text: str) -> str:
     return serve()[0].decode()
 
 
+def lines_of(text: str) -> dict[str, float]:
+    """Return the samples of what is served, by name and labels."""
+    rows = (line.rpartition(" ") for line in served(text).splitlines() if line[0] != "#")
+    return {name: float(value) for name, _, value in rows}
+
+
 def test_prometheus_is_the_default_and_names_are_benthoss() -> None:
-    lines = [line for line in served(WINDOW).splitlines() if not line.startswith("#")]
-    assert lines == [
-        'input_received{label="in",path="root.input"} 7.0',
-        'messages_dropped{reason="expired"} 0.0',
-        'messages_dropped{reason="late"} 1.0',
-        'output_dropped{reason="path"} 3.0',
-        "open_windows 2.0",
-        "open_window_messages 5.0",
-        "next_window_close_timestamp_seconds 1.5",
-        "micro_batch 4.0",
-        "stream_running 1.0",
-    ]
+    found = {name: value for name, value in lines_of(WINDOW).items() if value > 0}
+    assert found == {
+        'input_received{label="in",path="root.input"}': 7.0,
+        'messages_dropped{reason="late"}': 1.0,
+        'output_dropped{reason="path"}': 3.0,
+        "open_windows": 2.0,
+        "open_window_messages": 5.0,
+        "next_window_close_timestamp_seconds": 1.5,
+        "micro_batch": 4.0,
+        "stream_running": 1.0,
+    }
+
+
+# What Benthos 4.76 serves of this config, its names and labels.
+WAY = """
+input: { label: src, stdin: {} }
+buffer: { memory: {} }
+pipeline:
+  processors:
+    - label: first
+      mapping: root = this
+    - try: [ { resource: foo }, { noop: {} } ]
+output: { label: dst, stdout: {}, processors: [ { split: {} } ] }
+processor_resources: [ { label: foo, mapping: root = this }, { label: unused, noop: {} } ]
+"""
+CONNECTION = ("connection_up", "connection_failed", "connection_lost")
+MOVED = ("received", "batch_received", "sent", "batch_sent")
+
+
+def test_every_component_has_its_metrics_before_anything_has_happened() -> None:
+    found = by_name(view(WAY + "metrics: { json_api: {} }"))
+    processor = (*MOVED, "error", "latency_ns")
+    places = {
+        ("src", "root.input"): ("input", ("received", "latency_ns", *CONNECTION)),
+        ("", "root.buffer"): ("buffer", (*MOVED, "latency_ns")),
+        ("first", "root.pipeline.processors.0"): ("processor", processor),
+        ("", "root.pipeline.processors.1"): ("processor", processor),
+        ("foo", "root.processor_resources.0"): ("processor", processor),
+        ("", "root.output.processors.0"): ("processor", processor),
+        ("dst", "root.output"): (
+            "output",
+            ("sent", "batch_sent", "error", "rejected", "latency_ns", *CONNECTION),
+        ),
+    }
+    expected = {
+        f'{kind}_{name}{{label="{label}",path="{path}"}}'
+        for (label, path), (kind, names) in places.items()
+        for name in names
+    }
+    others = {"micro_batch", "stream_running", 'output_dropped{reason="path"}'}
+    drops = {f'messages_dropped{{reason="{reason}"}}' for reason in ("late", "expired")}
+    assert set(found) == expected | others | drops
+
+
+def timed(metrics: str) -> StreamView:
+    """A stream whose only processor took 1 to 100 milliseconds."""
+    meters = Meters(lambda: 0.0)
+    for ms in range(1, 101):
+        meters.time("processor_latency_ns", PLACE, ms * 1_000_000)
+    made = StreamView(
+        parse_config(f"pipeline: {{ processors: [ {{ mapping: root = 1 }} ] }}\n{metrics}")
+    )
+    made.running(lambda: Now(Snapshot(), {}, "", meters.times()))
+    return made
+
+
+PLACE = {"label": "", "path": "root.pipeline.processors.0"}
+
+
+def test_times_are_summaries_in_nanoseconds() -> None:
+    quantiles = "summary_quantiles_objectives: [ { quantile: 0.5 }, { quantile: 0.95 } ]"
+    serve = exposition(timed(f"metrics: {{ prometheus: {{ {quantiles} }} }}"))
+    assert serve is not None
+    text = serve()[0].decode()
+    assert "# TYPE processor_latency_ns summary" in text
+    rows = dict(line.rsplit(" ", 1) for line in text.splitlines() if "processors.0" in line)
+    labels = 'label="",path="root.pipeline.processors.0"'
+    for share in (0.5, 0.95):
+        row = f'processor_latency_ns{{{labels},quantile="{share}"}}'
+        assert float(rows[row]) == pytest.approx(share * 100e6, rel=0.04)
+    assert float(rows[f"processor_latency_ns_sum{{{labels}}}"]) == sum(range(1, 101)) * 1e6
+    assert float(rows[f"processor_latency_ns_count{{{labels}}}"]) == 100
+
+
+def test_times_are_histograms_in_seconds_when_asked_for() -> None:
+    more = "use_histogram_timing: true, histogram_buckets: [ 0.05, 0.01, 1 ]"
+    serve = exposition(timed(f"metrics: {{ prometheus: {{ {more} }} }}"))
+    assert serve is not None
+    text = serve()[0].decode()
+    assert "# TYPE processor_latency_ns histogram" in text
+    rows = dict(line.rsplit(" ", 1) for line in text.splitlines() if "processors.0" in line)
+    found = {
+        name.split('le="')[1].split('"')[0]: float(value)
+        for name, value in rows.items()
+        if "processor_latency_ns_bucket{" in name
+    }
+    assert list(found) == ["0.01", "0.05", "1", "+Inf"]
+    assert found["0.01"] == pytest.approx(10, abs=1) and found["0.05"] == pytest.approx(50, abs=2)
+    assert found["1"] == found["+Inf"] == 100
+    total = 'processor_latency_ns_sum{label="",path="root.pipeline.processors.0"}'
+    assert float(rows[total]) == pytest.approx(5.05)
+
+
+def test_times_are_percentiles_in_json_and_in_the_log() -> None:
+    found = by_name(timed("metrics: { json_api: {} }"))
+    shown = found['processor_latency_ns{label="",path="root.pipeline.processors.0"}']
+    assert isinstance(shown, dict) and list(shown) == ["p50", "p90", "p99"]
+    assert shown["p90"] == pytest.approx(90e6, rel=0.04)
+    lines: list[Mapping[str, Any]] = []
+    MetricsLog(
+        timed("metrics: { logger: {} }"), lambda level, text, fields: lines.append(fields)
+    ).write(True)
+    [line] = [one for one in lines if one["name"] == "processor_latency_ns"]
+    assert line["p50"] == pytest.approx(50e6, rel=0.04) and "value" not in line
+
+
+TEMPLATE = """
+name: loud
+type: processor
+fields: []
+metrics_mapping: |
+  root = if this == "processor_error" { deleted() } else { "loud_" + this }
+  meta made_by = $label
+mapping: |
+  root.try = [ { "mapping": "root = content().uppercase()" }, { "resource": "foo" } ]
+"""
+OUTER = """
+name: outer
+type: processor
+fields: []
+metrics_mapping: '"outer_" + this'
+mapping: root.loud = {}
+"""
+MAPPED = """
+metrics: { json_api: {}, mapping: 'meta path = deleted()' }
+pipeline: { processors: [ { label: a, %s: {} }, { mapping: root = this } ] }
+processor_resources: [ { label: foo, mapping: root = this } ]
+"""
+
+
+def with_templates(directory: Path, text: str) -> dict[str, Any]:
+    files = []
+    for name, template in (("loud", TEMPLATE), ("outer", OUTER)):
+        path = directory / f"{name}.yaml"
+        path.write_text(template)
+        files.append(str(path))
+    with installed(files):
+        return by_name(view(text))
+
+
+def test_a_template_maps_the_metrics_of_what_it_makes_and_of_nothing_else(tmp_path: Path) -> None:
+    found = with_templates(tmp_path, MAPPED % "loud")
+    # `metrics.mapping` comes after it: it drops the path.
+    assert 'loud_processor_sent{label="a",made_by="a"}' in found
+    assert 'loud_processor_sent{label="",made_by="a"}' in found
+    assert 'processor_sent{label=""}' in found
+    # A resource is not the template's, though the template refers to it.
+    assert 'processor_error{label="foo"}' in found
+    assert not [name for name in found if name.startswith("loud_processor_error")]
+
+
+def test_the_mapping_of_an_inner_template_runs_first(tmp_path: Path) -> None:
+    found = with_templates(tmp_path, MAPPED % "outer")
+    assert 'outer_loud_processor_sent{label="a",made_by=""}' in found
+    assert 'outer_loud_processor_sent{label="",made_by=""}' in found
 
 
 def test_json_has_metrics_by_name_and_labels() -> None:
@@ -90,8 +252,6 @@ def test_metrics_are_logged_at_the_end_and_flushed_counters_begin_anew() -> None
 
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         lines.append({"text": text, **fields})
-
-    from streamer.service.metrics_log import MetricsLog
 
     with exported(view("metrics: { logger: {} }"), log):
         assert lines == []

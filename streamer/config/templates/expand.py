@@ -16,7 +16,7 @@ from streamer.config.reading import Reading
 from streamer.config.templates.template import Template
 from streamer.errors import MessageError
 from streamer.message import Execution, Message
-from streamer.spec import Kind, Parsed, ParsedComponent
+from streamer.spec import Kind, MetricsMapping, Parsed, ParsedComponent
 from streamer.value import parse_json
 
 _LINE: Final = re.compile(r"\(line (\d+)\)")
@@ -99,10 +99,22 @@ def expand(
         reading.findings.add(replace(lint, message=message))
     if found is None:
         return None
-    own = (found.processors, component.processors)
+    found = _mapped(found, template, component.label)
+    own = (
+        tuple(_mapped(one, template, component.label) for one in found.processors),
+        component.processors,
+    )
     if kind == Kind.OUTPUT:
         own = own[::-1]
     return replace(found, label=found.label or component.label, processors=(*own[0], *own[1]))
+
+
+def _mapped(found: ParsedComponent, template: Template, label: str) -> ParsedComponent:
+    """Return a component whose metrics are those that the template makes of them."""
+    if not template.metrics_mapping:
+        return found
+    mapping = MetricsMapping(template.metrics_mapping, label)
+    return replace(found, metrics_mappings=(*found.metrics_mappings, mapping))
 
 
 def _plain(value: Any) -> Any:

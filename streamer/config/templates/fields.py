@@ -89,7 +89,8 @@ TEMPLATE_FIELDS: Final = (
     Field(
         "metrics_mapping",
         "string",
-        "Checked, and without effect: there are no metrics of single components.",
+        "A Bloblang mapping of the metrics of what the template makes, as `metrics.mapping` is of "
+        "all metrics, and before it. `$label` is the label of the component.",
         default="",
         mapping=True,
     ),

@@ -82,4 +82,6 @@ def _read(file: str, reading: Reading) -> Template | None:
     )
     if findings.harmful:
         return None
-    return Template(file, spec, mapping, parsed["tests"] or (), root)
+    return Template(
+        file, spec, mapping, parsed["tests"] or (), parsed["metrics_mapping"] or "", root
+    )

@@ -20,6 +20,7 @@ class Template:
         file: where it is defined.
         spec: what it takes.
         mapping: the text of its mapping, where it stands.
+        metrics_mapping: the mapping of the metrics of what it makes, or an empty text.
         tests: its unit tests, each with `name`, `label`, `config` and `expected`.
         root: the file's tree.
     """
@@ -28,6 +29,7 @@ class Template:
     spec: Spec
     mapping: Scalar
     tests: tuple[Parsed, ...] = ()
+    metrics_mapping: str = ""
     root: Mapping = field(default_factory=lambda: Mapping(NO_SOURCE, 0, 0), repr=False)
 
 

@@ -1,0 +1,58 @@
+"""Metrics renamed, labelled and dropped by mappings, as Benthos does it.
+
+In such a mapping `this` is the name, metadata are the labels, and the new name is `root`. Those of
+the templates that have made a component run first, from the innermost to the outermost; then that
+of the `metrics` section runs. A metric on which one fails keeps its name and loses its labels.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from streamer.bloblang import BloblangError, Mapping, compile_mapping
+from streamer.errors import MessageError
+from streamer.message import Execution, Message
+from streamer.service.samples import Sample, samples
+from streamer.service.view import StreamView
+from streamer.spec import MetricsMapping
+from streamer.value import dump_json
+
+
+def mapped(view: StreamView) -> Iterator[Sample]:
+    """Return the metrics of a stream as its mappings make them."""
+    text = view.config.metrics.mapping
+    last = (compile_mapping(text),) if text.strip() else ()
+    ex = Execution(time.time_ns)
+    for component, sample in samples(view):
+        inner = component.mappings if component is not None else ()
+        found: Sample | None = sample
+        for mapping in (*map(_of_template, inner), *last):
+            found = _apply(mapping, found, ex) if found is not None else None
+        if found is not None:
+            yield found
+
+
+@lru_cache(maxsize=256)
+def _of_template(mapping: MetricsMapping) -> Mapping:
+    given = f"let label = {dump_json(mapping.label).decode()}\n"
+    try:
+        return compile_mapping(given + mapping.text)
+    except BloblangError:
+        # A mapping may be one expression, when it stands alone.
+        return compile_mapping(f"{given}root = {mapping.text}")
+
+
+def _apply(mapping: Mapping, sample: Sample, ex: Execution) -> Sample | None:
+    try:
+        made = mapping.apply([Message.of(sample.name, sample.labels)], 0, ex)
+    except MessageError:
+        return sample._replace(labels={})
+    if made is None:
+        return None
+    # A mapping's text is a message's bytes.
+    name: Any = made.doc if made.has_doc() else made.raw.decode()
+    labels = {key: str(value) for key, value in sorted(made.meta.items())}
+    return Sample(name, labels, sample.value) if isinstance(name, str) else sample

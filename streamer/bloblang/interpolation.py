@@ -52,6 +52,11 @@ class Interpolation:
         luggage = Luggage(None, outside.read)
         return (_again, (self.text, outside.impure, outside.directory, luggage))
 
+    @property
+    def queries(self) -> list[tree.Node]:
+        """The resolved expressions in it, in order."""
+        return [part for part in self._parts if not isinstance(part, str)]
+
     @cached_property
     def doc_fn(self) -> Callable[[Any], str] | None:
         """The string as a plain function of the parsed document, when it needs nothing else."""

@@ -145,6 +145,16 @@ _ALL: Final = (
         runs_ignored=True,
     ),
     Rule(
+        "doubtful_bloblang",
+        "A mapping or an interpolation can be read, but a part of it can never work: a variable "
+        "that nothing before it sets, a named map that does not exist, or arguments that "
+        "`counter` refuses. Messages fail there.",
+        "Correct it at the place that is named. In a named map, and in an interpolation, there are "
+        "no variables of the mapping around it.",
+        level="warning",
+        runs_ignored=True,
+    ),
+    Rule(
         "duplicate_field",
         "A field is set twice in one object. The first one counts.",
         "Keep one of them.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
+from streamer.bloblang.doubts import doubts
 from streamer.config.findings import did_you_mean
 from streamer.config.nodes import Mapping, Node, Scalar, described, plain
 from streamer.config.reading import Reading
@@ -122,9 +123,10 @@ def _check_code(reading: Reading, field: Field, node: Scalar, text: str) -> None
         reading.findings.at(node, "too_large", message, hint)
         return
     try:
-        if field.mapping:
-            compile_mapping(text)
-        else:
-            compile_interpolation(text)
+        code = compile_mapping(text) if field.mapping else compile_interpolation(text)
     except BloblangError as e:
         reading.findings.inside(node, (e.line, e.column), "bad_bloblang", e.message, e.suggestion)
+        return
+    for doubt in doubts(code) if reading.options.thorough else ():
+        at = (doubt.line, doubt.column)
+        reading.findings.inside(node, at, "doubtful_bloblang", doubt.message, doubt.suggestion)

@@ -1,0 +1,167 @@
+"""What a mapping does that can never work, though it can be read: Benthos finds it at run time.
+
+Each message would fail with it, or the part has no effect but to be caught.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from streamer.bloblang import tree
+from streamer.bloblang.arguments import Query, Static
+from streamer.bloblang.errors import QueryError
+from streamer.bloblang.functions.general import counter
+from streamer.bloblang.interpolation import Interpolation
+from streamer.bloblang.mapping import Mapping
+from streamer.message import Execution
+from streamer.value import INT64_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """One part of a mapping that can never work.
+
+    Attributes:
+        line: 1-based line within the text.
+        column: 1-based column within the line.
+        message: what fails, and why.
+        suggestion: what to do, or an empty string.
+    """
+
+    line: int
+    column: int
+    message: str
+    suggestion: str = ""
+
+
+def doubts(mapping: Mapping | Interpolation) -> Iterator[Doubt]:
+    """Return what can never work in a mapping or an interpolated string, in no certain order."""
+    if isinstance(mapping, Interpolation):
+        look = _Look(frozenset(), "an interpolation has no variables; metadata goes with a message")
+        for query in mapping.queries:
+            yield from look.of_node(query)
+        return
+    if mapping.text.lstrip().startswith("from "):
+        return  # What it says stands in another file.
+    maps = mapping.program.maps
+    main = _Look(frozenset(maps))
+    yield from main.of_body(mapping.program.statements)
+    if "import" in mapping.text:
+        return  # Places in maps of other files are none of this text.
+    for named in maps.values():
+        yield from _Look(frozenset(maps), _NOT_IN_MAPS, main.known).of_body(named.body)
+
+
+_NOT_IN_MAPS: Final = "a named map has no variables of the mapping that applies it"
+
+
+class _Look:
+    """A look at one body: the mapping's own, or that of one of its named maps.
+
+    Attributes:
+        known: the variables that are set so far.
+    """
+
+    def __init__(
+        self, maps: frozenset[str], hint: str = "", others: set[str] | None = None
+    ) -> None:
+        """Take the names of maps, and what to say of variables, or only of certain ones."""
+        self._maps = maps
+        self._hint = hint
+        self._others = others
+        self.known: set[str] = set()
+
+    def of_body(self, statements: Iterable[tree.Statement]) -> Iterator[Doubt]:
+        """Look at statements, in order."""
+        for statement in statements:
+            match statement:
+                case tree.Let(name=name, value=value):
+                    yield from self.of_node(value)
+                    self.known.add(name)
+                case tree.Assign(value=value) | tree.AssignMeta(value=value):
+                    yield from self.of_node(value)
+                case tree.IfStatement(branches=branches):
+                    for test, body in branches:
+                        if test is not None:
+                            yield from self.of_node(test)
+                        # A variable that a branch may have set counts: nobody knows better.
+                        yield from self.of_body(body)
+
+    def of_node(self, node: tree.Node) -> Iterator[Doubt]:
+        """Look at an expression, and at all that it is made of."""
+        # Chains of methods may be long, so this does not recurse.
+        stack = [node]
+        while stack:
+            node = stack.pop()
+            match node:
+                case tree.Variable(place=place, name=name) if name not in self.known:
+                    about = self._others is None or name in self._others
+                    hint = self._hint if about and self._hint else _close(name, self.known)
+                    message = f"the variable {name!r} is never set before this"
+                    yield Doubt(place.line, place.column, message, hint)
+                case tree.Method(
+                    name="apply", arguments=[tree.Argument(value=tree.Literal() as to)]
+                ):
+                    if to.value not in self._maps:
+                        message = f"there is no map {to.value!r} to apply"
+                        hint = _close(str(to.value), self._maps)
+                        yield Doubt(to.place.line, to.place.column, message, hint)
+                case tree.Call(place=place, name=name) if name in _CHECKS:
+                    problem = _CHECKS[name](_known_arguments(node))
+                    if problem:
+                        yield Doubt(place.line, place.column, f"{name}: {problem}")
+            stack += _parts(node)
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), 1, 0.6)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
+def _parts(node: tree.Node) -> Iterator[tree.Node]:
+    """Return the expressions that an expression is made of."""
+    for name in node.__dataclass_fields__:
+        # What is bound are the arguments once more.
+        if name not in ("place", "end", "bound"):
+            yield from _nodes(getattr(node, name))
+
+
+def _nodes(value: Any) -> Iterator[tree.Node]:
+    if isinstance(value, tree.Node):
+        yield value
+    elif isinstance(value, tree.Argument):
+        yield value.value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _nodes(item)
+
+
+def _known_arguments(call: tree.Call) -> list[Any]:
+    """Return the arguments of a call, None for those that only a message has."""
+    found: list[Any] = []
+    for argument in call.bound.arguments:
+        known = argument.node if isinstance(argument, Query) else argument
+        found.append(known.value if isinstance(known, Static | tree.Literal) else None)
+    return found
+
+
+def _counter(arguments: list[Any]) -> str:
+    low, high, _ = arguments
+    try:
+        # Let it count once, from where it surely may begin when only a message knows.
+        counter(
+            Execution(lambda: 0),
+            "",
+            lambda _: 0 if low is None else low,
+            lambda _: INT64_MAX if high is None else high,
+            None,
+        )
+    except QueryError as e:
+        return str(e)
+    return ""
+
+
+_CHECKS: Final[dict[str, Callable[[list[Any]], str]]] = {"counter": _counter}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
+from streamer.bloblang import luggage
 from streamer.config.nodes import Node, Scalar
 from streamer.config.source import NO_SOURCE
 from streamer.redaction import SCRUBBED, url_passwords
@@ -14,6 +16,16 @@ from streamer.spec import Field
 _NAMES_A_SECRET: Final = re.compile(r"(?i)secret|password|passwd|token|access.?key|credential")
 # A number, a size, a duration or a yes: what settings of other names hold, and tells nothing.
 _TELLS_NOTHING: Final = re.compile(r"(?i)[+-]?[\d.]*[a-z%]{0,2}|true|false|null|none")
+
+
+def with_variables(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Add the environment variables that mappings have asked for by name (`env("X")`) so far.
+
+    Args:
+        secrets: what must not be seen, by what is shown instead (`Config.secrets`).
+    """
+    asked = ((name, value) for (kind, name), value in luggage().read.items() if kind == "env")
+    return {**{value: f"${{{name}}}" for name, value in asked if value}, **secrets}
 
 
 def note_secrets(secrets: dict[str, str], field: Field, node: Node, key: Node) -> None:

@@ -27,6 +27,7 @@ from streamer.config.sections import SECTIONS
 from streamer.config.source import Source
 from streamer.config.tree import Way, label_way, labelled_ways, node_at, pointer_way, put_at
 from streamer.errors import ConfigError, StreamerError
+from streamer.redaction import Redaction
 from streamer.spec import Kind, Parsed, ParsedComponent
 
 # As in Benthos: which variables there are is each test's own matter.
@@ -48,6 +49,11 @@ class Target:
     _parsed: Parsed = field(repr=False)
     _reading: Reading = field(repr=False)
     _text: str = field(repr=False)
+
+    @property
+    def secrets(self) -> MappingType[str, str]:
+        """What must not be seen, by what is shown instead: what variables hold, and secrets."""
+        return self._reading.findings.secrets
 
     def config(self) -> Config:
         """Return the whole config.
@@ -72,11 +78,12 @@ class Target:
         try:
             node = node_at(self._root, way)
         except ValueError as e:
-            raise StreamerError(f"{self.path}: no processors at {name}: {e}") from None
+            text = f"{self.path}: no processors at {name}: {e}"
+            raise StreamerError(Redaction(self.secrets).text(text)) from None
         nodes = node.items if isinstance(node, Sequence) else [node]
         path = ".".join(way)
         # The config's own findings do not matter here, as long as the processors have none.
-        reading = Reading(Findings(), read_component, _OPTIONS)
+        reading = _reading(self.secrets)
         found = [
             read_component(
                 reading, Kind.PROCESSOR, item, f"{path}.{i}" if item is not node else path
@@ -106,12 +113,12 @@ def open_target(
         ConfigError: a file cannot be read at all, or there is something wrong with a resource.
         StreamerError: there is nothing in the place of a mock.
     """
-    root, text = _tree(path, env)
-    reading = Reading(Findings(), read_component, _OPTIONS)
+    root, text, secrets = _tree(path, env)
+    reading = _reading(secrets)
     parsed = read_fields(reading, SECTIONS, root, "", root)
     if mocks:
         _put_mocks(root, reading, path, mocks)
-        reading = Reading(Findings(), read_component, _OPTIONS)
+        reading = _reading(reading.findings.secrets)
         parsed = read_fields(reading, SECTIONS, root, "", root)
     resources = resources_of(reading, parsed, root)
     roots = [root]
@@ -126,7 +133,14 @@ def open_target(
     return Target(path, resources, root, parsed, reading, text)
 
 
-def _tree(path: str, env: MappingType[str, str]) -> tuple[Mapping, str]:
+def _reading(secrets: MappingType[str, str]) -> Reading:
+    """Begin to read, knowing what findings must not show."""
+    findings = Findings()
+    findings.secrets |= secrets
+    return Reading(findings, read_component, _OPTIONS)
+
+
+def _tree(path: str, env: MappingType[str, str]) -> tuple[Mapping, str, MappingType[str, str]]:
     text = read_file(path)
     findings = Findings()
     source = Source(path, text)
@@ -136,7 +150,7 @@ def _tree(path: str, env: MappingType[str, str]) -> tuple[Mapping, str]:
         findings.at(root, "expected_object", f"a config is an object, got {described(root)}")
     if findings or not isinstance(root, Mapping):
         raise ConfigError(findings.sorted())
-    return root, text
+    return root, text, findings.secrets
 
 
 def _put_mocks(root: Mapping, reading: Reading, path: str, mocks: MappingType[str, Node]) -> None:
@@ -147,7 +161,8 @@ def _put_mocks(root: Mapping, reading: Reading, path: str, mocks: MappingType[st
         try:
             put_at(root, ways[name], _labelled_as(_found(root, ways[name]), mock))
         except ValueError as e:
-            raise StreamerError(f"{path}: nothing to mock at {name}: {e}") from None
+            text = f"{path}: nothing to mock at {name}: {e}"
+            raise StreamerError(Redaction(reading.findings.secrets).text(text)) from None
 
 
 def _found(root: Mapping, way: Way) -> Node | None:
@@ -176,8 +191,9 @@ def _way(root: Mapping, reading: Reading, name: str, path: str) -> Way:
     if ways:
         return ways[0]
     known = sorted(key for key, value in reading.labels.items() if value.source is root.source)
-    raise StreamerError(
+    text = (
         f"{path}: no component has the label {name!r}; found "
         f"{', '.join(known) if known else 'no labels'}; resources of other files cannot be "
         "tested or mocked"
     )
+    raise StreamerError(Redaction(reading.findings.secrets).text(text))

@@ -10,7 +10,6 @@ from urllib.parse import unquote, urlsplit
 from streamer.bloblang import BloblangError, compile_mapping
 from streamer.catalog import build_context
 from streamer.config.definitions import Case
-from streamer.config.target import open_target
 from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.pipeline import step
@@ -45,8 +44,7 @@ def check_processors(case: Case, around: Surroundings) -> Iterator[Failure]:
 
 def _processors(case: Case, around: Surroundings) -> Sequence[Any]:
     file, name = split_target(case.parsed["target_processors"])
-    path = str(around.directory / file) if file else around.target()
-    target = open_target(path, around.environment(case), case.mocks, around.resource_files)
+    target = around.open(case, file)
     return build_context(target.resources).all(target.processors(name))
 
 

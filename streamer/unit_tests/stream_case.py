@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from streamer.config.definitions import Case
-from streamer.config.target import open_target
 from streamer.engine.scripted import ScriptedStream
 from streamer.message import Batch, Execution
 from streamer.plan import make_plan
@@ -25,11 +24,9 @@ def check_stream(case: Case, around: Surroundings) -> Iterator[Failure]:
         StreamerError: the case cannot be run: there is something wrong with the config, a mock or
             a file.
     """
-    env, files = around.environment(case), around.resource_files
-    target = open_target(around.target(), env, case.mocks, files)
-    plan = make_plan(target.config(), around.level)
+    plan = make_plan(around.open(case).config(), around.level)
     script = list(turns(case.parsed, around.directory))
-    run = _Run(ScriptedStream(plan, around.log), around.directory)
+    run = _Run(ScriptedStream(plan, around.tell), around.directory)
     for turn in script:
         yield from run.turn(turn)
     yield from run.end(case.parsed, lambda: dropped_by(plan, script))

@@ -148,6 +148,7 @@ def _run(case: Case, file: str, around: Surroundings) -> CaseResult:
         except StreamerError as e:
             error, failures = True, (failure(f"the test cannot be run: {e}"),)
     seconds = time.perf_counter() - began
+    failures = tuple(map(around.hidden.failure, failures))
     return CaseResult(name_of(case), file, case.line, failures, error, seconds)
 
 

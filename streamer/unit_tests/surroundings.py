@@ -6,14 +6,16 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from streamer.config.definitions import Case
+from streamer.config.target import Target, open_target
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
 from streamer.message import Execution
+from streamer.unit_tests.hidden import Hidden
 
 
 def _silent(level: str, text: str, fields: Mapping[str, Any]) -> None:
@@ -29,26 +31,36 @@ class Surroundings:
         resource_files: files with further resources.
         log: takes the log lines of components.
         level: the level down to which there are any.
+        hidden: what must not be shown.
     """
 
     config: str
     resource_files: tuple[str, ...] = ()
     log: LogLine = _silent
     level: str = "OFF"
+    hidden: Hidden = field(default_factory=Hidden)
 
-    def target(self) -> str:
-        """Return the config's file, for a test that needs it.
+    def open(self, case: Case, file: str = "") -> Target:
+        """Read the config, or another file beside it, for a test.
 
         Raises:
-            StreamerError: there is none.
+            ConfigError: it cannot be read at all, or there is something wrong with a resource.
+            StreamerError: there is no config, or nothing in the place of a mock.
         """
-        if not os.path.exists(self.config):
+        path = str(self.directory / file) if file else self.config
+        if not file and not os.path.exists(path):
             raise StreamerError(
-                f"there is no config {self.config}; tests in a file of their own are about the "
-                "config of the same name beside it, or name another: `target_processors: "
+                f"there is no config {path}; tests in a file of their own are about the config of "
+                "the same name beside it, or name another: `target_processors: "
                 "FILE#/pipeline/processors`"
             )
-        return self.config
+        target = open_target(path, self.environment(case), case.mocks, self.resource_files)
+        self.hidden.learn(target.secrets, case.parsed["environment"])
+        return target
+
+    def tell(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        """Take a log line of a component."""
+        self.log(level, self.hidden.text(text), self.hidden.value(fields))
 
     @property
     def directory(self) -> Path:
@@ -57,7 +69,7 @@ class Surroundings:
 
     def execution(self) -> Execution:
         """Return what processors may ask for; their clock is the real one, as in Benthos."""
-        return Execution(time.time_ns, self.log)
+        return Execution(time.time_ns, self.tell)
 
     def environment(self, case: Case) -> Mapping[str, str]:
         """Return the variables of the process, and the case's own."""

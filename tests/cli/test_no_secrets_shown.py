@@ -231,6 +231,64 @@ def test_secrets_of_a_resource_file_are_not_shown(
     assert SECRET not in printed(capsys, file, *LINTS, ("explain",), arguments=arguments)
 
 
+TESTED: Final = """\
+buffer: {system_window: {timestamp_mapping: 'root = this.at.or("${X}")', size: 10s}}
+pipeline:
+  processors:
+    - label: '${X}'
+      mapping: |
+        root = content().string() + "${X}"
+        meta asked = env("X")
+    - log: { message: 'logged ${X} ${! @asked }' }
+    - mapping: root = throw("thrown ${X}")
+    - '${X}': {}
+"""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "target_processors: /pipeline/processors/0",
+        "target_processors: /pipeline/processors/1",
+        "target_processors: /pipeline/processors/2",
+        "target_processors: /pipeline/processors/3",
+        "target_processors: /pipeline/processors/3/a",
+        "target_processors: missing",
+        "mocks: { missing: { noop: {} } }",
+        "mocks: { /pipeline/processors/3/a: { noop: {} } }",
+        "target: stream, clock: 2026-01-01T00:00:00Z, steps: [{ send: [{ content: a }] }]",
+        "target: stream, clock: 2026-01-01T00:00:00Z, steps: [{ send: [{ content: a }] }], "
+        "dropped: {}, mocks: { /pipeline/processors/3: { noop: {} } }",
+    ],
+)
+def test_what_tests_print_is_without_secrets(
+    case: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("X", SECRET)
+    file, junit = tmp_path / "c.yaml", tmp_path / "out.xml"
+    batch = "" if "stream" in case else ", input_batch: [{ content: a }]"
+    file.write_text(f"{TESTED}tests:\n  - {{ name: x, {case}{batch} }}\n")
+    assert invoke(["test", "--log", "all", "--junit", str(junit), str(file)]) == 1
+    out, err = capsys.readouterr()
+    assert "${X}" in out
+    assert SECRET not in out + err + junit.read_text()
+
+
+def test_a_variable_that_a_test_sets_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(
+        "pipeline: { processors: [{ mapping: 'root = \"${X}\"' }] }\n"
+        "tests: [{ name: x, environment: { X: as written }, input_batch: [{ content: a }] }]\n"
+    )
+    assert invoke(["test", str(file)]) == 1
+    assert "received: as written" in capsys.readouterr().out
+
+
 RUN: Final = f"""\
 input: {{file: {{paths: ["${{X}}"]}}}}
 output: {{file: {{path: "http://u:url-{SECRET}@h"}}}}

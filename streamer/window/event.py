@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 from streamer.durations import SECOND
+from streamer.window.day_grid import DayGrid
 from streamer.window.days import LocalDays
 from streamer.window.grid import YEAR_ONE, Grid, Slices
 from streamer.window.kinds import EventTime, Join, Session, Sliding, Tumbling, Windows
@@ -63,20 +64,36 @@ class EventWindow:
         return None
 
     @cached_property
-    def grid(self) -> Grid:
-        """The grid of windows without a time zone, whose ends are named by their last instant."""
+    def grid(self) -> Grid | DayGrid:
+        """The grid of windows [start, end), whose ends are named by their last instant."""
         kind = self.kind
         assert isinstance(kind, Tumbling)
+        if self.days is not None:
+            return DayGrid(self.days, kind.every_days, kind.size_days)
         return Grid(kind.every, kind.size, (kind.offset + kind.size - 1 - YEAR_ONE) % kind.every)
 
     @property
-    def panes(self) -> Grid | Slices:
+    def panes(self) -> Grid | DayGrid | Slices:
         """The stretches of time by which stage 1 packs messages."""
         return self.grid if self.way == "panes" else self.slices
 
+    @property
+    def epoch(self) -> int:
+        """About how far apart the panes of windows on a grid are, ns."""
+        assert isinstance(self.kind, Tumbling)
+        return self.kind.every
+
+    def closes(self, end: int) -> int:
+        """Return the clock at which a window closes, whose last instant is `end`."""
+        return end + 1 + self.time.allowed_lateness
+
+    def closed_at(self, clock: int) -> int:
+        """Return the newest end that a clock has closed, by its last instant."""
+        return self.grid.end_at_or_before(clock - 1 - self.time.allowed_lateness)
+
     def first_close(self, pane: int) -> int:
         """Return the clock at which the first window of a pane closes."""
-        return self.grid.end_at_or_after(pane) + 1 + self.time.allowed_lateness
+        return self.closes(self.grid.end_at_or_after(pane))
 
     @cached_property
     def slices(self) -> Slices:

@@ -29,6 +29,11 @@ class Grid:
     size: int
     offset: int = 0
 
+    @property
+    def overlapping(self) -> bool:
+        """Whether a time may belong to several windows."""
+        return self.size > self.epoch
+
     def end_at_or_before(self, t: int) -> int:
         """Return the newest end that is not after a time."""
         return t - (t - YEAR_ONE - self.offset) % self.epoch
@@ -59,9 +64,9 @@ class Grid:
         start = t + (YEAR_ONE + self.offset - self.size - t) % self.epoch
         return min(end, start, _LAST)
 
-    def panes_of(self, end: int) -> tuple[int, int]:
-        """Return the bounds of a window: its panes are those in (start, end]."""
-        return end - self.size, min(end, _LAST)
+    def starts_of(self, end: int) -> tuple[int, ...]:
+        """Return the starts of the windows with an end: the panes of each are in (start, end]."""
+        return (end - self.size,)
 
     def index_of(self, end: int) -> int:
         """Return the number of an end: how many epochs it lies after year 1 and the offset."""

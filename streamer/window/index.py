@@ -14,6 +14,7 @@ import orjson
 
 from streamer.errors import StreamerError
 from streamer.window.clock import SystemClock
+from streamer.window.event import EventWindow
 from streamer.window.status import Counters
 from streamer.window.store import Store
 from streamer.window.system import SystemWindow
@@ -35,7 +36,8 @@ class Pane:
         count: messages.
         size: bytes of their payloads.
         next_seq: of the next pack.
-        runs: how many messages were taken at which horizon, oldest first: [horizon, count].
+        runs: how many messages were taken at which horizon, oldest first: [horizon, count]; empty
+            where windows cannot expire.
         sealed: seqs of packs that stay as they are, as runs [first, last].
         loose: packs that may still be joined: [seq, level].
         folded: whether a pack of folded groups is among them.
@@ -63,8 +65,9 @@ class Head:
     Attributes:
         fingerprint: the window's, which the state is bound to.
         clock: T, and which start it belongs to.
-        horizon: None before the first micro-batch.
+        horizon: the newest end that has closed; None before the first.
         newest: the newest end that any shard was ever given; None before the first message.
+        stream: the largest event time that any shard was ever given, where that is the clock.
         next_arrival: the number of the next arrival.
         expired: ends of windows that were dropped, as runs [first, last], as long as they matter.
         counters: since the checkpoint began.
@@ -75,6 +78,7 @@ class Head:
     clock: SystemClock = field(default_factory=SystemClock)
     horizon: int | None = None
     newest: int | None = None
+    stream: int | None = None
     next_arrival: int = 0
     expired: list[list[int]] = field(default_factory=list)
     counters: Counters = field(default_factory=Counters)
@@ -84,7 +88,7 @@ class Head:
 class Index:
     """Reads and writes head and buckets; nothing reaches the store before `save`."""
 
-    def __init__(self, store: Store, window: SystemWindow) -> None:
+    def __init__(self, store: Store, window: SystemWindow | EventWindow) -> None:
         """Read the head.
 
         Raises:

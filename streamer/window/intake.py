@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import orjson
 
@@ -13,7 +14,21 @@ from streamer.window.keep import Arrived
 from streamer.window.pack import Stored, peek
 from streamer.window.row import Kind, Row
 
-_PACKED = (Kind.PACK, Kind.NOW, Kind.EXACT)
+_PACKED = (Kind.PACK, Kind.NOW, Kind.EXACT, Kind.DISORDERED)
+
+
+class Piece(NamedTuple):
+    """What a piece did to the clock.
+
+    Attributes:
+        first: its smallest arrival number.
+        newest: the largest event time that it took, ns.
+        partition: names the source's partition that it is from.
+    """
+
+    first: int
+    newest: int
+    partition: bytes
 
 
 class Intake:
@@ -23,6 +38,7 @@ class Intake:
         clock: bodies of the clock rows.
         failed: packs of messages that pass by, with a shift of 0.
         dropped: packs of messages that stage 1 dropped, with a shift of 0.
+        pieces: what became of the clock in each piece of an event-time stream, in their order.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -34,6 +50,7 @@ class Intake:
         self.clock: list[bytes] = []
         self.failed: list[Stored] = []
         self.dropped: list[Stored] = []
+        self.pieces: list[Piece] = []
         self._counts: list[bytes] = []
         self._newest: list[tuple[int, int]] = []
         self._packs: list[Row] = []
@@ -47,12 +64,15 @@ class Intake:
                 self._counts.append(row.body)
             elif row.kind == Kind.NEWEST:
                 self._newest.append((row.body[0], row.pane))
+            elif row.kind == Kind.PIECE:
+                self.pieces.append(Piece(row.arrival, row.pane, row.body))
             elif row.kind == Kind.FAILED:
                 self.failed.append((row.body, 0))
             elif row.kind == Kind.DROPPED:
                 self.dropped.append((row.body, 0))
             else:
                 raise StreamerError(f"a window shard got a row of the unknown kind {row.kind}")
+        self.pieces.sort()
 
     def dropped_before(self) -> list[tuple[str, int]]:
         """Return what stage 1 dropped: reason and number."""
@@ -60,6 +80,10 @@ class Intake:
         for body in self._counts:
             sums.update(orjson.loads(body)["dropped"])
         return sorted(sums.items())
+
+    def filtered_before(self) -> int:
+        """Return how many messages the filter of stage 1 did not keep."""
+        return sum(orjson.loads(body).get("filtered", 0) for body in self._counts)
 
     def newest(self, grid: Grid, now: int, horizon: int) -> int | None:
         """Return the newest end that a message of any shard belongs to.
@@ -87,6 +111,21 @@ class Intake:
             Packs by pane, and the next arrival number after them.
         """
         found: dict[int, list[Arrived]] = defaultdict(list)
+        arrived, next_arrival = self.arrived(next_arrival)
+        for pack, row in arrived:
+            found[grid.pane_of(_time(row.kind, row.pane, now, horizon))].append(pack)
+        return found, next_arrival
+
+    def arrived(self, next_arrival: int) -> tuple[list[tuple[Arrived, Row]], int]:
+        """Give every pack its place in the order of arrival.
+
+        Args:
+            next_arrival: the number that the first arrival gets.
+
+        Returns:
+            Packs with the rows that brought them, and the next arrival number after them.
+        """
+        found = []
         entries = [(peek(row.body), row) for row in self._packs]
         # The rows come out of the shuffle in any order.
         entries.sort(key=lambda entry: (entry[0].first, entry[0].last, entry[1].body))
@@ -98,8 +137,7 @@ class Intake:
                 shift, until = next_arrival - header.first, header.last
             until = max(until, header.last)
             next_arrival = until + shift + 1
-            pane = grid.pane_of(_time(row.kind, row.pane, now, horizon))
-            found[pane].append(Arrived(row.body, shift, header))
+            found.append((Arrived(row.body, shift, header), row))
         return found, next_arrival
 
 

@@ -48,13 +48,13 @@ class Keep:
         self._store = store
         self._index = index
 
-    def put(self, pane_id: int, horizon: int, arrived: Iterable[Arrived]) -> None:
+    def put(self, pane_id: int, arrived: Iterable[Arrived], horizon: int | None = None) -> None:
         """Keep packs of a pane, as they are where that is worth a place of their own.
 
         Args:
             pane_id: the pane.
-            horizon: at which they are taken.
             arrived: the packs.
+            horizon: at which they are taken, if that has to be known later.
         """
         pane = self._index.pane(pane_id)
         tiny = []
@@ -63,9 +63,9 @@ class Keep:
             pane.count += header.messages
             pane.size += header.raw
             pane.folded = pane.folded or header.folded
-            if pane.runs and pane.runs[-1][0] == horizon:
+            if horizon is not None and pane.runs and pane.runs[-1][0] == horizon:
                 pane.runs[-1][1] += header.messages
-            else:
+            elif horizon is not None:
                 pane.runs.append([horizon, header.messages])
             if header.raw < _TINY:
                 tiny.append(pack)

@@ -7,6 +7,7 @@ from typing import Final
 
 from streamer.durations import format_duration
 from streamer.timestamps import format_rfc3339
+from streamer.window.day_grid import DayGrid
 from streamer.window.grid import Grid
 from streamer.window.index import Index
 from streamer.window.status import LogLine, OpenWindow
@@ -14,6 +15,8 @@ from streamer.window.status import LogLine, OpenWindow
 _LINES: Final = 10
 _WINDOWS: Final = 16
 _BUCKETS: Final = 4
+# JSON holds no smaller number.
+_LEAST: Final = -(2**63)
 
 
 class Listing:
@@ -57,8 +60,17 @@ class Listing:
         return tuple(self._lines)
 
 
-def open_windows(index: Index, grid: Grid, horizon: int) -> Iterator[OpenWindow]:
-    """Give the oldest open windows that hold messages."""
+def open_windows(
+    index: Index, grid: Grid | DayGrid, horizon: int, beyond: int = 0
+) -> Iterator[OpenWindow]:
+    """Give the oldest open windows that hold messages.
+
+    Args:
+        index: what is held.
+        grid: the windows.
+        horizon: the newest end that has closed.
+        beyond: what is added to bounds as the grid names them.
+    """
     panes, complete = index.first_panes(_BUCKETS)
     end = horizon
     for _ in range(_WINDOWS):
@@ -68,7 +80,7 @@ def open_windows(index: Index, grid: Grid, horizon: int) -> Iterator[OpenWindow]
         end = grid.end_at_or_after(max(waiting[0].pane, end + 1))
         if not complete and end > panes[-1].pane:
             return
-        start, until = grid.panes_of(end)
-        inside = [pane for pane in waiting if start < pane.pane <= until]
-        count, size = sum(pane.count for pane in inside), sum(pane.size for pane in inside)
-        yield OpenWindow(start, end, count, size)
+        for start in grid.starts_of(end):
+            inside = [pane for pane in waiting if start < pane.pane <= end]
+            count, size = sum(pane.count for pane in inside), sum(pane.size for pane in inside)
+            yield OpenWindow(max(start + beyond, _LEAST), end + beyond, count, size)

@@ -36,7 +36,25 @@ def merge(packs: Sequence[Pack], grouped: bool) -> Columns:
         arrivals = arrivals[order]
         meta_ids = None if meta_ids is None else meta_ids[order]
     lengths = lengths_of(payloads)
-    return Columns(payloads, lengths, arrivals, metas, meta_ids, keys, counts, key_id or 0)
+    newest = _newest(packs, keys)
+    return Columns(payloads, lengths, arrivals, metas, meta_ids, keys, counts, key_id or 0, newest)
+
+
+def _newest(packs: Sequence[Pack], keys: list[bytes] | None) -> Ints | None:
+    """Return the largest event time of each group, or of all messages."""
+    times = [pack.newest for pack in packs if pack.newest is not None]
+    if len(times) < len(packs):
+        return None
+    if keys is None:
+        newest: Ints = np.concatenate(times).max(keepdims=True)
+        return newest
+    number = {key: group for group, key in enumerate(keys)}
+    found = np.full(len(keys), np.iinfo(np.int64).min)
+    for pack, of_groups in zip(packs, times, strict=True):
+        groups = [number[key] for key in pack.keys]
+        # A group is there once in each of them.
+        found[groups] = np.maximum(found[groups], of_groups)
+    return found
 
 
 def _metas(packs: Sequence[Pack]) -> tuple[list[bytes], Ints | None]:

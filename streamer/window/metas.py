@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from streamer.message import UNPARSED, Batch, Message
 from streamer.window.ints import Ints
 from streamer.window.metadata import decode_meta
 
+Decoded = dict[bytes, tuple[Mapping[str, Any], str | None]]
+"""Metadata and error, by what `encode_meta` wrote."""
+
 
 class Metas:
     """Decodes metadata, adds entries to it, and gives equal ones as one object."""
 
-    def __init__(self, entries: Mapping[str, Any]) -> None:
+    def __init__(self, entries: Mapping[str, Any], decoded: Decoded | None = None) -> None:
+        """Prepare.
+
+        Args:
+            entries: what is added.
+            decoded: remembers metadata without what is added, for those who add other entries.
+        """
         self._entries = dict(entries)
-        self._known: dict[bytes, tuple[Mapping[str, Any], str | None]] = {}
+        self._decoded = {} if decoded is None else decoded
+        self._known: Decoded = {}
 
     def messages(
         self,
@@ -42,6 +52,55 @@ class Metas:
     def _of(self, encoded: bytes) -> tuple[Mapping[str, Any], str | None]:
         found = self._known.get(encoded)
         if found is None:
-            meta, error = decode_meta(encoded)
+            decoded = self._decoded.get(encoded)
+            if decoded is None:
+                decoded = self._decoded[encoded] = decode_meta(encoded)
+            meta, error = decoded
             found = self._known[encoded] = ({**meta, **self._entries}, error)
         return found
+
+
+class Released(NamedTuple):
+    """A group of a window, or a whole window.
+
+    Attributes:
+        first: the arrival of its first message.
+        key: the group's; None for a whole window.
+        messages: its messages, in order of arrival.
+    """
+
+    first: int
+    key: bytes | None
+    messages: Batch
+
+
+class Labels(Protocol):
+    """Says what the messages of a window are told of it.
+
+    Attributes:
+        by_group: whether groups are told different things; else all are told the same.
+    """
+
+    by_group: bool
+
+    def of(self, key: bytes | None, newest: int | None) -> Metas:
+        """Return what adds the metadata of a group, or of the whole window.
+
+        Args:
+            key: the group's; None for the whole window.
+            newest: the largest event time inside, ns; None where it was not kept.
+        """
+
+
+class Alike:
+    """Tells all messages the same, whatever their group and their times."""
+
+    by_group = False
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        """Take what is told."""
+        self._metas = Metas(entries)
+
+    def of(self, key: bytes | None, newest: int | None) -> Metas:
+        """See `Labels`."""
+        return self._metas

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from streamer.window.day_grid import DayGrid
 from streamer.window.grid import YEAR_ONE, Grid, Slices
 from streamer.window.ints import Ints
 
@@ -31,6 +32,8 @@ def panes_of_times(panes: Panes, times: Ints) -> Ints:
         return times - times % panes.width + (panes.width - 1)
     if near and isinstance(panes, Grid):
         return _on_grid(panes, times)
+    if isinstance(panes, DayGrid):
+        return panes.panes_of_times(times)
     distinct, places = np.unique(times, return_inverse=True)
     found = np.array([panes.pane_of(t) for t in distinct.tolist()], np.int64)
     return found[places]

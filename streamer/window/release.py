@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from streamer.message import Batch
 from streamer.window.merge import merge
-from streamer.window.metas import Metas
+from streamer.window.metas import Labels, Released
 from streamer.window.pack import Columns, Pack, Stored, peek
 from streamer.window.shelf import SharedPack, documents_of, remember
 
 
-def release(stored: list[Stored], metas: Metas) -> Iterator[tuple[bytes | None, Batch]]:
+def release(stored: list[Stored], labels: Labels) -> Iterator[Released]:
     """Give the messages of a window.
 
     Args:
         stored: its packs; the list is emptied, so that they need not be held any longer.
-        metas: adds the window's metadata.
+        labels: says what messages are told of the window.
 
     Returns:
-        A key and its messages for each group, in order of first arrival; or None and all messages,
-        when not all packs are grouped by the same key.
+        The groups in order of first arrival; or all messages together, when not all packs are
+        grouped by the same key.
     """
     key_ids = {peek(body).key_id for body, _ in stored}
     if len(key_ids) == 1 and None not in key_ids:
@@ -30,16 +30,39 @@ def release(stored: list[Stored], metas: Metas) -> Iterator[tuple[bytes | None, 
         packs: list[Pack] = []
         while stored:
             packs.append(Pack(*stored.pop()))
-        yield from _by_group(packs, metas)
+        yield from _by_group(packs, labels)
         return
-    messages: Batch = []
+    first = min(peek(body).first + shift for body, shift in stored)
+    yield Released(first, None, _all(stored, labels))
+
+
+def _all(stored: list[Stored], labels: Labels) -> Batch:
+    # What they are told may be known only when all of them have been seen.
+    found = []
+    times: list[int | None] = []
     for columns in in_order(stored):
-        messages += metas.messages(columns.payloads, columns.metas, columns.meta_ids)
+        found.append((columns.payloads, columns.metas, columns.meta_ids))
+        times.append(None if columns.newest is None else int(columns.newest[0]))
         del columns
-    yield None, messages
+    metas = labels.of(None, newest_of(times))
+    messages: Batch = []
+    found.reverse()
+    while found:
+        messages += metas.messages(*found.pop())
+    return messages
 
 
-def release_shared(packs: list[SharedPack], metas: Metas) -> Iterator[tuple[bytes, Batch]] | None:
+def newest_of(times: Iterable[int | None]) -> int | None:
+    """Return the largest of some event times; None when it was not kept everywhere."""
+    newest: int | None = None
+    for time in times:
+        if time is None:
+            return None
+        newest = time if newest is None else max(newest, time)
+    return newest
+
+
+def release_shared(packs: list[SharedPack], labels: Labels) -> Iterator[Released] | None:
     """Give the messages of a window as `release` does, from packs that other windows hold too.
 
     What a pipeline parses while it has a group is kept in the packs.
@@ -50,7 +73,7 @@ def release_shared(packs: list[SharedPack], metas: Metas) -> Iterator[tuple[byte
     key_ids = {pack.header.key_id for pack in packs}
     if len(key_ids) != 1 or None in key_ids:
         return None
-    return _by_group(sorted(packs, key=lambda pack: pack.header.first), metas)
+    return _by_group(sorted(packs, key=lambda pack: pack.header.first), labels)
 
 
 def in_order(stored: list[Stored]) -> Iterator[Columns]:
@@ -77,11 +100,13 @@ def _newest_first(stored: list[Stored]) -> None:
     stored.sort(key=lambda entry: peek(entry[0]).first + entry[1], reverse=True)
 
 
-def _by_group(packs: Sequence[Pack], metas: Metas) -> Iterator[tuple[bytes, Batch]]:
+def _by_group(packs: Sequence[Pack], labels: Labels) -> Iterator[Released]:
     """Cut out group after group of packs that are in order of their first arrival."""
     places = _Places(packs)
+    alike = None if labels.by_group else labels.of(None, places.newest)
     uniform = len({meta for pack in packs for meta in pack.metas}) == 1
-    for key, segments in places.groups():
+    for first, key, newest, segments in places.groups():
+        metas = alike or labels.of(key, newest)
         if uniform:
             payloads = [raw for pack, index in segments for raw in pack.group(index)]
             messages = metas.messages(payloads, packs[0].metas, None, documents_of(segments))
@@ -91,7 +116,8 @@ def _by_group(packs: Sequence[Pack], metas: Metas) -> Iterator[tuple[bytes, Batc
                 ids = None if pack.meta_ids is None else pack.meta_ids[pack.span(index)]
                 documents = documents_of([(pack, index)])
                 messages += metas.messages(pack.group(index), pack.metas, ids, documents)
-        yield key, _sorted(segments, messages) if places.interleaved else messages
+        ordered = _sorted(segments, messages) if places.interleaved else messages
+        yield Released(first, key, ordered)
         if places.shared:
             remember(segments, messages)
 
@@ -110,6 +136,7 @@ class _Places:
     Attributes:
         interleaved: the packs' arrivals overlap, so that messages have to be sorted.
         shared: other windows hold the packs too.
+        newest: the largest event time of all messages, ns; None where it was not kept.
     """
 
     def __init__(self, packs: Sequence[Pack]) -> None:
@@ -134,17 +161,27 @@ class _Places:
         sizes = [len(ids) for ids in group_ids]
         self._pack = np.repeat(np.arange(len(packs), dtype=np.int32), sizes)
         self._start = np.cumsum([0, *sizes[:-1]])
-        first = np.concatenate(firsts)[self._order]
-        self._sequence = np.argsort(np.minimum.reduceat(first, self._bounds[:-1]), kind="stable")
+        starts = self._bounds[:-1]
+        self._firsts = np.minimum.reduceat(np.concatenate(firsts)[self._order], starts)
+        self._sequence = np.argsort(self._firsts, kind="stable")
+        self.newest: int | None = None
+        self._newest: list[int] | None = None
+        times = [pack.newest for pack in packs if pack.newest is not None]
+        if len(times) == len(packs):
+            newest = np.maximum.reduceat(np.concatenate(times)[self._order], starts)
+            self.newest, self._newest = int(newest.max()), newest.tolist()
         if not self.interleaved and not self.shared:
             for pack in packs:
                 pack.arrivals = np.empty(0, np.int64)
 
-    def groups(self) -> Iterator[tuple[bytes, list[tuple[Pack, int]]]]:
-        """Give the key and the segments of each group, in order of first arrival."""
+    def groups(self) -> Iterator[tuple[int, bytes, int | None, list[tuple[Pack, int]]]]:
+        """Give first arrival, key, largest event time and segments of each group, in order."""
+        firsts = self._firsts.tolist()
         for group in self._sequence.tolist():
             entries = self._order[self._bounds[group] : self._bounds[group + 1]]
             of_pack = self._pack[entries]
             within = entries - self._start[of_pack]
             packs = [self._packs[i] for i in of_pack.tolist()]
-            yield self._keys[group], list(zip(packs, within.tolist(), strict=True))
+            segments = list(zip(packs, within.tolist(), strict=True))
+            newest = None if self._newest is None else self._newest[group]
+            yield firsts[group], self._keys[group], newest, segments

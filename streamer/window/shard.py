@@ -7,9 +7,9 @@ from collections.abc import Generator, Iterable, Iterator
 from streamer.window.emission import Emission
 from streamer.window.row import Row
 from streamer.window.status import Status
-from streamer.window.step import StepRun
 from streamer.window.store import Store
 from streamer.window.system import SystemWindow
+from streamer.window.system_step import SystemStep
 
 
 class Step:
@@ -65,5 +65,5 @@ class Shard:
         return Step(self._run(rows))
 
     def _run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
-        run = StepRun(self._window, self._store, self._keep_dropped)
+        run = SystemStep(self._window, self._store, self._keep_dropped)
         return (yield from run.run(rows))

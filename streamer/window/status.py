@@ -10,18 +10,22 @@ from typing import Any
 class Counters:
     """Messages and windows since the checkpoint began; exact, since they are part of the state.
 
-    They add up: what entered is failed + the drops for `timestamp` and `late` + taken, and taken is
-    released + held + the drops for `expired`.
+    They add up: what entered is failed + filtered + the drops for all reasons but those of messages
+    that were taken (`expired`, `incomplete`) + taken, and taken is released + held + passed_over +
+    these drops.
 
     Attributes:
         taken: messages that went into a window.
         failed: messages that were marked as failed upstream and passed by.
         dropped: messages dropped, by reason.
         released: messages given back after they had been in every window that they belong to, and
-            emitted with one at least.
-        emitted_windows: windows emitted by this shard.
+            emitted with one at least, or suppressed.
+        emitted_windows: windows emitted by this shard; a window of each key where there are keys.
         emitted_messages: messages emitted, counted once for every window.
         expired_windows: windows dropped under back pressure.
+        filtered: messages that a filter did not keep.
+        suppressed: messages of windows that a `having` suppressed, counted once for every window.
+        passed_over: messages that no window of a count window could hold any more.
     """
 
     taken: int = 0
@@ -31,6 +35,9 @@ class Counters:
     emitted_windows: int = 0
     emitted_messages: int = 0
     expired_windows: int = 0
+    filtered: int = 0
+    suppressed: int = 0
+    passed_over: int = 0
 
     def drop(self, reason: str, count: int) -> None:
         """Count dropped messages."""
@@ -43,8 +50,8 @@ class OpenWindow:
     """A window that holds messages and has not closed.
 
     Attributes:
-        start: ns, exclusive.
-        end: ns, inclusive.
+        start: ns, as the kind's rules name it.
+        end: ns, as the kind's rules name it.
         messages: how many this shard holds of it.
         size: bytes of their payloads.
     """
@@ -85,19 +92,21 @@ class Status:
 
     Attributes:
         now: T, ns.
-        horizon: every window that ends at or before it has closed, ns.
+        horizon: every window that ends at or before it has closed, ns; None before the first.
         counters: since the checkpoint began.
         held: messages in the state.
         held_bytes: their payloads' bytes.
         open: open windows, oldest first; no more than the shard cares to list.
-        next_due: when the next window closes, ns; None when nothing is held.
-        newest_end: the end of the newest window that holds messages, ns; None when none does.
+        next_due: when the system clock closes the next window, ns; None when nothing is held, or
+            another clock does.
+        newest_end: the last instant of the newest window that holds messages, ns; None when none
+            does.
         closed: the windows that closed in this micro-batch, in order.
         log: lines to be logged.
     """
 
     now: int
-    horizon: int
+    horizon: int | None
     counters: Counters
     held: int
     held_bytes: int

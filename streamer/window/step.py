@@ -1,46 +1,80 @@
-"""The order of a step: let pass, take in, expire, close what is due, move the horizon.
+"""The order of a step: let pass, take in, let go of what is due, move the horizon.
 
 A step is a function of the state and the rows alone, so that a replayed micro-batch decides the
-same.
+same. This is what windows on a grid have in common: whole panes are kept, and given back.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator
-from typing import Literal
+from heapq import merge
+from operator import itemgetter
+from typing import Final, Literal, NamedTuple
 
-from streamer.message import Batch
-from streamer.timestamps import format_rfc3339
+from streamer.window.aside import aside
 from streamer.window.clock import Reading
-from streamer.window.drops import REASON
 from streamer.window.emission import Emission
-from streamer.window.expiry import emitted_of, note_expired, prune_expired
+from streamer.window.event import EventWindow
 from streamer.window.folds.release import Parts, release_folded
 from streamer.window.index import Index, Pane
 from streamer.window.intake import Intake
 from streamer.window.keep import Keep
-from streamer.window.labels import END
 from streamer.window.listing import Listing, open_windows
-from streamer.window.metas import Metas
-from streamer.window.pack import Stored, peek
-from streamer.window.release import in_order, release, release_shared
+from streamer.window.metas import Labels, Released
+from streamer.window.release import release, release_shared
 from streamer.window.row import Row
 from streamer.window.shelf import MOST, Shelf
 from streamer.window.status import Closed, Status
 from streamer.window.store import Store
 from streamer.window.system import SystemWindow
 
+_LAST_PANE: Final = 2**63 - 1
 
-class StepRun:
+Arrivals = Iterator[tuple[int, Emission]]
+"""Batches, each with the arrival of its first message, by which they are in order."""
+
+
+class Closing(NamedTuple):
+    """A window that closes.
+
+    Attributes:
+        start: as the grid names it, ns.
+        end: as the grid names it, ns.
+        panes: those that hold messages, one at least.
+        reason: why it closes.
+        shared: another window that closes in this step holds some of its panes too.
+    """
+
+    start: int
+    end: int
+    panes: list[Pane]
+    reason: Literal["final", "flush"]
+    shared: bool
+
+    @property
+    def messages(self) -> int:
+        """How many messages it holds."""
+        return sum(pane.count for pane in self.panes)
+
+
+class StepRun(ABC):
     """One step of one shard."""
 
-    def __init__(self, window: SystemWindow, store: Store, keep_dropped: bool) -> None:
-        self._window = window
+    # What is added to bounds as the grid names them, to name them as the kind's rules do.
+    beyond = 0
+
+    def __init__(
+        self, window: SystemWindow | EventWindow, store: Store, keep_dropped: bool
+    ) -> None:
+        self._flushes = window.end_of_input == "flush"
         self._grid = window.grid
         self._index = Index(store, window)
         self._head = self._index.head
         self._keep = Keep(store, self._index)
+        self._shelf = Shelf(self._keep)
         self._keep_dropped = keep_dropped
+        self._now = 0
         self._horizon = 0
         self._closed: list[Closed] = []
         self._listing = Listing()
@@ -48,156 +82,121 @@ class StepRun:
     def run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
         """Do it: give what goes on, return the status."""
         intake = Intake(rows)
-        head, window = self._head, self._window
+        head = self._head
         reading = Reading.of(intake.clock)
-        now, pressed, head.clock = head.clock.advance(reading)
-        self._horizon = window.first_horizon(now) if head.horizon is None else head.horizon
+        self._now, pressed, head.clock = head.clock.advance(reading)
+        self._horizon = self._first_horizon() if head.horizon is None else head.horizon
 
-        yield from self._aside(intake)
-        yield from self._take(intake, now)
-        if not reading.backlog:
-            if pressed and window.on_expired == "drop":
-                yield from self._expire(window.expired_at(now), now)
-            yield from self._close(window.closed_at(now), "final")
-        if reading.ended and window.end_of_input == "flush" and head.newest is not None:
+        yield from aside(intake, head.counters)
+        yield from self._take(intake)
+        yield from self._let_go(reading, pressed)
+        if reading.ended and self._flushes and head.newest is not None:
             yield from self._close(head.newest, "flush")
 
-        head.horizon = self._horizon
-        prune_expired(head, self._grid)
-        status = self._status(now)
+        self._settle()
+        status = self._status()
         self._index.save()
         return status
 
-    def _aside(self, intake: Intake) -> Iterator[Emission]:
-        """Let pass what goes into no window."""
-        counters = self._head.counters
-        for reason, count in intake.dropped_before():
-            counters.drop(reason, count)
-        for columns in in_order(intake.failed):
-            for message in Metas({}).messages(columns.payloads, columns.metas, columns.meta_ids):
-                counters.failed += 1
-                yield Emission(None, [message], "failed")
-        for columns in in_order(intake.dropped):
-            messages = Metas({}).messages(columns.payloads, columns.metas, columns.meta_ids)
-            yield Emission(None, messages, "dropped")
+    @abstractmethod
+    def _first_horizon(self) -> int:
+        """Return the horizon at the very first start."""
 
-    def _take(self, intake: Intake, now: int) -> Iterator[Emission]:
+    @abstractmethod
+    def _take(self, intake: Intake) -> Iterator[Emission]:
         """Keep what is not late."""
-        grid, head, horizon = self._grid, self._head, self._horizon
-        newest = intake.newest(grid, now, horizon)
-        if newest is not None:
-            head.newest = newest if head.newest is None else max(head.newest, newest)
-        panes, head.next_arrival = intake.panes(grid, now, horizon, head.next_arrival)
-        late, late_until = 0, horizon
-        for pane in sorted(panes):
-            count = sum(pack.header.messages for pack in panes[pane])
-            if not self._window.is_late(pane, horizon):
-                before_first = grid.end_at_or_after(pane) - grid.epoch
-                self._keep.put(pane, max(horizon, before_first), panes[pane])
-                head.counters.taken += count
-                continue
-            late, late_until = late + count, grid.last_end(pane)
-            if self._keep_dropped:
-                yield from _dropped([(p.body, p.shift) for p in panes[pane]], "late", 0)
-        if late:
-            head.counters.drop("late", late)
-            self._listing.late(late, late_until, horizon)
 
-    def _due(self, until: int) -> Iterator[tuple[int, list[Pane]]]:
-        """Give the windows up to an end that hold messages, with their panes, oldest first.
+    @abstractmethod
+    def _let_go(self, reading: Reading, pressed: bool) -> Iterator[Emission]:
+        """Close what is due; `pressed` means that it could have been closed before."""
 
-        The horizon moves along, and is at or beyond the end when all are given.
+    @abstractmethod
+    def _emitted(self, closing: Closing) -> Arrivals:
+        """Emit a window and count it."""
+
+    @abstractmethod
+    def _settle(self) -> None:
+        """Write into the head what the step has moved."""
+
+    @abstractmethod
+    def _due(self, end: int) -> int | None:
+        """Return when the system clock closes a window, ns; None when another clock does."""
+
+    def _oldest_end(self) -> int | None:
+        """Return the end of the oldest window that holds messages."""
+        oldest = self._index.oldest()
+        if oldest is None:
+            return None
+        return self._grid.end_at_or_after(max(oldest, self._horizon + 1))
+
+    def _ends(self, until: int) -> Iterator[int]:
+        """Give the ends up to one at which windows that hold messages close, oldest first.
+
+        The horizon moves along, and is at or beyond the last when all are given.
         """
-        grid = self._grid
-        while (oldest := self._index.oldest()) is not None:
-            end = grid.end_at_or_after(max(oldest, self._horizon + 1))
-            if end > until:
-                break
-            yield end, list(self._index.panes(*grid.panes_of(end)))
+        while (end := self._oldest_end()) is not None and end <= until:
+            yield end
             self._horizon = end
         self._horizon = max(self._horizon, until)
 
-    def _close(self, until: int, reason: Literal["final", "flush"]) -> Iterator[Emission]:
-        counters = self._head.counters
-        shelf = Shelf(self._keep)
-        for end, panes in self._due(until):
-            count = sum(pane.count for pane in panes)
-            for key, messages in self._released(end, panes, until, shelf):
-                yield Emission(end, messages, reason, key)
-            counters.emitted_windows += 1
-            counters.emitted_messages += count
-            self._closed.append(Closed(end, count, reason))
-            for pane in panes:
-                if self._window.is_late(pane.pane, end):
-                    counters.released += pane.count
-                    self._keep.remove(pane)
-                    shelf.forget(pane)
+    def _windows(self, end: int) -> list[tuple[int, list[Pane]]]:
+        """Return start and panes of each window with an end, the one that holds all first."""
+        starts = self._grid.starts_of(end)
+        until = min(end, _LAST_PANE)
+        found = [(start, list(self._index.panes(start, until))) for start in starts]
+        return [(start, panes) for start, panes in found if panes]
 
-    def _released(
-        self, end: int, panes: list[Pane], until: int, shelf: Shelf
-    ) -> Iterator[tuple[bytes | None, Batch]]:
+    def _left_by(self, end: int, panes: list[Pane]) -> list[Pane]:
+        """Return the panes that no window after an end holds."""
+        return [pane for pane in panes if self._grid.last_end(pane.pane) <= end]
+
+    def _close(self, until: int, reason: Literal["final", "flush"]) -> Iterator[Emission]:
+        grid = self._grid
+        for end in self._ends(until):
+            windows = self._windows(end)
+            # A window that closes alone is better released group by group, with nothing remembered.
+            together = grid.end_at_or_after(end + 1) <= until or not self._shelf.empty
+            shared = grid.overlapping and together
+            closing = [Closing(start, end, panes, reason, shared) for start, panes in windows]
+            emitted = map(self._emitted, closing)
+            for _, emission in merge(*emitted, key=itemgetter(0)):
+                yield emission
+            for window in closing:
+                self._closed.append(Closed(end + self.beyond, window.messages, reason))
+            for pane in self._left_by(end, windows[0][1] if windows else []):
+                self._head.counters.released += pane.count
+                self._keep.remove(pane)
+                self._shelf.forget(pane)
+
+    def _released(self, closing: Closing, labels: Labels) -> Iterator[Released]:
         """Give a window's groups; where the next one closes now too, they share what they hold."""
-        metas = Metas({END: format_rfc3339(end)})
-        # A window that closes alone is better released group by group, with nothing remembered.
-        together = end + self._grid.epoch <= until or not shelf.empty
-        shared = self._grid.size > self._grid.epoch and together
+        panes, shelf = closing.panes, self._shelf
         if any(pane.folded for pane in panes):
-            each = [shelf.parts(pane) if shared else self._parts(pane) for pane in panes]
+            each = [shelf.parts(pane) if closing.shared else self._parts(pane) for pane in panes]
             folded = [groups for parts in each for groups in parts.folded]
-            return release_folded(folded, [pack for parts in each for pack in parts.whole], metas)
-        if shared and sum(pane.count for pane in panes) <= MOST:
-            groups = release_shared([pack for pane in panes for pack in shelf.packs(pane)], metas)
+            whole = [pack for parts in each for pack in parts.whole]
+            return (Released(0, *e) for e in release_folded(folded, whole, labels.of(None, None)))
+        if closing.shared and closing.messages <= MOST:
+            groups = release_shared([pack for pane in panes for pack in shelf.packs(pane)], labels)
             if groups is not None:
                 return groups
-        return release([entry for pane in panes for entry in self._keep.take(pane)], metas)
+        return release([entry for pane in panes for entry in self._keep.take(pane)], labels)
 
     def _parts(self, pane: Pane) -> Parts:
         return Parts(self._keep.take(pane))
 
-    def _expire(self, until: int, now: int) -> Iterator[Emission]:
-        """Drop windows, since nothing could be emitted for too long."""
-        counters = self._head.counters
-        for end, panes in self._due(until):
-            count = sum(pane.count for pane in panes)
-            counters.expired_windows += 1
-            self._closed.append(Closed(end, count, "expired"))
-            self._listing.expired(end - self._grid.size, end, count, now)
-            note_expired(self._head, self._grid, end)
-            for pane in panes:
-                if self._window.is_late(pane.pane, end):
-                    emitted = emitted_of(pane, self._head, self._grid)
-                    counters.released += emitted
-                    counters.drop("expired", pane.count - emitted)
-                    if self._keep_dropped:
-                        yield from _dropped(self._keep.take(pane), "expired", emitted)
-                    self._keep.remove(pane)
-
-    def _status(self, now: int) -> Status:
+    def _status(self) -> Status:
         held, size, newest = self._index.summary()
-        oldest = self._index.oldest()
-        next_due = None
-        if oldest is not None:
-            next_end = self._grid.end_at_or_after(max(oldest, self._horizon + 1))
-            next_due = self._window.due(next_end)
+        oldest = self._oldest_end()
         return Status(
-            now=now,
-            horizon=self._horizon,
+            now=self._now,
+            horizon=None if self._head.horizon is None else self._head.horizon + self.beyond,
             counters=self._head.counters,
             held=held,
             held_bytes=size,
-            open=tuple(open_windows(self._index, self._grid, self._horizon)),
-            next_due=next_due,
+            open=tuple(open_windows(self._index, self._grid, self._horizon, self.beyond)),
+            next_due=None if oldest is None else self._due(oldest),
             newest_end=None if newest is None else self._grid.last_end(newest),
             closed=tuple(self._closed),
             log=self._listing.lines(),
         )
-
-
-def _dropped(stored: list[Stored], reason: str, skip: int) -> Iterator[Emission]:
-    # What was folded before the config had a late_output is counted, and cannot be handed on.
-    for columns in in_order([entry for entry in stored if not peek(entry[0]).folded]):
-        metas = Metas({REASON: reason})
-        messages = metas.messages(columns.payloads, columns.metas, columns.meta_ids)
-        passed, skip = messages[skip:], max(0, skip - len(messages))
-        if passed:
-            yield Emission(None, passed, "dropped")

@@ -137,7 +137,7 @@ def test_all_times_of_a_pane_are_in_the_same_windows(grid: Grid, t: int) -> None
     assert list(grid.windows_of(pane)) == list(grid.windows_of(t))
     assert all(grid.pane_of(other) == pane for other in range(t, pane + 1))
     for end in grid.windows_of(t):
-        after, until = grid.panes_of(end)
+        ((after,), until) = grid.starts_of(end), end
         assert after < pane <= until
 
 

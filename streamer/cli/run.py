@@ -11,11 +11,13 @@ from typing import Any
 
 from streamer import __version__
 from streamer.cli.exporting import exported
+from streamer.cli.hidden import hidden
 from streamer.cli.options import Options
 from streamer.cli.serving import served
 from streamer.cli.status import Running, StatusLine, banner
 from streamer.cli.stopper import Stopper
 from streamer.config import Config
+from streamer.config.secrets import with_variables
 from streamer.durations import SECOND, format_duration
 from streamer.engine.delivery import LogLine
 from streamer.engine.snapshot import Snapshot
@@ -23,7 +25,6 @@ from streamer.errors import StreamerError
 from streamer.logs import LogConfig, Logger
 from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
-from streamer.redaction import Redaction
 from streamer.service.view import Now, StreamView
 from streamer.window.words import short
 
@@ -54,7 +55,7 @@ def run_command(config: Config, options: Options) -> int:
     log_config = LogConfig.from_parsed(config.logger)
     if options.log_level is not None:
         log_config = replace(log_config, level=options.log_level)
-    logger = Logger(log_config, secrets=config.secrets)
+    logger = Logger(log_config, secrets=with_variables(config.secrets))
 
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         logger.emit(level, text, fields, time.time_ns())
@@ -94,7 +95,7 @@ def _begin(
     if checkpoint.begin():
         text = "The earlier run read its input to the end; this one begins anew"
         log("INFO", text, {"checkpoint": str(checkpoint.directory)})
-    clean = Redaction(config.secrets).text
+    clean = hidden(config)
     shown = Running(
         version=__version__,
         config=config.path or "(no config: stdin to stdout)",

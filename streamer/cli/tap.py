@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.hidden import hidden
 from streamer.cli.opened import merged, opened
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.logs import is_terminal
@@ -20,7 +21,8 @@ Show the first messages after each stage: input, its processors, windows, each p
 The messages come from the config's input, or from a file, a line each. They go through the
 components that Spark's workers run, without Spark. The output is given nothing, and nothing is
 marked as read; but a processor that reaches out, to a server, say, does so. Windows are closed on
-a clock that follows the messages' event times.
+a clock that follows the messages' event times. What environment variables hold is shown as the
+variable, and secrets are not shown.
 
 \b
   streamer tap -c config.yaml
@@ -60,6 +62,7 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
     show_default=True,
     help="json has a line for each stage.",
 )
+@click.option("--show-env", is_flag=True, help="Show what environment variables hold.")
 @stream_options
 @click.pass_obj
 def tap_cli(
@@ -69,6 +72,7 @@ def tap_cli(
     most: int,
     sample: str | None,
     form: str,
+    show_env: bool,
     **given: Any,
 ) -> int:
     """Show the first messages after each stage."""
@@ -86,11 +90,12 @@ def tap_cli(
         else:
             batches = sample_of_input(plan, most, Execution(time.time_ns))
         for number, stage in enumerate(tap(plan, batches)):
+            hide = hidden(config, show_env)
             if form == "json":
-                click.echo(dump_json(plain(stage, most)).decode())
+                click.echo(hide(dump_json(plain(stage, most)).decode()))
                 continue
             text = text_of(
                 stage, most, lambda said, what: click.style(said, **_COLOURS[what]), wide
             )
-            click.echo(("\n" if number else "") + text, nl=False)
+            click.echo(("\n" if number else "") + hide(text), nl=False)
     return 0

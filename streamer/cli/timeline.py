@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.hidden import hidden
 from streamer.cli.opened import merged, opened
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.cli.writing import out_option, write_out
@@ -100,6 +101,7 @@ def timeline_cli(
         plan = make_plan(config, "OFF")
         batches = sample_of_file(sample, limit + 1)
         found = record(plan, batches[:limit], arrivals, time.time_ns)
+        found.hide(hidden(config, show_env=False))
     write_out(out, _written(found, form))
     if len(batches) > limit:
         click.echo(f"there are more messages; these are the first {limit:,} (--limit)", err=True)

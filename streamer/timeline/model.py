@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from streamer.window.words import AnyWindow
@@ -92,6 +92,14 @@ class Timeline:
     spans: list[Span]
     emissions: list[Emission]
     ended: int
+
+    def hide(self, hidden: Callable[[str], str]) -> None:
+        """Take out of all texts what must not be seen."""
+        for event in self.events:
+            event.text, event.why = hidden(event.text), hidden(event.why)
+            event.failed = hidden(event.failed)
+        for span in self.spans:
+            span.key = None if span.key is None else hidden(span.key)
 
 
 def numbers(found: Iterable[int]) -> str:

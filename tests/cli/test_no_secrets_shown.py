@@ -290,11 +290,58 @@ def test_a_variable_that_a_test_sets_is_shown(
 
 
 RUN: Final = f"""\
+pipeline: {{processors: [mapping: 'root = env("ASKED")']}}
 input: {{file: {{paths: ["${{X}}"]}}}}
 output: {{file: {{path: "http://u:url-{SECRET}@h"}}}}
 logger: {{static_fields: {{who: "${{X}}"}}}}
 spark: {{checkpoint: "DIR/${{X}}", conf: {{spark.password: conf-{SECRET}}}}}
 """
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("tap", "--input", "in.txt"),
+        ("tap", "--input", "in.txt", "--format", "json"),
+        *(("timeline", "--input", "in.txt", "--format", form) for form in ("text", "json", "svg")),
+    ],
+    ids=" ".join,
+)
+def test_what_is_shown_of_messages_has_variables_by_their_names(
+    command: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("X", SECRET + "<&>")
+    monkeypatch.setenv("ASKED", f"asked-{SECRET}")
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text(f"1\n2 {SECRET}<&>\n3\n")
+    Path("c.yaml").write_text(
+        "input:\n  label: in\n  stdin: {}\n  processors:\n"
+        '    - mapping: root = if content() == "3" { throw("${X}" + env("ASKED")) }\n'
+        "    - log: { message: '${X} ${! @asked }' }\n"
+        "buffer: { system_window: { size: 10s } }\n"
+        "pipeline: { processors: [mapping: 'root = \"${X}\"'] }\n"
+    )
+    assert invoke([*command, "c.yaml"]) == 0
+    out, err = capsys.readouterr()
+    assert "${X}" in out
+    assert "${ASKED}" in out
+    assert SECRET not in out + err
+
+
+def test_tap_shows_what_variables_hold_when_it_is_asked_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("X", "of a variable")
+    file, sample = tmp_path / "c.yaml", tmp_path / "in.txt"
+    sample.write_text("a\n")
+    file.write_text(f"{{pipeline: {{processors: [mapping: 'root = \"${{X}} {URL}\"']}}}}")
+    assert invoke(["tap", str(file), "--input", str(sample), "--show-env"]) == 0
+    out = capsys.readouterr().out
+    assert "of a variable" in out
+    assert SECRET not in out
 
 
 @pytest.mark.parametrize("form", ["logfmt", "json"])
@@ -305,7 +352,8 @@ def test_the_log_and_the_errors_of_a_run_are_without_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("X", f"env-{SECRET}")
-    said = f"env-{SECRET} url-{SECRET} conf-{SECRET} ftp://u:{SECRET}@h"
+    monkeypatch.setenv("ASKED", f"asked-{SECRET}")
+    said = f"asked-{SECRET} env-{SECRET} url-{SECRET} conf-{SECRET} ftp://u:{SECRET}@h"
 
     def fails(run: Any) -> int:
         run.log("WARN", f"in a message: {said}", {"a": said, "deep": {"list": [said]}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -21,6 +22,17 @@ _SCALARS: Final[Mapping[str, Schema]] = {
     "object": {"type": "object"},
     "unknown": {},
 }
+_UNITS: Final = "ns|us|\u00b5s|\u03bcs|ms|s|m|h|d"
+_DURATION: Final[Schema] = {
+    "anyOf": [
+        {
+            "type": "string",
+            "pattern": rf"^([-+]?((\d+\.?\d*|\.\d+)({_UNITS}))+|[-+]?0)?$",
+        },
+        {"const": 0},
+        _VARIABLE,
+    ]
+}
 
 
 def config_schema(title: str, sections: Iterable[Field], specs: Iterable[Spec]) -> Schema:
@@ -34,10 +46,15 @@ def config_schema(title: str, sections: Iterable[Field], specs: Iterable[Spec]) 
     by_kind: dict[Kind, list[Spec]] = {kind: [] for kind in Kind}
     for spec in specs:
         by_kind[spec.kind].append(spec)
+    found = object_schema(sections)
+    for name, section in found["properties"].items():
+        if name.endswith("_resources"):
+            labelled = {"required": ["label"], "properties": {"label": {"minLength": 1}}}
+            section["items"] = {"allOf": [section["items"], labelled]}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": title,
-        **object_schema(sections),
+        **found,
         "definitions": {str(kind): _kind(kind, found) for kind, found in by_kind.items()},
     }
 
@@ -83,8 +100,16 @@ def _item(field: Field) -> Schema:
         return object_schema(field.children)
     if field.options and not field.interpolated:
         # Options are read in any case; an editor should offer each once.
-        return {"anyOf": [{"enum": list(field.options)}, {"type": "string"}]}
-    return dict(_SCALARS[field.type])
+        in_any_case = "|".join(map(_in_any_case, field.options))
+        others = {"type": "string", "pattern": f"^({in_any_case})$"}
+        return {"anyOf": [{"enum": list(field.options)}, others, _VARIABLE]}
+    return dict(_DURATION if field.duration else _SCALARS[field.type])
+
+
+def _in_any_case(word: str) -> str:
+    return "".join(
+        f"[{char.upper()}{char.lower()}]" if char.isalpha() else re.escape(char) for char in word
+    )
 
 
 def _kind(kind: Kind, specs: Iterable[Spec]) -> Schema:
@@ -110,6 +135,7 @@ def _kind(kind: Kind, specs: Iterable[Spec]) -> Schema:
         properties["processors"] = {
             "type": "array",
             "items": {"$ref": f"#/definitions/{Kind.PROCESSOR}"},
+            "minItems": 1,
             "description": f"Processors of this {kind}.",
         }
     if kind == Kind.METRICS:
@@ -118,7 +144,16 @@ def _kind(kind: Kind, specs: Iterable[Spec]) -> Schema:
             "description": "Renames, labels and drops metrics.",
         }
     properties.update((spec.name, _body(spec)) for spec in specs)
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    if specs:
+        named = [{"required": [spec.name]} for spec in specs]
+        # By its own name, once, or by `type` alone.
+        by_type = {"required": ["type"], "not": {"anyOf": named}}
+        found["oneOf"] = [*named, by_type]
+    if kind.has_label and any(spec.name == "resource" for spec in specs):
+        # The label of a reference is that of what it points to.
+        found["not"] = {"required": ["label", "resource"]}
+    return found
 
 
 def _body(spec: Spec) -> Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
+from streamer import catalog
+from streamer.config.create import create
 from streamer.config.definitions import is_definition
 from streamer.config.schema import (
     PATH,
@@ -20,10 +23,46 @@ from streamer.config.schema import (
     schema_text,
     template_schema_text,
 )
+from streamer.spec import Kind
 
 FILES = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 CONFIGS = [path for path in FILES if not is_definition(path)]
 DEFINITIONS = [path for path in FILES if is_definition(path)]
+
+
+TESTS = Path(__file__).parents[1]
+WINDOWS = sorted((TESTS / "unit_tests" / "windows").glob("*.yaml"))
+BROKEN = yaml.load((TESTS / "config" / "broken.yaml").read_text("utf-8"), yaml.CSafeLoader)
+_DOCS = Path(__file__).parents[2] / "streamer" / "docs"
+_CONFIG = re.compile(r"^```yaml config=[^\n]*\n(.*?)^```$", re.M | re.S)
+SHOWN = [
+    (page.name, text) for page in _DOCS.glob("*.md") for text in _CONFIG.findall(page.read_text())
+]
+# What a finding of these codes is about stands in the values of single fields, or in which there
+# are; the rest is about mappings, about several places together, or about the text itself.
+SEEN = {
+    "bad_duration",
+    "bad_label",
+    "expected_array",
+    "expected_bool",
+    "expected_float",
+    "expected_int",
+    "expected_object",
+    "expected_string",
+    "invalid_option",
+    "missing_component",
+    "missing_field",
+    "several_components",
+    "should_omit",
+    "unavailable_component",
+    "unknown_component",
+    "unknown_field",
+}
+UNSEEN = {
+    "a variable in the place of a number",  # an editor does not know what it holds
+    "a local rate limit on a cluster",  # there is none yet that an editor could offer
+    "everything at once",  # it is no YAML before variables are replaced
+}
 
 
 class EditorsLoader(yaml.SafeLoader):
@@ -91,6 +130,75 @@ def test_the_schema_of_tests_refuses_mistakes(tests_schema: Any, definitions: An
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
 def test_it_takes_the_examples(schema: Any, path: Path) -> None:
     jsonschema.validate(read(path), schema)
+
+
+@pytest.mark.parametrize("path", WINDOWS, ids=lambda path: path.name)
+def test_it_takes_configs_of_windows(schema: Any, path: Path) -> None:
+    jsonschema.validate(read(path), schema)
+
+
+@pytest.mark.parametrize("text", [text for _, text in SHOWN], ids=[name for name, _ in SHOWN])
+def test_it_takes_what_the_documentation_shows(schema: Any, text: str) -> None:
+    jsonschema.validate(yaml.load(text, EditorsLoader), schema)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_it_takes_what_create_makes_of_every_component(schema: Any, small: bool) -> None:
+    parts = {Kind.INPUT: "{}//", Kind.PROCESSOR: "/{}/", Kind.OUTPUT: "//{}"}
+    for kind, part in parts.items():
+        for name in catalog.names(kind):
+            text = create(part.format(name), small)
+            jsonschema.validate(yaml.load(text, EditorsLoader), schema)
+
+
+def _codes(case: Any) -> set[str]:
+    return {finding.rpartition("[")[2][:-1] for finding in case["findings"]}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in BROKEN if _codes(case) & SEEN and case["name"] not in UNSEEN],
+    ids=lambda case: case["name"],
+)
+def test_it_refuses_broken_configs(schema: Any, case: Any) -> None:
+    config = yaml.load(case["config"], EditorsLoader)
+    assert not jsonschema.Draft7Validator(schema).is_valid(config)
+
+
+@pytest.mark.parametrize(
+    "size", ["10s", "1h30m", "1.5h", "-5s", "0", 0, "", "${SIZE:1m}", ".5s", "1µs"]
+)
+def test_it_takes_durations(schema: Any, size: Any) -> None:
+    jsonschema.validate({"buffer": {"system_window": {"size": size}}}, schema)
+
+
+@pytest.mark.parametrize("size", ["10", 10, "ten", "1x", "1h 30m", "10S", [], {}])
+def test_it_refuses_what_is_no_duration(schema: Any, size: Any) -> None:
+    config = {"buffer": {"system_window": {"size": size}}}
+    assert not jsonschema.Draft7Validator(schema).is_valid(config)
+
+
+@pytest.mark.parametrize("level", ["INFO", "info", "Warn", "${LEVEL}"])
+def test_it_takes_options_in_any_case(schema: Any, level: str) -> None:
+    jsonschema.validate({"logger": {"level": level}}, schema)
+
+
+@pytest.mark.parametrize(
+    ("component", "taken"),
+    [
+        ({"type": "stdin"}, True),
+        ({"type": "stdin", "plugin": {}}, True),
+        ({"type": "stdin", "stdin": {}}, True),
+        ({"label": "a", "stdin": {}, "processors": [{"noop": {}}]}, True),
+        ({"resource": "a"}, True),
+        ({"label": "b", "resource": "a"}, False),
+        ({"label": "a"}, False),
+        ({"stdin": {}, "generate": {"mapping": "root = 1"}}, False),
+        ({"stdin": {}, "processors": []}, False),
+    ],
+)
+def test_a_component_has_one_name(schema: Any, component: Any, taken: bool) -> None:
+    assert jsonschema.Draft7Validator(schema).is_valid({"input": component}) is taken
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from streamer.redaction import Redaction
 _HELP: Final = """\
 Connect every input and output of a config without moving a message, and say what fails.
 
-Files are opened, places to write to are looked at, the checkpoint must fit and be free, and a Java
-must be found. Nothing is read, written or made. Spark is started, and stopped again, only with
---spark. Exits with 1 when anything fails.
+Files are opened, places to write to are looked at, the HTTP server's address (when the config names
+one) and the checkpoint must be free, and a Java must be found. Nothing is read, written or made.
+Spark is started, and stopped again, only with --spark. Exits with 1 when anything fails.
 
 \b
   streamer dry-run -c config.yaml
@@ -72,6 +72,11 @@ def _checks(config: Config, plan: Plan, options: Options, with_spark: bool) -> I
 
     yield Check("config", True, config.path or "(none: stdin to stdout)")
     yield from component_checks(plan)
+    http, log = config.http, config.logger["file"]["path"]
+    if http["enabled"] and (http.given("address") or http.given("enabled")):
+        yield checked("http", lambda: _listening(config))
+    if log:
+        yield checked("logger.file", lambda: surroundings.log_file(log))
     directory = checkpoint_of(config, options)
     yield checked("checkpoint", lambda: surroundings.checkpoint(plan, directory))
     yield checked("java", lambda: surroundings.java(os.environ))
@@ -79,3 +84,17 @@ def _checks(config: Config, plan: Plan, options: Options, with_spark: bool) -> I
         yield checked("spark", lambda: surroundings.spark(plan, config.spark["conf"]))
     else:
         yield Check("spark", None, "not started; --spark starts it")
+
+
+def _listening(config: Config) -> str:
+    """Listen where the HTTP server would, for a moment.
+
+    Raises:
+        StreamerError: that cannot be, or the certificate is of no use.
+    """
+    # Imported here: aiohttp takes its time.
+    from streamer.service.server import HttpServer
+    from streamer.service.view import StreamView
+
+    HttpServer(StreamView(config)).stop()
+    return f"{config.http['address']} is free"

@@ -25,6 +25,19 @@ def java(env: Mapping[str, str]) -> str:
     return f"Java {found.version} at {found.home}, from {found.source}"
 
 
+def log_file(name: str) -> str:
+    """Look at the log's file, whose folder must exist.
+
+    Raises:
+        StreamerError: it cannot be written; the text says why.
+    """
+    path = Path(name)
+    found = writable_place(path)
+    if not path.parent.is_dir():
+        raise StreamerError(f"{path} cannot be made: there is no folder {path.parent}")
+    return f"{path} {found}"
+
+
 def checkpoint(plan: Plan, directory: str) -> str:
     """Look whether a checkpoint fits a plan and is not in use. A new one is not made.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,24 @@ def test_everything_that_fails_is_listed_and_the_exit_code_is_1(
     assert list(failed) == ["input: file", "output: file", "java"]
     assert failed["output: file"] == ". is a directory; expected a file"
     assert [check["ok"] for check in found if check["name"] == "spark"] == [None]
+
+
+def test_an_address_that_is_asked_for_must_be_free(capsys: pytest.CaptureFixture[str]) -> None:
+    def said(address: str, more: str = "") -> list[str]:
+        Path("h.yaml").write_text(f"http: {{ address: '{address}' {more}}}\n{CONFIG}")
+        invoke(["dry-run", "h.yaml"])
+        lines = capsys.readouterr().out.splitlines()
+        return [line for line in lines if line[6:10] == "http"]
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        [line] = said(f"127.0.0.1:{port}")
+        assert line.startswith("FAIL  http  ")
+        assert f"127.0.0.1:{port}" in line
+        assert said(f"127.0.0.1:{port}", ", enabled: false") == []
+    assert said("127.0.0.1:0") == ["ok    http  127.0.0.1:0 is free"]
+    [line] = said("127.0.0.1:0", ", cert_file: no.pem, key_file: no.key")
+    assert line.startswith("FAIL  http  http.cert_file no.pem with http.key_file no.key: no such")
 
 
 def test_what_a_variable_holds_is_not_shown(

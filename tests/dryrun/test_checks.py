@@ -86,6 +86,14 @@ def test_a_place_that_may_not_be_written_is_named(
         writable_place(Path("old"))
 
 
+def test_the_file_of_the_log_must_be_in_a_folder_that_exists(directory: Path) -> None:
+    assert surroundings.log_file("a.log") == "a.log will be made"
+    with pytest.raises(StreamerError, match="^no/a.log cannot be made: there is no folder no$"):
+        surroundings.log_file("no/a.log")
+    with pytest.raises(StreamerError, match="is a directory; expected a file"):
+        surroundings.log_file(".")
+
+
 def test_every_resource_is_looked_at_once_and_processors_only_when_they_fail() -> None:
     text = (
         "buffer: { system_window: { size: 10s, late_output: late } }\n"

@@ -78,7 +78,14 @@ TEMPLATE_FIELDS: Final = (
     ),
     Field("summary", "string", "What it does, in a sentence.", default=""),
     Field("description", "string", "The rest of its documentation, Markdown.", default=""),
-    Field("fields", "object", "The fields of the component.", shape="array", children=_FIELD),
+    Field(
+        "fields",
+        "object",
+        "The fields of the component.",
+        default=(),
+        shape="array",
+        children=_FIELD,
+    ),
     Field(
         "mapping",
         "string",
@@ -110,11 +117,13 @@ def component_fields(reading: Reading, parsed: Parsed, root: Mapping) -> tuple[F
 
     Args:
         reading: gets the findings.
-        parsed: the template's `TEMPLATE_FIELDS`, without findings.
+        parsed: the template's `TEMPLATE_FIELDS`; fields that have findings already are left out.
         root: its tree.
     """
     made: dict[str, Field] = {}
-    for index, one in enumerate(parsed["fields"]):
+    for index, one in enumerate(parsed["fields"] or ()):
+        if one is None or not _is_whole(one):
+            continue
         node = find(root, f"fields.{index}")
         if one["name"] in made:
             message = f"there are two fields of the name {one['name']!r}"
@@ -122,6 +131,13 @@ def component_fields(reading: Reading, parsed: Parsed, root: Mapping) -> tuple[F
         options = _options(reading.findings, one, node)
         made[one["name"]] = _with_default(reading, one, _field(one, options), node)
     return tuple(made.values())
+
+
+def _is_whole(parsed: Parsed) -> bool:
+    """Tell whether a field says what it is called and takes."""
+    type_, kind = parsed["type"], parsed["kind"]
+    known = type_ is not None and type_.lower() in _TYPES
+    return known and kind is not None and kind.lower() in _SHAPES and parsed["name"] is not None
 
 
 def _field(parsed: Parsed, options: tuple[str, ...]) -> Field:

@@ -61,6 +61,7 @@ def _read(file: str, reading: Reading) -> Template | None:
         findings.at(root, "expected_object", message, "begin with `name:`")
         return None
     parsed = read_fields(reading, TEMPLATE_FIELDS, root, "", root)
+    fields = component_fields(reading, parsed, root)
     if findings.harmful:
         return None
     if not _NAME.fullmatch(parsed["name"]):
@@ -77,7 +78,7 @@ def _read(file: str, reading: Reading) -> Template | None:
         parsed["summary"],
         parsed["description"],
         status=parsed["status"].lower(),
-        fields=component_fields(reading, parsed, root),
+        fields=fields,
         categories=parsed["categories"],
     )
     if findings.harmful:

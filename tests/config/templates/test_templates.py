@@ -302,6 +302,20 @@ def test_the_fields_of_a_template_are_linted_where_they_are_set() -> None:
             ),
             ["(3,49) field options of a: a value is listed twice"],
         ),
+        (
+            template(
+                "fields: [{ name: a, type: bool, default: b }, { name: b, kind: set }, 5]\n"
+                "mapping: root = nope()"
+            ),
+            [
+                "(3,42) field a: expected bool value, got a string 'b'",
+                "(3,47) field type is required",
+                "(3,64) field kind: value 'set' is not one of scalar, map, list",
+                "(3,71) field fields: expected object value, got a number 5",
+                "(4,23) unrecognised function 'nope'",
+            ],
+        ),
+        (template("mapping: root.noop = {}"), []),
     ],
 )
 def test_what_is_wrong_with_a_template_is_placed_in_it(text: str, expected: list[str]) -> None:

@@ -20,8 +20,8 @@ SPEC: Final = Spec(
     description=(
         "A window starts at every multiple of `every` since 1970 and covers the times from its "
         "start up to, and without, its end. A message is in each window that covers its time; it "
-        "is kept once, however many they are. Closing and emitting are as in "
-        "[tumbling_window](tumbling_window.md)."
+        "is kept once, however many they are. Windows close and are emitted as those of "
+        "`tumbling_window` are."
     ),
     status="beta",
     fields=event_time_fields(

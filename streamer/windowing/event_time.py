@@ -9,7 +9,7 @@ from typing import Any
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.durations import format_duration
 from streamer.spec import Parsed
-from streamer.window.kinds import EventTime, Windows
+from streamer.window.kinds import KEY_RETENTION, EventTime, Windows
 from streamer.windowing import fields as f
 
 Problems = Iterable[tuple[str, str]]
@@ -137,7 +137,7 @@ def _must_be_positive(parsed: Parsed, name: str, hint: str) -> Problems:
 def _scope_problems(parsed: Parsed) -> Problems:
     """Return where clocks of keys are asked for that cannot be, or would be all the same."""
     if parsed[f.CLOCK_SCOPE].lower() != "key":
-        if parsed.given(f.KEY_RETENTION):
+        if parsed[f.KEY_RETENTION] not in (None, KEY_RETENTION):
             text = "has no meaning without clock_scope: key, since no key has a clock of its own"
             yield f.KEY_RETENTION, f"{text}; remove it, or add clock_scope: key"
     elif _mapping(parsed, f.KEY_MAPPING) is None:

@@ -45,6 +45,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "resource",
         "split",
         "try",
+        "try_catch",
     ),
     Kind.OUTPUT: (
         "drop",

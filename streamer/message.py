@@ -139,9 +139,11 @@ class Execution:
         counters: the state of Bloblang's `count()` and `counter()` functions.
         tallies: what components have done, by what their metrics' names begin with, and by label
             and path.
+        rejected: when the run is strict, how many messages an output has not taken, and the first
+            one's error, by the output's key in `tallies`.
     """
 
-    __slots__ = ("now", "log", "count", "strict", "elapsed", "counters", "tallies")
+    __slots__ = ("now", "log", "count", "strict", "elapsed", "counters", "tallies", "rejected")
 
     def __init__(
         self,
@@ -159,6 +161,7 @@ class Execution:
         self.elapsed = elapsed
         self.counters: dict[str, int] = {}
         self.tallies: dict[tuple[str, str, str], Tally] = {}
+        self.rejected: dict[tuple[str, str, str], tuple[int, str]] = {}
 
     def tally(self, key: tuple[str, str, str]) -> Tally:
         """Return what a component has done in this run so far, to be added to."""

@@ -61,6 +61,8 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
         _beside(reading, node, beside, path)
         return None
     name, key = chosen
+    if kind == Kind.PROCESSOR and name == "catch" and not reading.templates:
+        reading.catches.append(key)
     before = reading.findings.harmful
     found = catalog.spec(kind, name)
     assert found is not None

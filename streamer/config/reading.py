@@ -76,6 +76,7 @@ class Reading:
         options: what to look for.
         labels: where each label was first seen.
         references: what names a resource.
+        catches: where `catch` processors stand.
         templates: the templates within which it is, the outermost first.
         ignores: the comments that silence findings.
         code: characters of mappings and interpolations so far.
@@ -86,6 +87,7 @@ class Reading:
     options: LintOptions = DEFAULT_OPTIONS
     labels: dict[str, Scalar] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
+    catches: list[Scalar] = field(default_factory=list)
     templates: tuple[str, ...] = ()
     ignores: list[Ignore] = field(default_factory=list)
     code: int = 0

@@ -138,6 +138,14 @@ _ALL: Final = (
         ignorable=False,
     ),
     Rule(
+        "catch_in_strict",
+        "With `error_handling.strict`, a message on which a processor fails skips all that follow, "
+        "a `catch` too, which so recovers nothing.",
+        "Put the processors that may fail and those that recover into a `try_catch`.",
+        level="warning",
+        runs_ignored=True,
+    ),
+    Rule(
         "deprecated",
         "A field or component is deprecated; it still works. Found with `--deprecated`.",
         "Use what its documentation names instead.",

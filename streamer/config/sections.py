@@ -173,14 +173,10 @@ SECTIONS: Final = (
             Field(
                 "strict",
                 "bool",
-                "Whether a failed message is not delivered. Not available yet.",
+                "Whether a message on which a processor fails skips the processors that follow "
+                "and is not delivered: its micro-batch fails, and is tried again. `try_catch` "
+                "recovers from errors that are expected.",
                 default=False,
-                check=lambda value: (
-                    "is true, which is not available yet; mark failed messages with "
-                    "`catch`, or leave them out with a mapping: root = if errored() { deleted() }"
-                    if value
-                    else None
-                ),
             ),
         ),
     ),

@@ -31,6 +31,7 @@ def check_whole(reading: Reading, root: Mapping) -> None:
     """
     _check_unused(reading, root)
     _check_memory(reading, root)
+    _check_catches(reading, root)
 
 
 def _check_unused(reading: Reading, root: Mapping) -> None:
@@ -59,6 +60,16 @@ def _check_memory(reading: Reading, root: Mapping) -> None:
                     message = f"{kind} {node.text} on a cluster: {_LOSS[kind]}"
                     hint = "use one that all workers reach over the network"
                     reading.findings.at(node, "memory_on_cluster", message, hint)
+
+
+def _check_catches(reading: Reading, root: Mapping) -> None:
+    """Name what waits for failed messages where they skip it."""
+    strict = _scalar(root, "error_handling", "strict")
+    if strict is not None and strict.value is True:
+        for node in reading.catches:
+            message = "a catch recovers nothing while error_handling.strict is set"
+            hint = "failed messages skip it; put what may fail and the recovery into a try_catch"
+            reading.findings.at(node, "catch_in_strict", message, hint)
 
 
 def _items(root: Mapping, section: str) -> list[Mapping]:

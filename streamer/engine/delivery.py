@@ -14,6 +14,7 @@ from streamer.engine.meters import Meters
 from streamer.engine.places import NOWHERE, Places
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.writers import Writer
+from streamer.errors import StreamerError
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
@@ -21,6 +22,10 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 
 class DeliveryStoppedError(Exception):
     """The output kept failing until the program was told to stop; the micro-batch replays."""
+
+
+class RejectedError(StreamerError):
+    """Messages have failed, and `error_handling.strict` wants none of their micro-batch written."""
 
 
 class Delivery:
@@ -78,12 +83,14 @@ class Delivery:
 
         Raises:
             DeliveryStoppedError: the program is to stop, and the output still fails.
+            RejectedError: a message must not be delivered; nothing is written.
         """
         ordered = sorted(frames, key=lambda frame: frame[:4])
         for frame in ordered:
             if frame.kind == FrameKind.LOG:
                 for level, text, fields in orjson.loads(frame.body):
                     self._log(level, text, fields)
+        self._refuse(ordered)
         writing = self._now()
         for number, writer in enumerate(self._writers):
             mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
@@ -98,6 +105,25 @@ class Delivery:
         self.batch = batch
         self._on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
+
+    def _refuse(self, frames: Sequence[Frame]) -> None:
+        """Stop before anything is written when a message must not be."""
+        found = [
+            (number, *said)
+            for frame in frames
+            if frame.kind == FrameKind.REJECTED
+            for number, *said in orjson.loads(frame.body)
+        ]
+        for number, _, labels, _ in found:
+            self.meters.count("output_rejected", labels, number)
+        if found:
+            total = sum(number for number, *_ in found)
+            _, error, labels, source = found[0]
+            what = "1 message has" if total == 1 else f"{total} messages have"
+            raise RejectedError(
+                f"{what} failed and must not be written to {labels['path']}, since "
+                f"error_handling.strict is set; the first{_by(source)}: {' '.join(error.split())}"
+            )
 
     def _meter(self, frames: Sequence[Frame], began: float) -> None:
         """Add what the tasks have counted and timed; their messages are dealt with now."""
@@ -161,3 +187,11 @@ class Delivery:
             count("output_connection_up", place)
         if frames:
             self.meters.time("output_latency_ns", place, round((self._now() - began) * 1e9))
+
+
+def _by(source: Sequence[str]) -> str:
+    """Return which component a failure comes from, in words, when it is known."""
+    if not source:
+        return ""
+    name, label, path = source
+    return f" by {name}{f' {label!r}' if label else ''} at {path}"

@@ -47,7 +47,7 @@ class DirectStage:
 
     def frames(self, source: Readable, number: int, piece: Any) -> Iterator[Frame]:
         """Read and process one piece; `number` is its place in the micro-batch."""
-        task = Task(self._plan.level, self._now)
+        task = Task(self._plan.level, self._now, strict=self._plan.strict)
         yield from frames(self._payloads(source, number, piece, task.execution), number)
         for kind, body in task.said():
             yield Frame(kind, number, number, 0, 0, "", body)

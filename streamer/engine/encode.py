@@ -40,10 +40,23 @@ class OutputStage:
         output = self._output
         if self._processors:
             batches = run(self._processors, batches, ex)
+        if ex.strict:
+            batches = accepted(batches, self._key, ex)
         counted = _together if output.ignores_batches else _one_by_one
         for batch in counted(batches, ex.tally(self._key)):
             for route, body in output.encode(batch, ex):
                 yield Payload(order, self._number, route, body, output.append)
+
+
+def accepted(batches: Iterable[Batch], key: tuple[str, str, str], ex: Execution) -> Iterator[Batch]:
+    """Leave out messages that have failed, and say so: the micro-batch must not be delivered."""
+    for batch in batches:
+        errors = [message.error for message in batch if message.error is not None]
+        if not errors:
+            yield batch
+            continue
+        number, first = ex.rejected.get(key, (0, errors[0]))
+        ex.rejected[key] = (number + len(errors), first)
 
 
 def _one_by_one(batches: Iterable[Batch], tally: Tally) -> Iterator[Batch]:

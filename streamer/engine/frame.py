@@ -23,6 +23,8 @@ class FrameKind(IntEnum):
     """Counts of this micro-batch, as a JSON list of [name, number, labels]."""
     TIMING = 4
     """Times of this micro-batch, as a JSON list of [name, ns in all, {bucket: number}, labels]."""
+    REJECTED = 5
+    """Messages that must not be delivered, as a JSON list of [number, text, labels, source]."""
 
 
 class Frame(NamedTuple):

@@ -57,7 +57,7 @@ def pack_piece(
     fold = None
     if plan.folding.text is not None and folded.identity in (None, plan.folding.identity):
         fold = fold_for(plan.folding.text)
-    task = Task(plan.level)
+    task = Task(plan.level, strict=plan.strict)
     ex = task.execution
     # In the mappings of the buffer, now() is the micro-batch's time.
     at_t = Execution(lambda: t, ex.log, ex.count)

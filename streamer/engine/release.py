@@ -52,7 +52,7 @@ def release(
         if row.kind == Kind.CLOCK:
             ended = ended or Reading.of([row.body]).ended
         kernel_rows.append(row)
-    task = Task(plan.level, now)
+    task = Task(plan.level, now, strict=plan.strict)
     ex = task.execution
     step = Shard(plan.window, store, plan.late_output is not None).step(kernel_rows)
     processors = build_context(plan.resources).all(plan.processors)

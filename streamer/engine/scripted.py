@@ -15,10 +15,13 @@ from typing import NamedTuple
 from streamer.catalog import build_context
 from streamer.engine.delivery import Delivery, LogLine
 from streamer.engine.direct import DirectStage
+from streamer.engine.encode import accepted
 from streamer.engine.frame import Frame, Payload
 from streamer.engine.intake import clock_rows, pack_piece
+from streamer.engine.places import Places
 from streamer.engine.release import release
 from streamer.engine.snapshot import Snapshot
+from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
@@ -60,7 +63,7 @@ class ScriptedStream:
         bare = replace(plan.input, processors=())
         self._plan = replace(plan, input=bare, shards=min(plan.shards, 1))
         self._stores = [DictStore() for _ in range(self._plan.shards)]
-        self._delivery = Delivery([], log, lambda: False)
+        self._delivery = Delivery([], log, lambda: False, places=Places.of(plan))
         self._starts = 0
         self._ended = False
         self._now = 0
@@ -88,6 +91,9 @@ class ScriptedStream:
             t: its recorded time, Unix ns.
             sent: its messages, in order of arrival.
             ended: the input ends with it, until there is a restart.
+
+        Raises:
+            RejectedError: a message must not be delivered, as `error_handling.strict` wants it.
         """
         self._now = max(self._now, t)
         self._ended = self._ended or ended
@@ -122,11 +128,13 @@ class _Kept:
         self._processors: list[Processor] = build_context(plan.resources, component).all(
             component.processors
         )
+        self._key = Origin(component).key
         self._taken: list[tuple[int, Batch]] = []
 
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
         """Keep what comes out of the processors; nothing is left to be written."""
-        for batch in run(self._processors, batches, ex):
+        batches = run(self._processors, batches, ex)
+        for batch in accepted(batches, self._key, ex) if ex.strict else batches:
             self._taken.append((order, batch))
         yield from ()
 

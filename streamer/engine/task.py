@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from streamer.engine.frame import FrameKind
-from streamer.message import Execution
+from streamer.message import Execution, Failure
 from streamer.value import dump_json
 
 MOST_LINES = 100
@@ -29,13 +29,15 @@ class Task:
         execution: what the components are given.
     """
 
-    def __init__(self, level: str, now: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self, level: str, now: Callable[[], int] = time.time_ns, *, strict: bool = False
+    ) -> None:
         """Begin; lines less severe than `level` are left out."""
         self._limit = LEVELS.get(level, 5 if level == "ALL" else -1)
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
         self._left_out = 0
         self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
-        self.execution = Execution(now, self._log, self._count)
+        self.execution = Execution(now, self._log, self._count, strict=strict)
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         if LEVELS.get(level, 5) > self._limit:
@@ -75,12 +77,23 @@ class Task:
         ]
         return orjson.dumps(timings, option=orjson.OPT_NON_STR_KEYS) if timings else None
 
+    def rejected_body(self) -> bytes | None:
+        """Return what outputs have rejected as JSON, or None when it is nothing."""
+        rejected = []
+        for (_, label, path), (number, error) in self.execution.rejected.items():
+            source: list[str] = []
+            if isinstance(error, Failure):
+                source = [error.name, error.label, error.path]
+            rejected.append([number, str(error), {"label": label, "path": path}, source])
+        return dump_json(rejected) if rejected else None
+
     def said(self) -> Iterator[tuple[FrameKind, bytes]]:
         """Return the bodies that there are, each with the kind of frame that it is for."""
         for kind, body in (
             (FrameKind.LOG, self.log_body()),
             (FrameKind.COUNT, self.count_body()),
             (FrameKind.TIMING, self.timing_body()),
+            (FrameKind.REJECTED, self.rejected_body()),
         ):
             if body is not None:
                 yield kind, body

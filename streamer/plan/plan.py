@@ -44,6 +44,7 @@ class Plan:
         limit_bytes: the most bytes of messages in a micro-batch.
         level: the log level, which decides what workers send.
         luggage: what the config's mappings have read from files and the environment.
+        strict: whether a message on which a processor fails must not be delivered.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Plan:
     limit_bytes: int
     level: str
     luggage: Luggage
+    strict: bool = False
 
     @property
     def outputs(self) -> tuple[ParsedComponent, ...]:
@@ -141,4 +143,5 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         limit_bytes=limit_bytes,
         level=level,
         luggage=luggage(),
+        strict=config.error_handling["strict"],
     )

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamer.catalog import build_context
-from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
+from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.meters import Meters
 from streamer.engine.places import Places
@@ -94,6 +94,7 @@ class Stream:
         )
         self._broken: Exception | None = None
         self._newest_told = False
+        self._rejected = ""
         self.problem = ""
 
     def _open_source(self, read_stdin: Callable[[int], bytes] | None) -> Replayable:
@@ -136,6 +137,7 @@ class Stream:
         self._session = session
         self._signals.clear()
         self._newest_told = False
+        self._rejected = ""
         self.meters.count("input_connection_up", self._places.input)
         source_plan = SourcePlan(
             source=self._source,
@@ -166,6 +168,9 @@ class Stream:
         try:
             self._delivery.deliver(number, [Frame(*row) for row in rows], began)
             self.problem = ""
+        except RejectedError as e:
+            self._rejected = str(e)
+            raise
         except (BrokenPipeError, DeliveryStoppedError) as e:
             self._broken = e
             raise
@@ -209,7 +214,9 @@ class Stream:
         if not active:
             if isinstance(self._broken, BrokenPipeError):
                 raise self._broken
-            self._recover(str(self._query.exception() or "Spark ended the query"))
+            # Spark puts a traceback around what a micro-batch is rejected for.
+            raised = self._rejected or str(self._query.exception() or "Spark ended the query")
+            self._recover(raised)
             return False
         statuses = list(self._delivery.statuses.values())
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):

@@ -60,7 +60,9 @@ def tap(
         output, with what it would have been given.
     """
     log: list[LogLine] = []
-    ex = Execution(now, lambda level, text, fields: log.append((level, text, fields)))
+    ex = Execution(
+        now, lambda level, text, fields: log.append((level, text, fields)), strict=plan.strict
+    )
     context = build_context(plan.resources)
     batches = [[message.copy() for message in batch] for batch in sample]
     yield _stage(plan.input, batches)
@@ -84,7 +86,7 @@ def _through(
 ) -> list[Batch]:
     # Messages are shown after every stage, so the next one works on copies.
     copies = [[message.copy() for message in batch] for batch in batches]
-    return step(context.build(component), copies, ex)
+    return step(context.build(component), copies, ex, strict=ex.strict)
 
 
 def _windows(

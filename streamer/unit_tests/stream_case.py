@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from streamer.config.definitions import Case
+from streamer.engine.delivery import RejectedError
 from streamer.engine.scripted import ScriptedStream
 from streamer.message import Batch, Execution
 from streamer.plan import make_plan
@@ -48,7 +49,12 @@ class _Run:
         if turn.restart:
             self._stream.restart()
         elif turn.runs:
-            outcome = self._stream.micro_batch(turn.t, turn.sent, turn.ended)
+            try:
+                outcome = self._stream.micro_batch(turn.t, turn.sent, turn.ended)
+            except RejectedError as e:
+                # The stream would try this micro-batch again and again.
+                yield at(turn.place, failure(str(e)))
+                return
             self._all += outcome.batches
             self._late += outcome.dropped
         if turn.expected is not None:

@@ -20,11 +20,6 @@ PROCESSORS = "bloblang, catch, group_by"
         ("zzz: {}", "(1,1) field zzz not recognised"),
         ("[]", "(1,1) a config is an object, got an array; begin with `input:`, for example"),
         ("5", "(1,1) a config is an object, got a number; begin with `input:`, for example"),
-        (
-            "error_handling: {strict: true}",
-            "(1,26) field strict is true, which is not available yet; mark failed messages with "
-            "`catch`, or leave them out with a mapping: root = if errored() { deleted() }",
-        ),
         # Components
         ("input: {}", "(1,8) an explicit input type must be specified"),
         ("input: stdin", "(1,8) expected object value, got a string; write `stdin: {}`"),

@@ -241,3 +241,11 @@ def test_the_clock_moves_by_steps_alone(tmp_path: Path) -> None:
     ]
     assert [turn.expected for turn in found] == [None] * 6 + [()]
     assert [turn.place for turn in found] == [f"step {n} [line {n + 6}]" for n in range(7)]
+
+
+def test_a_micro_batch_that_strict_error_handling_rejects_is_a_failure(run: Run) -> None:
+    failing = 'pipeline: { processors: [ { mapping: root = throw("no") } ] }\n'
+    strict = "error_handling: { strict: true }\n"
+    [found] = texts(run(SENT, strict + BUFFER + failing))
+    assert found.startswith("step 1 [line 13]: 1 message has failed and must not be written to ")
+    assert found.endswith("by mapping at pipeline.processors.0: failed assignment (line 1): no")

@@ -1,0 +1,116 @@
+"""`try_catch`: runs processors on each message until one fails, then others that recover from it.
+
+It "combines the behaviour of the try and catch processors into a single block with an explicit
+recovery path". Before the recovery runs, the failure moves into a metadata object, and the
+message's mark is cleared: so it works with `error_handling.strict` too, where a failed message
+reaches no `catch`, and a failure of the recovery itself is a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from streamer.message import Batch, Execution, Failure, Message
+from streamer.pipeline import Processor, run, step
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+PROCESSORS: Final = "processors"
+CATCH: Final = "catch"
+ERROR_METADATA: Final = "error_metadata"
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "try_catch",
+    "Runs processors on each message until one fails, and others on the messages that failed.",
+    description=(
+        "Each message is a batch by itself inside. One that fails skips what is left of "
+        "`processors`. Then its error is put into a metadata object (`what`, `name`, `label` and "
+        "`path`: `@error.what`) and cleared, and `catch` runs on it. Since it is no longer marked, "
+        "`error()` gives nothing there, and an error in `catch` is a new one. What comes out is "
+        "one batch again. With `error_handling.strict` this is the way to recover from errors."
+    ),
+    status="beta",
+    fields=(
+        Field(
+            PROCESSORS,
+            "processor",
+            "Processors to run on each message, until one of them fails.",
+            default=(),
+            shape="array",
+        ),
+        Field(
+            CATCH,
+            "processor",
+            "Processors to run on each message that has failed; without any, its error is only "
+            "put into the metadata and cleared.",
+            default=(),
+            shape="array",
+        ),
+        Field(
+            ERROR_METADATA,
+            "string",
+            "The metadata key that the error is put under.",
+            default="error",
+        ),
+    ),
+    examples=(
+        Example(
+            "Recover, and keep what went wrong",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - try_catch:\n"
+            "        processors:\n"
+            "          - mapping: root.age = this.age.number()\n"
+            "        catch:\n"
+            "          - mutation: root.problem = @error.what\n",
+        ),
+    ),
+    categories=("Composition",),
+)
+
+
+class TryCatchProcessor:
+    """Runs children in strict mode over batches of one, and others over those that failed."""
+
+    def __init__(
+        self, children: Sequence[Processor], recovery: Sequence[Processor], key: str
+    ) -> None:
+        self._children = children
+        self._recovery = recovery
+        self._key = key
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return all that comes out as one batch, in order."""
+        made = self.process_each(batch, ex)
+        return [made] if made else []
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Run the children on each message, and the recovery on what has failed."""
+        batches = [[message] for message in messages]
+        for child in self._children:
+            batches = step(child, batches, ex, strict=True)
+        made: list[Message] = []
+        for batch in batches:
+            if batch[0].error is None:
+                made += batch
+                continue
+            for recovered in run(self._recovery, [[*map(self._caught, batch)]], ex):
+                made += recovered
+        return made
+
+    def _caught(self, message: Message) -> Message:
+        error = message.error
+        if error is None:
+            return message
+        found: dict[str, Any] = {"what": str(error)}
+        if isinstance(error, Failure):
+            found |= {"name": error.name, "label": error.label, "path": error.path}
+        return message.with_error(None).with_meta(**{self._key: found})
+
+
+def build(parsed: Parsed, context: BuildContext) -> TryCatchProcessor:
+    """Build the children of both lists."""
+    return TryCatchProcessor(
+        context.all(parsed[PROCESSORS]), context.all(parsed[CATCH]), parsed[ERROR_METADATA]
+    )

@@ -20,9 +20,11 @@ from streamer.windowing.event_time import (
 )
 from streamer.windowing.fields import (
     END_FIELD,
+    FILTER_FIELD,
     KEY_MAPPING,
     LATE_OUTPUT_FIELD,
     LATENESS_FIELD,
+    MAX_AHEAD_FIELD,
     TIMESTAMP_FIELD,
     TIMESTAMP_MAPPING,
 )
@@ -38,8 +40,6 @@ TYPE: Final = "type"
 def _check(parsed: Parsed) -> Problems:
     if not parsed[TIMESTAMP_MAPPING].strip():
         yield TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
-    if not parsed[KEY_MAPPING].strip():
-        yield KEY_MAPPING, "is empty, but a join needs what both sides agree in, such as an id"
     yield from key_problems(parsed)
     yield from lateness_problems(parsed)
     for name in (LEFT, RIGHT):
@@ -100,7 +100,8 @@ SPEC: Final = Spec(
             KEY_MAPPING,
             "string",
             "A Bloblang mapping that returns what the messages of a pair agree in (ON). Keys are "
-            "the same when they are equal as JSON.",
+            "the same when they are equal as JSON. Without it, all that are close are pairs.",
+            optional=True,
             mapping=True,
             examples=("root = this.order_id",),
         ),
@@ -137,6 +138,8 @@ SPEC: Final = Spec(
             options=("inner", "left", "outer"),
         ),
         LATENESS_FIELD,
+        MAX_AHEAD_FIELD,
+        FILTER_FIELD,
         LATE_OUTPUT_FIELD,
         END_FIELD,
     ),

@@ -81,10 +81,6 @@ def event_time_problems(parsed: Parsed) -> Problems:
     yield from _must_be_positive(parsed, f.IDLE_TIMEOUT, "leave it out to wait for the clock")
     yield from _must_be_positive(parsed, f.KEY_RETENTION, "leave it out for a week")
     yield from _must_be_positive(parsed, f.RETENTION, "leave it out to keep no results")
-    ahead = parsed[f.MAX_AHEAD]
-    if ahead is not None and ahead < 0:
-        hint = "0s allows no event to be ahead of the clock"
-        yield f.MAX_AHEAD, f"is {format_duration(ahead)}, but it must not be negative; {hint}"
     yield from _scope_problems(parsed)
     if parsed[f.EMIT].lower() == "forward" and _mapping(parsed, f.HAVING) is not None:
         yield (
@@ -113,11 +109,15 @@ def key_problems(parsed: Parsed) -> Problems:
 
 
 def lateness_problems(parsed: Parsed) -> Problems:
-    """Return what is wrong with the time that windows wait for late messages."""
-    lateness = parsed[f.ALLOWED_LATENESS]
-    if lateness is not None and lateness < 0:
-        text = f"is {format_duration(lateness)}, but it must not be negative"
-        yield f.ALLOWED_LATENESS, f"{text}; 0s waits for no late messages"
+    """Return what is wrong with how late, and how early, messages may be."""
+    hints = {
+        f.ALLOWED_LATENESS: "0s waits for no late messages",
+        f.MAX_AHEAD: "0s allows no event to be ahead of the clock",
+    }
+    for name, hint in hints.items():
+        value = parsed[name]
+        if value is not None and value < 0:
+            yield name, f"is {format_duration(value)}, but it must not be negative; {hint}"
 
 
 def size_problems(parsed: Parsed) -> Problems:

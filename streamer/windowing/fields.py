@@ -89,6 +89,16 @@ LATENESS_FIELD: Final = Field(
     duration=True,
     examples=("10s", "2h"),
 )
+MAX_AHEAD_FIELD: Final = Field(
+    MAX_AHEAD,
+    "string",
+    "Drops a message whose event time is further than this ahead of the time of day (reason "
+    '"future"): one wrong clock must not close everybody\'s windows.',
+    default="",
+    duration=True,
+    advanced=True,
+    examples=("1h",),
+)
 END_FIELD: Final = Field(
     END_OF_INPUT,
     "string",
@@ -140,16 +150,7 @@ _CLOSING_FIELDS: Final = (
         duration=True,
         examples=("5m",),
     ),
-    Field(
-        MAX_AHEAD,
-        "string",
-        "Drops a message whose event time is further than this ahead of the time of day (reason "
-        '"future"): one wrong clock must not close everybody\'s windows.',
-        default="",
-        duration=True,
-        advanced=True,
-        examples=("1h",),
-    ),
+    MAX_AHEAD_FIELD,
 )
 _EMIT_FIELD: Final = Field(
     EMIT,

@@ -31,16 +31,34 @@ class Job:
     impure: bool = True
 
     def lint(self, file: str) -> tuple[Lint, ...]:
-        """Return everything that is wrong with one file."""
+        """Return everything that is wrong with one file, and with the resources for it."""
         with no_impure(not self.impure):
             others = tuple(path for path in self.resources if path != file)
-            lints = lint_config(file, options=self.options, resources=others)
-        # What is wrong with a file of resources is said once: it is linted itself.
-        return tuple(lint for lint in lints if lint.file not in others)
+            return lint_config(file, options=self.options, resources=others)
 
 
 def lint_files(files: Sequence[str], job: Job) -> Iterator[tuple[str, tuple[Lint, ...]]]:
-    """Return each file with its findings, in order."""
+    """Return each file with its findings, in order.
+
+    What is wrong with files of resources is found with every config that uses them. It is said
+    once, of the file that it stands in.
+    """
+    found = _each(files, job)
+    return _sorted_out(dict(found)) if job.resources else found
+
+
+def _sorted_out(
+    found: dict[str, tuple[Lint, ...]],
+) -> Iterator[tuple[str, tuple[Lint, ...]]]:
+    by_file: dict[str, dict[Lint, None]] = {file: {} for file in found}
+    for file, lints in found.items():
+        for lint in lints:
+            by_file.get(lint.file, by_file[file]).setdefault(lint)
+    for file, own in by_file.items():
+        yield file, tuple(sorted(own, key=lambda lint: (lint.line, lint.column)))
+
+
+def _each(files: Sequence[str], job: Job) -> Iterator[tuple[str, tuple[Lint, ...]]]:
     processes = min(_cores(), len(files) // _WORTH_A_PROCESS)
     # Only a forked process has what this one has imported already.
     if processes < 2 or not hasattr(os, "fork"):

@@ -111,3 +111,24 @@ def test_a_config_with_impure_mappings_does_not_run_when_they_are_forbidden(
         assert invoke([*arguments]) == 1
         captured = capsys.readouterr()
         assert "function 'env' is switched off here" in captured.out + captured.err
+
+
+def test_what_is_wrong_with_a_file_of_resources_for_a_config_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("c.yaml", "d.yaml"):
+        (tmp_path / name).write_text("pipeline: {processors: [{resource: a}]}\n")
+    (tmp_path / "more.yaml").write_text(
+        "processor_resources:\n  - label: a\n    try:\n      - resource: b\n      - nop: {}\n"
+    )
+    (tmp_path / "whole.yaml").write_text("input: {stdin: {}}\n")
+    code, out, err = lint(capsys, "--verbose", "-r", "more.yaml", "c.yaml", "d.yaml")
+    assert (code, out) == (1, "c.yaml: OK\nd.yaml: OK\nmore.yaml: FAILED\n")
+    assert err == (
+        "more.yaml(4,19) there is no processor resource with the label 'b'; "
+        "processor_resources has a [missing_resource]\n"
+        "more.yaml(5,9) processor 'nop' is not known; did you mean noop? [unknown_component]\n"
+    )
+    code, _, err = lint(capsys, "-r", "more.yaml", "-r", "whole.yaml", "c.yaml")
+    assert err.splitlines()[-1].startswith("whole.yaml(1,1) field input not recognised; ")

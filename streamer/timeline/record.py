@@ -91,6 +91,7 @@ class _Recorder:
         self._events: list[Event] = []
         self._spans = Spans(window)
         self._emissions: list[Emission] = []
+        self._placed: set[tuple[int, int]] = set()
 
     def take(self, batch: Batch) -> None:
         """Let a batch arrive: all at the time of its first message."""
@@ -169,9 +170,9 @@ class _Recorder:
             return
         span = emission.span
         for event in events:
-            found = event.waiting if self._is_over else event.windows
-            if not any(one is span for one in found):
-                found.append(span)
+            if (event.number, id(span)) not in self._placed:
+                self._placed.add((event.number, id(span)))
+                (event.waiting if self._is_over else event.windows).append(span)
         if self._is_over:
             span.closed = None
         else:

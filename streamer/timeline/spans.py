@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamer.timeline.model import Emission, Span
-from streamer.timestamps import parse_event_time
+from streamer.timestamps import parse_rfc3339
 from streamer.window import SystemWindow
 from streamer.window.labels import EMIT, END, KEY, START
 from streamer.window.words import AnyWindow
@@ -50,10 +50,11 @@ class Spans:
         return sorted(found, key=lambda span: (span.closed if span.end is None else span.end) or 0)
 
     def _bounded(self, meta: Mapping[str, Any]) -> Span:
-        end, key = parse_event_time(meta[END]), meta.get(KEY)
+        # A window of the last event times that there are may end after them.
+        end, key = parse_rfc3339(meta[END]).ns, meta.get(KEY)
         due = None
         if isinstance(self._window, SystemWindow):
             start, due = end - self._window.size, self._window.due(end)
         else:
-            start = parse_event_time(meta[START])
+            start = parse_rfc3339(meta[START]).ns
         return self._known.setdefault((start, end, key), Span(start, end, due, key=key))

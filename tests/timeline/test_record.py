@@ -86,6 +86,12 @@ def test_a_message_without_a_time_is_dropped_for_it() -> None:
     assert found.events[1].why == "its timestamp_mapping gave no time"
 
 
+def test_a_window_may_end_after_the_last_time_that_there_is() -> None:
+    [span] = timeline([{"at": "2262-04-11T23:47:16Z"}]).spans
+    assert span.numbers == [1]
+    assert (span.end or 0) > 2**63
+
+
 def test_what_the_input_s_processors_leave_out_is_named() -> None:
     more = "input: {stdin: {}, processors: [mapping: 'root = if this.x == 1 { deleted() }']}"
     found = timeline([{**at(1)[0], "x": 1}, *at(2)], more=more)

@@ -50,12 +50,14 @@ def lint_files(files: Sequence[str], job: Job) -> Iterator[tuple[str, tuple[Lint
 def _sorted_out(
     found: dict[str, tuple[Lint, ...]],
 ) -> Iterator[tuple[str, tuple[Lint, ...]]]:
-    by_file: dict[str, dict[Lint, None]] = {file: {} for file in found}
+    by_file: dict[str, dict[tuple[int, int, str], Lint]] = {file: {} for file in found}
     for file, lints in found.items():
         for lint in lints:
-            by_file.get(lint.file, by_file[file]).setdefault(lint)
+            # What is suggested may depend on what the file is read as.
+            key = (lint.line, lint.column, lint.message)
+            by_file.get(lint.file, by_file[file]).setdefault(key, lint)
     for file, own in by_file.items():
-        yield file, tuple(sorted(own, key=lambda lint: (lint.line, lint.column)))
+        yield file, tuple(own[key] for key in sorted(own))
 
 
 def _each(files: Sequence[str], job: Job) -> Iterator[tuple[str, tuple[Lint, ...]]]:

@@ -14,6 +14,7 @@ Style = Callable[[str, str], str]
 """Takes a text and what it is (`head`, `time`, `taken`, `dropped`, `closed`, `payload`)."""
 
 _SHOWN: Final = 60
+_LEAST: Final = 8
 _LONGEST_KEY: Final = 24
 _REASONS: Final = {
     "changes": "has changed",
@@ -45,7 +46,7 @@ def _lines(timeline: Timeline, style: Style, width: int) -> Iterator[str]:
     # A micro-batch takes in what has arrived before it closes what is due.
     steps += [(one.at, 2, one) for one in timeline.emissions]
     wide = max((len(str(event.number)) for event in timeline.events), default=1) + 1
-    room = min(max(max((len(e.text) for e in timeline.events), default=0), 8), _SHOWN, width // 3)
+    room = _room(timeline, moments, width - len(moments.text(timeline.ended)) - wide - 5)
     for at, _, one in sorted(steps, key=lambda step: step[:2]):
         clock = style(moments.text(at), "time")
         if isinstance(one, Emission):
@@ -61,6 +62,14 @@ def _lines(timeline: Timeline, style: Style, width: int) -> Iterator[str]:
     yield ""
     yield summary(timeline)
     yield from _hint(timeline, moments)
+
+
+def _room(timeline: Timeline, moments: Moments, width: int) -> int:
+    """Return how many columns payloads get: what is left beside the fates of those in windows."""
+    taken = [event for event in timeline.events if not event.dropped and not event.failed]
+    told = max((len(fate(event, timeline.window, moments)) for event in taken), default=0)
+    longest = max((len(event.text) for event in timeline.events), default=0)
+    return max(min(longest, _SHOWN, width - told), _LEAST)
 
 
 def _emitted(emission: Emission, window: AnyWindow, moments: Moments) -> str:

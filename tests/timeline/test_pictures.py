@@ -71,6 +71,14 @@ def test_a_message_that_makes_windows_expire_is_named() -> None:
     assert text_of(timeline(lines)).endswith(f"{hint}, use --step or --arrival\n")
 
 
+def test_lines_of_messages_in_windows_fit_the_width() -> None:
+    for width in (70, 80):
+        lines = [line for line in text_of(timeline(), width=width).splitlines() if "→" in line]
+        assert max(map(len, lines)) == width
+    narrow = [line for line in text_of(timeline(), width=20).splitlines() if "→" in line]
+    assert '#1 {"at":"…  at 10:00:01 →' in narrow[0]
+
+
 def test_several_days_show_their_dates() -> None:
     lines = ('{"at":"2026-11-21T23:59:59Z"}', '{"at":"2026-11-22T00:00:01Z"}')
     assert "2026-11-22 00:00:01  #2" in text_of(timeline(lines))

@@ -13,7 +13,7 @@ from streamer.config.old_spellings import check_spelling
 from streamer.config.reading import Reading
 from streamer.config.templates.expand import expand
 from streamer.config.templates.template import template_of
-from streamer.config.unavailable import missing_text, unavailable
+from streamer.config.unavailable import available_text, missing_text, unavailable
 from streamer.spec import Field, Kind, Parsed, ParsedComponent, Spec
 
 _PROCESSORS: Final = Field(
@@ -59,6 +59,7 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
     chosen = _choose(reading, kind, node, beside)
     if chosen is None:
         _beside(reading, node, beside, path)
+        reading.unread.append(node)
         return None
     name, key = chosen
     if kind == Kind.PROCESSOR and name == "catch" and not reading.templates:
@@ -137,8 +138,7 @@ def _choose(
 
 def _unknown(reading: Reading, kind: Kind, key: Scalar) -> None:
     if message := missing_text(kind, key.text):
-        hint = f"available are {', '.join(catalog.names(kind))}" if catalog.names(kind) else ""
-        reading.findings.at(key, "unavailable_component", message, hint)
+        reading.findings.at(key, "unavailable_component", message, available_text(kind))
         return
     hint = did_you_mean(key.text, [*catalog.names(kind), *unavailable(kind)])
     if not hint:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from streamer import catalog
 from streamer.config.layout import Block, Entry, yaml_text
 from streamer.config.sections import SECTIONS
-from streamer.config.unavailable import missing_text
+from streamer.config.unavailable import available_text, missing_text
 from streamer.errors import StreamerError
 from streamer.spec import REQUIRED, Field, Kind, Spec
 
@@ -118,7 +118,7 @@ class _Maker:
             known = catalog.names(kind)
             missing = missing_text(kind, name)
             close = difflib.get_close_matches(name, [] if missing else known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"available are {', '.join(known)}"
+            hint = f"did you mean {close[0]}?" if close else available_text(kind)
             raise StreamerError(f"{missing or f'there is no {kind} {name!r}'}; {hint}")
         body = self._value(spec.config) if spec.config is not None else self._block(spec.fields)
         return Block((Entry(name, body, spec.summary),))

@@ -79,6 +79,7 @@ class Reading:
         catches: where `catch` processors stand.
         templates: the templates within which it is, the outermost first.
         ignores: the comments that silence findings.
+        unread: components that cannot be told, or that there are not; what they hold is not known.
         code: characters of mappings and interpolations so far.
     """
 
@@ -90,4 +91,5 @@ class Reading:
     catches: list[Scalar] = field(default_factory=list)
     templates: tuple[str, ...] = ()
     ignores: list[Ignore] = field(default_factory=list)
+    unread: list[Node] = field(default_factory=list)
     code: int = 0

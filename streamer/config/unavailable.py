@@ -10,6 +10,8 @@ from typing import Final
 from streamer import catalog
 from streamer.spec import Kind
 
+_LISTED: Final = 8
+
 _PLANNED: Final[dict[Kind, str]] = {
     Kind.INPUT: """
         aws_s3 batched broker csv dynamic file generate http_client http_server inproc kafka
@@ -106,6 +108,15 @@ def missing_text(kind: Kind, name: str) -> str:
     if name in _CONNECT.get(kind, "").split():
         return f"{kind} {name!r} is not available: it is one of Redpanda Connect's own"
     return ""
+
+
+def available_text(kind: Kind) -> str:
+    """Return where to choose from instead: the names that there are, or how to see them."""
+    names = catalog.names(kind)
+    if len(names) <= _LISTED:
+        return f"available are {', '.join(names)}" if names else ""
+    plural = str(kind).replace("_", "-")
+    return f"`streamer list {plural}{'' if plural.endswith('s') else 's'}` has those that are"
 
 
 def unavailable(kind: Kind) -> frozenset[str]:

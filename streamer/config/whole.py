@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence
@@ -38,10 +39,14 @@ def _check_unused(reading: Reading, root: Mapping) -> None:
     if not any(section in root.entries for section in _STREAM):
         return
     used = {(reference.kind, reference.label) for reference in reading.references}
+    # Whatever a component that there is not would do, it may well do with what it names.
+    named = {text for node in reading.unread for text in _texts(node)}
     for kind in RESOURCE_KINDS:
         for item in _items(root, f"{kind}_resources"):
             label = item.entries["label"][1] if "label" in item.entries else None
-            if isinstance(label, Scalar) and label.text and (kind, label.text) not in used:
+            if not isinstance(label, Scalar) or not label.text or label.text in named:
+                continue
+            if (kind, label.text) not in used:
                 message = f"nothing uses the {kind} resource {label.text!r}"
                 reading.findings.at(label, "unused_resource", message, "remove it, or use it")
 
@@ -70,6 +75,19 @@ def _check_catches(reading: Reading, root: Mapping) -> None:
             message = "a catch recovers nothing while error_handling.strict is set"
             hint = "failed messages skip it; put what may fail and the recovery into a try_catch"
             reading.findings.at(node, "catch_in_strict", message, hint)
+
+
+def _texts(node: Node) -> Iterator[str]:
+    """Return the values in a node, its own label apart."""
+    if isinstance(node, Scalar):
+        yield node.text
+    elif isinstance(node, Sequence):
+        for item in node.items:
+            yield from _texts(item)
+    elif isinstance(node, Mapping):
+        for name, (_, value) in node.entries.items():
+            if name != "label":
+                yield from _texts(value)
 
 
 def _items(root: Mapping, section: str) -> list[Mapping]:

@@ -11,6 +11,7 @@ from streamer import catalog
 from streamer.cli.main import invoke
 from streamer.config import LintOptions, lint_config
 from streamer.config.sections import SECTIONS
+from streamer.config.unavailable import available_text
 from streamer.spec import Field, Kind, Spec
 
 PARTS = {Kind.INPUT: "{}//", Kind.PROCESSOR: "/{}/", Kind.OUTPUT: "//{}"}
@@ -79,7 +80,7 @@ def test_advanced_fields_are_left_out_of_a_small_config(
         (
             "discord",
             "error: input 'discord' is not available: it is one of Redpanda Connect's own; "
-            f"available are {', '.join(catalog.names(Kind.INPUT))}\n",
+            f"{available_text(Kind.INPUT)}\n",
         ),
     ],
 )

@@ -21,6 +21,8 @@ from streamer.failure import Origin
 from streamer.observed import UNOBSERVED, observed
 from streamer.spec import Kind, ParsedComponent, Spec
 
+_WINDOWING: Final = "Windowing"
+
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "file",
@@ -120,6 +122,12 @@ def _own_spec(kind: Kind, name: str) -> Spec | None:
         return None
     found: Spec = importlib.import_module(module_name(kind, name)).SPEC
     return found
+
+
+def makes_windows(buffer: ParsedComponent) -> bool:
+    """Tell whether a buffer is one of those that keep messages in windows, by its spec."""
+    found = spec(Kind.BUFFER, buffer.name)
+    return found is not None and _WINDOWING in found.categories
 
 
 def specs() -> Iterator[Spec]:

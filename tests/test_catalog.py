@@ -55,6 +55,16 @@ def test_a_name_that_is_not_listed_has_no_spec() -> None:
     assert catalog.spec(Kind.INPUT, "../processors/noop") is None
 
 
+def test_buffers_that_make_windows_are_known_by_their_spec() -> None:
+    makes = {
+        name: catalog.makes_windows(ParsedComponent(Kind.BUFFER, name))
+        for name in catalog.names(Kind.BUFFER)
+    }
+    assert makes == {name: "window" in name for name in makes}
+    assert makes["system_window"] and not makes["memory"]
+    assert not catalog.makes_windows(ParsedComponent(Kind.BUFFER, "unknown"))
+
+
 def test_a_resource_is_built_once_and_a_missing_one_is_named() -> None:
     resources = {(Kind.PROCESSOR, "a"): ParsedComponent(Kind.PROCESSOR, "noop", "a")}
     context = catalog.build_context(resources)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streamer.bloblang import Luggage, luggage
-from streamer.catalog import build_context
+from streamer.catalog import build_context, makes_windows
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
 from streamer.plan.fold import Folding, folding_of
@@ -107,7 +107,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
     window: SystemWindow | None = None
     timestamp, late_output, key, folding = "", None, None, Folding(None)
     interval, limit_bytes = DIRECT_INTERVAL, 256 << 20
-    if config.buffer.name == "system_window":
+    if makes_windows(config.buffer):
         buffer = context.build(config.buffer)
         window = buffer.window
         timestamp = buffer.timestamp.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from streamer.catalog import makes_windows
 from streamer.durations import SECOND
 from streamer.engine.meters import Key, key_of
 from streamer.engine.timing import Times
@@ -91,7 +92,7 @@ def _of(component: Expected, now: Now) -> Iterator[Sample]:
 
 def _of_stream(view: StreamView, now: Now) -> Iterator[tuple[str, float]]:
     shot = now.snapshot
-    if view.config.buffer.name == "system_window":
+    if makes_windows(view.config.buffer):
         yield "open_windows", shot.open_windows
         yield "open_window_messages", shot.held
         if shot.next_close is not None:

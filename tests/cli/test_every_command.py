@@ -29,6 +29,8 @@ FILES = {
     "output_batches: [[{content_equals: x}]]}]\n",
     "windows.yaml": "buffer: {system_window: {size: 10s}}\n",
     "empty.yaml": "input: {stdin: {}}\n",
+    "in.env": 'A=1\nB="two words"\n',
+    "bad.env": "A: 1\n",
     "in.json": '{"a":"x"}\n',
 }
 NEW_YEAR = "2026-01-01T00:00:00Z"
@@ -62,6 +64,10 @@ CASES = (
     Case("lint good.yaml", 0),
     Case("lint bad.yaml", 1, "", f"{SAID} [unknown_field]", coloured=True),
     Case("lint --verbose good.yaml", 0, "good.yaml: OK", coloured=True),
+    Case("lint -e in.env good.yaml", 0),
+    Case("lint -e bad.env good.yaml", 1, "", "bad.env(1,1) expected NAME=value", coloured=True),
+    Case("explain --chilled bad.yaml", 0, "stream bad", SAID, coloured=True),
+    Case("run -w good.yaml", 1, "", "-w/--watcher is not available yet"),
     Case("lint --format json bad.yaml", 1, '"code": "unknown_field"'),
     Case("lint --format sarif good.yaml", 0, '"version": "2.1.0"'),
     Case("lint", 1, "", "name a config file"),
@@ -94,6 +100,8 @@ CASES = (
     Case("template lint good.yaml", 1, "", "good.yaml", coloured=True),
     Case("list inputs", 0, "- stdin"),
     Case("list inputs stdin", 0, "stdin", coloured=True),
+    Case("list --format json-full-scrubbed inputs", 0, '"name": "stdin"'),
+    Case("list --format cue", 1, "", "cue is not available"),
     Case("list nope", 1, "", "there is no list 'nope'", coloured=True),
     Case("docs", 0, "lint"),
     Case("docs nope", 1, "", "nope", coloured=True),

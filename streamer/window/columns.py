@@ -148,7 +148,7 @@ class Collector:
                     part = part[_stable_order(group_ids[part])]
                     starts, counts = _runs(group_ids[part])
                     keys = [groups.key_of[group] for group in group_ids[part[starts]].tolist()]
-                metas, ids = _distinct(list(self._metas), meta_ids[part])
+                metas, ids = distinct(list(self._metas), meta_ids[part])
                 columns = Columns(
                     self._chosen(part),
                     lengths[part],
@@ -207,7 +207,7 @@ def _tell(columns: Columns, timed: Timed, part: Ints, only_newest: bool) -> None
         columns.newest = np.maximum.reduceat(times, np.cumsum(columns.counts) - columns.counts)
 
 
-def _distinct(metas: list[bytes], ids: Ints) -> tuple[list[bytes], Ints | None]:
+def distinct(metas: list[bytes], ids: Ints) -> tuple[list[bytes], Ints | None]:
     """Leave out metadata that none of the messages has."""
     if len(metas) == 1:
         return metas, None

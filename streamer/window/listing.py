@@ -25,6 +25,7 @@ class Listing:
     def __init__(self) -> None:
         self._lines: list[LogLine] = []
         self._unlisted = [0, 0]
+        self._having = 0
         self._expired = 0
 
     def late(self, count: int, until: int, horizon: int) -> None:
@@ -50,8 +51,19 @@ class Listing:
         fields = {"reason": "expired", "messages": count, "window_end": format_rfc3339(end)}
         self._lines.append(LogLine("WARN", text, fields))
 
+    def having(self, why: str) -> None:
+        """Tell of a window whose `having` gave no boolean."""
+        self._having += 1
+        if self._having <= _LINES:
+            text = f"a window was suppressed, its having gave no boolean: {why}"
+            self._lines.append(LogLine("ERROR", text, {"reason": "having"}))
+
     def lines(self) -> tuple[LogLine, ...]:
         """Give all lines, and one for what was left out."""
+        if self._having > _LINES:
+            more = self._having - _LINES
+            text = f"{more} more windows were suppressed whose having gave no boolean"
+            self._lines.append(LogLine("ERROR", text, {"reason": "having", "windows": more}))
         windows, count = self._unlisted
         if windows:
             text = f"{windows} more windows with messages: {count} expired"

@@ -31,12 +31,13 @@ def release(stored: list[Stored], labels: Labels) -> Iterator[Released]:
         while stored:
             packs.append(Pack(*stored.pop()))
         yield from _by_group(packs, labels)
-        return
+    else:
+        yield from release_whole(stored, labels)
+
+
+def release_whole(stored: list[Stored], labels: Labels) -> Iterator[Released]:
+    """Give all messages of a window together, however they are grouped; else as `release`."""
     first = min(peek(body).first + shift for body, shift in stored)
-    yield Released(first, None, _all(stored, labels))
-
-
-def _all(stored: list[Stored], labels: Labels) -> Batch:
     # What they are told may be known only when all of them have been seen.
     found = []
     times: list[int | None] = []
@@ -49,7 +50,7 @@ def _all(stored: list[Stored], labels: Labels) -> Batch:
     found.reverse()
     while found:
         messages += metas.messages(*found.pop())
-    return messages
+    yield Released(first, None, messages)
 
 
 def newest_of(times: Iterable[int | None]) -> int | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+PIECE_BITS: Final = 40
+"""An arrival number is the number of the piece, then so many bits for the message in it."""
 
 
 class Kind(IntEnum):

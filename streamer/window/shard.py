@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 
 from streamer.window.emission import Emission
+from streamer.window.event import EventWindow
+from streamer.window.pane_step import PaneStep
+from streamer.window.queries import Query
 from streamer.window.row import Row
 from streamer.window.status import Status
+from streamer.window.step import StepRun
 from streamer.window.store import Store
 from streamer.window.system import SystemWindow
 from streamer.window.system_step import SystemStep
@@ -39,19 +43,27 @@ class Step:
 
 
 class Shard:
-    """One shard of a `system_window`; make one for every task."""
+    """One shard of a window's state; make one for every task."""
 
-    def __init__(self, window: SystemWindow, store: Store, keep_dropped: bool = False) -> None:
+    def __init__(
+        self,
+        window: SystemWindow | EventWindow,
+        store: Store,
+        keep_dropped: bool = False,
+        having: Query | None = None,
+    ) -> None:
         """Prepare.
 
         Args:
             window: the window's settings.
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
+            having: a compiled mapping; a window for which it is not true is suppressed.
         """
         self._window = window
         self._store = store
         self._keep_dropped = keep_dropped
+        self._having = having
 
     def step(self, rows: Iterable[Row]) -> Step:
         """Process a micro-batch.
@@ -65,5 +77,10 @@ class Shard:
         return Step(self._run(rows))
 
     def _run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
-        run = SystemStep(self._window, self._store, self._keep_dropped)
-        return (yield from run.run(rows))
+        return (yield from self._step_run().run(rows))
+
+    def _step_run(self) -> StepRun:
+        window, store = self._window, self._store
+        if isinstance(window, SystemWindow):
+            return SystemStep(window, store, self._keep_dropped)
+        return PaneStep(window, store, self._keep_dropped, self._having)

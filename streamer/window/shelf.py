@@ -112,7 +112,7 @@ class Shelf:
             self._packs[pane.pane] = found
         return found
 
-    def forget(self, pane: Pane) -> None:
+    def forget(self, pane: int) -> None:
         """Let go of a pane that no later window holds."""
-        self._packs.pop(pane.pane, None)
-        self._parts.pop(pane.pane, None)
+        self._packs.pop(pane, None)
+        self._parts.pop(pane, None)

@@ -22,7 +22,7 @@ from streamer.window.intake import Intake
 from streamer.window.keep import Keep
 from streamer.window.listing import Listing, open_windows
 from streamer.window.metas import Labels, Released
-from streamer.window.release import release, release_shared
+from streamer.window.release import release, release_shared, release_whole
 from streamer.window.row import Row
 from streamer.window.shelf import MOST, Shelf
 from streamer.window.status import Closed, Status
@@ -166,21 +166,29 @@ class StepRun(ABC):
             for pane in self._left_by(end, windows[0][1] if windows else []):
                 self._head.counters.released += pane.count
                 self._keep.remove(pane)
-                self._shelf.forget(pane)
+                self._shelf.forget(pane.pane)
 
-    def _released(self, closing: Closing, labels: Labels) -> Iterator[Released]:
-        """Give a window's groups; where the next one closes now too, they share what they hold."""
+    def _released(
+        self, closing: Closing, labels: Labels, whole: bool = False
+    ) -> Iterator[Released]:
+        """Give a window's groups; where the next one closes now too, they share what they hold.
+
+        Args:
+            closing: the window.
+            labels: says what messages are told of it.
+            whole: give all messages together, however they are grouped.
+        """
         panes, shelf = closing.panes, self._shelf
         if any(pane.folded for pane in panes):
             each = [shelf.parts(pane) if closing.shared else self._parts(pane) for pane in panes]
             folded = [groups for parts in each for groups in parts.folded]
-            whole = [pack for parts in each for pack in parts.whole]
-            return (Released(0, *e) for e in release_folded(folded, whole, labels.of(None, None)))
-        if closing.shared and closing.messages <= MOST:
+            return release_folded(folded, [pack for parts in each for pack in parts.whole], labels)
+        if closing.shared and not whole and closing.messages <= MOST:
             groups = release_shared([pack for pane in panes for pack in shelf.packs(pane)], labels)
             if groups is not None:
                 return groups
-        return release([entry for pane in panes for entry in self._keep.take(pane)], labels)
+        stored = [entry for pane in panes for entry in self._keep.take(pane)]
+        return release_whole(stored, labels) if whole else release(stored, labels)
 
     def _parts(self, pane: Pane) -> Parts:
         return Parts(self._keep.take(pane))

@@ -11,11 +11,11 @@ import numpy as np
 from streamer.bloblang.errors import QueryError, UnplacedError
 from streamer.bloblang.folding import FoldedBatch
 from streamer.bloblang.runtime import document
-from streamer.message import Batch, Message
+from streamer.message import Message
 from streamer.window.folds.folder import Folder
 from streamer.window.folds.groups import Groups, accumulator_of, fold_for, merged
 from streamer.window.folds.pack import decode
-from streamer.window.metas import Metas
+from streamer.window.metas import Labels, Metas, Released
 from streamer.window.pack import Pack, Stored, peek
 from streamer.window.stamps import SLOT_BITS
 
@@ -48,33 +48,31 @@ def by_text(groups: list[Groups]) -> list[list[Groups]]:
     return list(found.values())
 
 
-def release_folded(
-    folded: list[Groups], whole: list[Stored], metas: Metas
-) -> Iterator[tuple[bytes | None, Batch]]:
+def release_folded(folded: list[Groups], whole: list[Stored], labels: Labels) -> Iterator[Released]:
     """Give the groups of a window.
 
     Args:
         folded: its folded groups, one at least.
         whole: packs of messages that are in it too; they are folded for the same mapping.
-        metas: adds the window's metadata.
+        labels: says what messages are told of the window.
 
     Returns:
-        Key and batch for each group, in order of first arrival. The key is None when there is no
-        expression that gives keys. A batch is a `FoldedBatch`, but for messages without a key.
+        The groups in order of first arrival. The key is None when there is no expression that gives
+        keys. A batch is a `FoldedGroup`, but for messages without a key.
     """
     texts = by_text(folded)
     late = _Whole(texts[0][0].text, texts[0][0].key_id, [Pack(*entry) for entry in whole])
     texts[0] = sorted([*texts[0], *late.groups], key=lambda one: one.first)
-    batches: list[tuple[int, bytes | None, Batch]] = []
-    for same in texts:
-        window = _Window(merged(same), late.broken)
-        batches += window.batches(metas)
+    windows = [_Window(merged(same), late.broken) for same in texts]
+    alike = None
+    if not labels.by_group:
+        times = [late.newest, *(window.newest for window in windows)]
+        alike = labels.of(None, max((time for time in times if time is not None), default=None))
+    batches = [batch for window in windows for batch in window.batches(alike, labels)]
     if late.keyless:
-        first, messages = late.messages(metas)
-        batches.append((first, b"", messages))
-    batches.sort(key=lambda entry: entry[0])
-    for _, key, batch in batches:
-        yield key, batch
+        batches.append(late.released(alike or labels.of(b"", late.newest)))
+    batches.sort(key=lambda released: released.first)
+    yield from batches
 
 
 class FoldedGroup(FoldedBatch):
@@ -98,15 +96,24 @@ class _Window:
         self._parts = fold_for(groups.text).parts
         self._accumulators = [accumulator_of(part) for part in self._parts]
 
-    def batches(self, metas: Metas) -> Iterator[tuple[int, bytes | None, Batch]]:
-        """Give first arrival, key and batch of each group."""
+    @property
+    def newest(self) -> int | None:
+        """The largest event time of all, ns; None where it was not kept."""
+        newest = self._groups.newest
+        return None if newest is None else int(newest.max())
+
+    def batches(self, alike: Metas | None, labels: Labels) -> Iterator[Released]:
+        """Give the groups; `alike` adds the metadata when all are told the same."""
         groups = self._groups
+        newest = None if groups.newest is None else groups.newest.tolist()
         for group, (key, payload, meta, size) in enumerate(
             zip(groups.keys, groups.payloads, groups.metas, groups.counts.tolist(), strict=True)
         ):
+            named = None if groups.key_id is None else key
+            metas = alike or labels.of(named, None if newest is None else newest[group])
             first = metas.messages([payload], [meta], None)[0]
             batch = FoldedGroup(first, groups.text, partial(self._value, group), size)
-            yield int(groups.arrivals[group]), None if groups.key_id is None else key, batch
+            yield Released(int(groups.arrivals[group]), named, batch)
 
     def _value(self, group: int, part: int) -> Any:
         broken = self._broken.get(self._groups.keys[group])
@@ -122,20 +129,27 @@ class _Whole:
         groups: what they are as groups.
         broken: by key, why the documents of a group cannot be looked at.
         keyless: the places of messages without a key: pack and group.
+        newest: the largest event time of the messages without a key, ns; None without any.
     """
 
     def __init__(self, text: str, key_id: int | None, packs: list[Pack]) -> None:
         self.groups: list[Groups] = []
         self.broken: dict[bytes, str] = {}
         self.keyless: list[tuple[Pack, int]] = []
+        self.newest: int | None = None
         for pack in sorted(packs, key=lambda one: one.header.first):
             self._add(pack, Folder(fold_for(text), key_id))
 
     def _add(self, pack: Pack, folder: Folder) -> None:
         keys = pack.keys or [b""]
         for group, key in enumerate(keys):
+            newest = None if pack.newest is None else pack.newest[group : group + 1]
             if pack.keys and not key:
                 self.keyless.append((pack, group))
+                if newest is not None:
+                    self.newest = (
+                        int(newest[0]) if self.newest is None else max(self.newest, int(newest[0]))
+                    )
                 continue
             raws = pack.group(group)
             docs = [self._document(raw, key) for raw in raws]
@@ -144,7 +158,9 @@ class _Whole:
             if pack.meta_ids is not None:
                 metas = [pack.metas[i] for i in pack.meta_ids[span].tolist()]
             codes = np.full(len(raws), (_SLOT << SLOT_BITS) + group, np.int64)
-            folder.add(raws, codes, pack.arrivals[span], metas, folder.columns(docs))
+            # That the newest is each message's time makes the group's newest come out right.
+            times = None if newest is None else np.repeat(newest, len(raws))
+            folder.add(raws, codes, pack.arrivals[span], metas, folder.columns(docs), times)
         self.groups += [groups for _, _, groups in folder.groups(_SLOT + 1, keys, None)]
 
     def _document(self, raw: bytes, key: bytes) -> Any:
@@ -154,8 +170,8 @@ class _Whole:
             self.broken.setdefault(key, str(e))
             return None
 
-    def messages(self, metas: Metas) -> tuple[int, Batch]:
-        """Return the messages without a key in order of arrival, and their first arrival."""
+    def released(self, metas: Metas) -> Released:
+        """Return the messages without a key, in order of arrival."""
         found: list[tuple[int, Message]] = []
         for pack, group in self.keyless:
             span = pack.span(group)
@@ -163,4 +179,4 @@ class _Whole:
             messages = metas.messages(pack.group(group), pack.metas, ids)
             found += zip(pack.arrivals[span].tolist(), messages, strict=True)
         found.sort(key=lambda entry: entry[0])
-        return found[0][0], [message for _, message in found]
+        return Released(found[0][0], b"", [message for _, message in found])

@@ -1,0 +1,56 @@
+"""The stream clock before each piece of a micro-batch: the largest event time seen by then.
+
+It is the largest of all earlier micro-batches and of all earlier pieces of the same partition: what
+other partitions have in the same micro-batch has no order to it, and counts when that is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamer.errors import StreamerError
+from streamer.window.intake import Piece
+from streamer.window.row import PIECE_BITS
+
+
+class PieceClocks:
+    """The clocks of one micro-batch.
+
+    Attributes:
+        after: the clock after it; None when there never was a message.
+    """
+
+    def __init__(self, pieces: Iterable[Piece], clock: int | None) -> None:
+        """Follow the pieces, which are in order.
+
+        Args:
+            pieces: what became of the clock in each piece; several may say the same.
+            clock: the one before the micro-batch; None when there never was a message.
+        """
+        self._before: dict[int, int | None] = {}
+        here: dict[bytes, int] = {}
+        self.after = clock
+        for first, newest, partition in pieces:
+            self._before[first >> PIECE_BITS] = _later(clock, here.get(partition))
+            here[partition] = max(newest, here.get(partition, newest))
+            self.after = _later(self.after, newest)
+
+    def before(self, arrival: int) -> int | None:
+        """Return the clock before the piece that a message is in.
+
+        Raises:
+            StreamerError: nothing was told of the piece.
+        """
+        number = arrival >> PIECE_BITS
+        if number not in self._before:
+            raise StreamerError(
+                f"a window shard was not told of the clock of piece {number}: this is a bug in the "
+                "program; the micro-batch is not lost, a restart replays it"
+            )
+        return self._before[number]
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)

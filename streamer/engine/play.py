@@ -88,6 +88,11 @@ class Player:
             self._tick(None)
         return self._stream.now
 
+    @property
+    def held(self) -> int:
+        """How many messages are in open windows."""
+        return self._stream.snapshot.held
+
     def start_again(self) -> None:
         """Start the program again, and go on until no window is open."""
         self._stream.restart()

@@ -19,6 +19,8 @@ from streamer.pipeline import step
 from streamer.plan import Plan
 from streamer.spec import ParsedComponent
 
+_CLOCK = "on a clock that follows event times"
+
 LogLine = tuple[str, str, Mapping[str, Any]]
 
 
@@ -70,8 +72,9 @@ def tap(
         batches = _through(component, batches, context, ex)
         yield _stage(component, batches, logged=_taken(log))
     if plan.window is not None:
-        batches, dropped = _windows(plan, batches, now)
-        yield _stage(plan.buffer, batches, dropped, note="on a clock that follows event times")
+        batches, dropped, held = _windows(plan, batches, now)
+        note = f"{_CLOCK}; {held:,} in windows that stay open" if held else _CLOCK
+        yield _stage(plan.buffer, batches, dropped, note=note)
     elif plan.buffer.name != "none":
         batches = [list(batch) for batch in context.build(plan.buffer).batches(batches, ex)]
         yield _stage(plan.buffer, batches, logged=_taken(log))
@@ -91,8 +94,8 @@ def _through(
 
 def _windows(
     plan: Plan, batches: list[Batch], now: Callable[[], int]
-) -> tuple[list[Batch], list[Message]]:
-    """Return the windows as batches, and the messages that were dropped."""
+) -> tuple[list[Batch], list[Message], int]:
+    """Return the windows as batches, the messages that were dropped, and how many are held."""
     emitted: list[Batch] = []
     dropped: Batch = []
 
@@ -107,7 +110,7 @@ def _windows(
             clock = max(clock or 0, time_ns or 0) or now()
             player.send(clock, message)
     player.end(now() if clock is None else clock, wait=True)
-    return emitted, dropped
+    return emitted, dropped, player.held
 
 
 def _taken(log: list[LogLine]) -> list[LogLine]:

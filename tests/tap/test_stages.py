@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from streamer.config import parse_config
 from streamer.durations import SECOND
+from streamer.engine.play import Player
 from streamer.engine.scripted import ScriptedStream, Sent
 from streamer.message import Message
 from streamer.plan import make_plan
@@ -137,3 +140,16 @@ def test_json_writes_messages_as_unit_tests_do() -> None:
     assert plain(Stage("a", "b", "", [[Message(b"\xff", {}, "no")]]), 1)["batches"] == [
         [{"content": "\ufffd", "failed": "no"}]
     ]
+
+
+def test_messages_in_windows_that_stay_open_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(player: Player, now: int, wait: bool) -> int:
+        return ends(player, now, wait=False)
+
+    ends = Player.end
+    config = "buffer: { system_window: { size: 10s, end_of_input: keep } }"
+    assert stages(config, {"n": 1})[1].note == "on a clock that follows event times"
+    # As it is where only further messages move the clock.
+    monkeypatch.setattr(Player, "end", end)
+    found = stages(config, {"n": 1}, {"n": 2})[1]
+    assert (found.batches, found.note.partition("; ")[2]) == ([], "2 in windows that stay open")

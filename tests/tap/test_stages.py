@@ -88,7 +88,9 @@ def test_what_the_output_would_get_is_what_the_stream_gives_it() -> None:
         'root = if batch_index() == 0 { {"k": this.k, "sum": json("n").from_all().sum()} } '
         "else { deleted() }' } ] }\n"
     )
-    contents = [{"n": T // SECOND + n / 2, "k": "ab"[n % 2]} for n in range(30)]
+    contents: list[dict[str, Any]] = [
+        {"n": T // SECOND + n / 2, "k": "ab"[n % 2]} for n in range(30)
+    ]
     output = stages(text, *contents)[-1]
     stream = ScriptedStream(make_plan(parse_config(text, "x.yaml")))
     made = []
@@ -117,7 +119,9 @@ def test_the_text_shows_messages_metadata_errors_and_lines_of_the_log() -> None:
 
 def test_the_text_names_batches_and_what_was_dropped_and_is_cut_at_the_width() -> None:
     window = "buffer: { system_window: { timestamp_mapping: root = this.n, size: 10s } }"
-    contents = [{"n": T // SECOND + second, "pad": "x" * 50} for second in (1, 2, 15)]
+    contents: list[dict[str, Any]] = [
+        {"n": T // SECOND + second, "pad": "x" * 50} for second in (1, 2, 15)
+    ]
     buffer = stages(CONFIG % window, *contents, {"n": "?"})[2]
     lines = text_of(stages(window, *contents, {})[1], 10, width=40).splitlines()
     assert lines[0].startswith("buffer: system_window, 3 messages in 2 batches, 1 dropped")
@@ -147,9 +151,10 @@ def test_messages_in_windows_that_stay_open_are_counted(monkeypatch: pytest.Monk
         return ends(player, now, wait=False)
 
     ends = Player.end
-    config = "buffer: { system_window: { size: 10s, end_of_input: keep } }"
-    assert stages(config, {"n": 1})[1].note == "on a clock that follows event times"
+    window = "timestamp_mapping: root = this.n, size: 10s, end_of_input: keep"
+    config, now = f"buffer: {{ system_window: {{ {window} }} }}", T // SECOND
+    assert stages(config, {"n": now + 1})[1].note == "on a clock that follows event times"
     # As it is where only further messages move the clock.
     monkeypatch.setattr(Player, "end", end)
-    found = stages(config, {"n": 1}, {"n": 2})[1]
+    found = stages(config, {"n": now + 1}, {"n": now + 2})[1]
     assert (found.batches, found.note.partition("; ")[2]) == ([], "2 in windows that stay open")

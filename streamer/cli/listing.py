@@ -186,6 +186,16 @@ def _text(found: dict[str, list[Any]], in_full: bool) -> str:
     )
 
 
+def _takes(field: Entry) -> str:
+    """Return what a field takes, and what it is without one."""
+    one = "any value" if field["type"] == "unknown" else field["type"].replace("_", " ")
+    one = "mapping" if field.get("bloblang") else one
+    text = {"array": f"list of {one}", "map": f"map of {one}"}.get(field["kind"], one)
+    if "default" in field:
+        return f"{text}, {json.dumps(field['default'], ensure_ascii=False)} by default"
+    return f"{text}, {'optional' if field.get('is_optional') else 'required'}"
+
+
 def _title(name: str) -> str:
     return name.replace("-", " ").title()
 
@@ -201,7 +211,8 @@ def _indented(text: str) -> str:
 def _in_full(entry: Entry) -> str:
     """Return what there is to say about one component, function or method."""
     lines = [click.style(entry.get("signature", entry["name"]), bold=True)]
-    lines.append(_wrapped(entry["summary"]))
+    if entry["summary"]:
+        lines.append(_wrapped(entry["summary"]))
     if entry["status"] != "stable":
         lines.append(_indented(f"It is {entry['status']}."))
     if entry.get("impure"):
@@ -210,7 +221,7 @@ def _in_full(entry: Entry) -> str:
         default = "" if param["required"] else f", {json.dumps(param['default'])} by default"
         lines.append(_indented(f"{param['name']}: {param['type']}{default}"))
     for child in entry.get("config", {}).get("children", ()):
-        lines.append(_wrapped(f"{child['name']}: {child['description']}"))
+        lines.append(_wrapped(f"{child['name']}: {_takes(child)}. {child['description']}".strip()))
     for example in entry["examples"]:
         if "mapping" in example:
             text = example_text(example["mapping"], example["input"], example["output"])

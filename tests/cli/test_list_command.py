@@ -95,7 +95,12 @@ def test_one_name_is_shown_in_full(listed: Run) -> None:
     assert "\n  # Out: " in out
     code, out, _ = listed("buffers", "memory")
     assert out.startswith("memory\n  ")
-    assert "\n  limit: " in out
+    assert "\n  limit: int, 524288000 by default. " in out
+    code, out, _ = listed("processors", "log")
+    assert "\n  fields_mapping: mapping, optional. " in out
+    assert "\n  fields: map of string, optional. " in out
+    code, out, _ = listed("inputs", "file")
+    assert "\n  paths: list of string, required. " in out
 
 
 def test_components_come_with_their_fields_when_asked(data: Callable[..., Any]) -> None:

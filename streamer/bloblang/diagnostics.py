@@ -16,6 +16,7 @@ from streamer.bloblang.errors import (
     OperandMismatch,
     Prefixed,
     QueryError,
+    ToldError,
     TooDeep,
     TypeMismatch,
     UnplacedError,
@@ -83,6 +84,8 @@ def _start(error: BaseException, table: Table) -> Finding:
         return Finding("memory exhausted", None, sealed=True)
     if isinstance(error, NoContext):
         return Finding(str(error), error, context=("", error.reason))
+    if isinstance(error, ToldError):
+        return Finding(str(error), None, sealed=error.sealed)
     text = str(error) if isinstance(error, QueryError) else str(error) or type(error).__name__
     finding = Finding(text, error, isinstance(error, UnplacedError))
     if isinstance(error, TooDeep):

@@ -39,6 +39,18 @@ class UnplacedError(QueryError):
     """An error that Benthos tells without naming what the value came from."""
 
 
+class ToldError(QueryError):
+    """An error that was put into words elsewhere, when a message was folded.
+
+    Attributes:
+        sealed: whether the text already says what the value came from.
+    """
+
+    def __init__(self, text: str, sealed: bool) -> None:
+        self.sealed = sealed
+        super().__init__(text)
+
+
 class TooDeep(UnplacedError):
     """Named maps apply one another without end; told without what was on the way there."""
 

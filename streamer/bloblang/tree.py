@@ -178,10 +178,14 @@ class Metadata(Node):
 
 @dataclass(slots=True)
 class Folded(Node):
-    """What all messages of a `folding.FoldedBatch` have come to; `origin` is for error texts."""
+    """What all messages of a `folding.FoldedBatch` have come to.
+
+    `origin` is for error texts; what is `special` may be no value at all.
+    """
 
     number: int
     origin: str
+    special: bool
 
 
 @dataclass(slots=True)

@@ -123,11 +123,16 @@ def test_it_says_what_a_window_keeps_of_its_messages():
     assert f"  keeps       {kept} (folded for pipeline.processors.1)" in said
 
 
+def test_it_says_in_the_mappings_own_words_what_a_window_keeps_of_expressions():
+    said = explained(REDUCED % 'json("items").from_all().map_each(i -> i.price).top_k(3)')
+    kept = 'distinct of plate, json("items").from_all().map_each(i -> i.price).top_k(3)'
+    assert f"the first message, {kept} (folded for pipeline.processors.1)" in said
+
+
 def test_it_says_which_expression_stops_a_mapping_from_folding():
     said = explained(REDUCED % 'json("plate").from_all().sort()')
-    assert (
-        "keeps       messages whole; pipeline.processors.1: line 2, column 77: from_all()" in said
-    )
+    place = "pipeline.processors.1: line 2, column 88"
+    assert f"keeps       messages whole; {place}: sort() wants all values at once" in said
     said = explained(REDUCED.replace("batch_index() == 0", "this.first") % "1")
     assert (
         "keeps       messages whole; pipeline.processors.1: it does not say that it keeps" in said

@@ -77,8 +77,8 @@ def _leaf(code: Code, node: tree.Node) -> Value:
             return _array(code, items)
         case tree.Object(pairs=pairs):
             return _object(code, pairs)
-        case tree.Folded(number=number):
-            return code.store(f"B.fold({number})")
+        case tree.Folded(number=number, special=special):
+            return code.store(f"B.fold({number})", special=special)
     raise AssertionError(node)
 
 

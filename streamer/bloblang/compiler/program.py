@@ -50,9 +50,10 @@ class Compiled:
         self.run: Callable[..., Any] = code.constants["run"]
 
 
-def _start(
-    identity: str, options: Optimisations
+def start(
+    identity: str, options: Optimisations = ALL
 ) -> tuple[Code, str, dict[str, Mapping[int, Site]]]:
+    """Return empty code, a name that no other code has, and the table that its sites go into."""
     table: dict[str, Mapping[int, Site]] = {}
 
     def explain(error: BaseException) -> str:
@@ -110,7 +111,7 @@ def compile_program(
         onto: start with the message's document as root (`run(…, root)`).
         options: which optimisations are made.
     """
-    code, name, table = _start(identity, options)
+    code, name, table = start(identity, options)
     given = DOCUMENT if document_only else FULL
     code.given, code.onto = given, onto
     document = "doc" if document_only else None
@@ -178,7 +179,7 @@ def _number_lines(code: Code, begin: int, first: int) -> None:
 
 def compile_query(node: tree.Node, identity: str, *, document_only: bool = False) -> Compiled:
     """Compile one expression to `run(B, I, M, X, meta) -> value`, or `run(doc) -> value`."""
-    code, name, table = _start(identity, ALL)
+    code, name, table = start(identity)
     code.given = DOCUMENT if document_only else FULL
     code.scope = Scope(document="doc" if document_only else None)
     code.line = 1

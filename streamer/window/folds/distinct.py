@@ -23,6 +23,14 @@ from streamer.window.folds.part import (
     read_bad,
     write_bad,
 )
+from streamer.window.folds.texts import (
+    MARK,
+    array_of,
+    marked_text,
+    read_table,
+    unmarked_text,
+    write_table,
+)
 from streamer.window.ints import (
     Ints,
     pack_ints,
@@ -33,10 +41,11 @@ from streamer.window.ints import (
     unpack_strings,
 )
 
-_MARK: Final = "\x00"
-_NUMBER: Final = "\x00n"
-_TEXT: Final = "\x00t"
-"""A number's text comes after the first; a text that begins with a mark comes after the second."""
+_NUMBER: Final = MARK + "n"
+"""A number's text comes after it."""
+
+_BYTES: Final = MARK + "b"
+"""Bytes come after it, as hex."""
 
 _EXACT: Final = 1 << 53
 
@@ -82,17 +91,13 @@ class Distinct:
     def column(self, values: list[Any]) -> Column:
         """See `part.Accumulator`; the column is one of marked texts."""
         if set(map(type, values)) == {str}:
-            # Imported here, for it takes long and every worker imports this module.
-            import pyarrow.compute as pc
-
-            texts = pa.array(values, pa.string())
-            if not pc.any(pc.starts_with(texts, _MARK)).as_py():
-                return Column(texts, size=texts.nbytes)
+            texts = array_of(values)
+            return Column(texts, size=texts.nbytes)
         bad = []
         marked = []
         for index, value in enumerate(values):
-            if isinstance(value, str | int | float) and type(value) is not bool:
-                marked.append(_marked(value))
+            if isinstance(value, str | int | float | bytes) and type(value) is not bool:
+                marked.append(_marked(value, self._ordered))
             else:
                 marked.append("")
                 bad.append(Spoiler(index, 0, str(TypeMismatch(value, "string", "number"))))
@@ -161,11 +166,7 @@ class Distinct:
 
     def write(self, state: DistinctState) -> bytes:
         """See `part.Accumulator`."""
-        _, offsets, data = state.table.buffers()
-        start = state.table.offset
-        ends = np.frombuffer(offsets, np.int32)[start : start + len(state.table) + 1]
-        texts = b"" if data is None else data.to_pybytes()[ends[0] : ends[-1]]
-        lengths = pack_ints(np.diff(ends).astype(np.int64))
+        lengths, texts = write_table(state.table)
         first = int(state.arrivals.min()) if len(state.arrivals) else 0
         arrivals = first.to_bytes(8, "little", signed=True) + pack_steps(state.arrivals - first)
         sets = (pack_ints(state.counts), pack_steps(state.ids), arrivals)
@@ -174,9 +175,7 @@ class Distinct:
     def read(self, data: bytes, shift: int) -> DistinctState:
         """See `part.Accumulator`."""
         lengths, texts, counts, ids, arrivals, bad = unpack_strings(data)
-        sizes = unpack_ints(lengths)
-        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))).astype(np.int32)
-        table = pa.StringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(texts))
+        table = read_table(lengths, texts)
         of_group = unpack_ints(counts)
         first = int.from_bytes(arrivals[:8], "little", signed=True) + shift
         firsts = unpack_steps(arrivals[8:]) + first
@@ -196,9 +195,14 @@ class Distinct:
         return [_unmarked(text) for text in state.table.take(pa.array(ids)).to_pylist()]
 
 
-def _marked(value: str | int | float) -> str:
+def _marked(value: str | bytes | int | float, given_back: bool) -> str:
+    if isinstance(value, bytes):
+        # They are equal to a text of the same bytes, which an expression hardly gives as well.
+        if given_back:
+            return _BYTES + value.hex()
+        value = value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):
-        return _TEXT + value if value.startswith(_MARK) else value
+        return marked_text(value)
     # Numbers that are equal are one value, however they are spelt.
     number = float(value)
     exact = number.is_integer() and abs(number) < _EXACT
@@ -216,4 +220,6 @@ def _unmarked(text: str) -> Any:
     if text.startswith(_NUMBER):
         number = text.removeprefix(_NUMBER)
         return int(number) if number.lstrip("-").isdigit() else float(number)
-    return text.removeprefix(_TEXT)
+    if text.startswith(_BYTES):
+        return bytes.fromhex(text.removeprefix(_BYTES))
+    return unmarked_text(text)

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 from streamer.bloblang.folding import Fold
+from streamer.value import parse_json
 from streamer.window.columns import by_value
 from streamer.window.folds.fields import Docs, Fields
 from streamer.window.folds.groups import Groups
@@ -77,7 +78,7 @@ class Folder:
         """Return the codes of payloads, and what they bring; raises whatever one makes it raise."""
         codes: list[int] = []
         values: list[list[Any]] = [[] for _ in self._columns]
-        loads = way.loads or orjson.loads
+        loads = parse_json if self._fields.exact else way.loads or orjson.loads
         # So few at a time that their documents stay in the processor's cache.
         for start in range(0, len(raws), _AT_ONCE):
             docs = list(map(loads, raws[start : start + _AT_ONCE]))

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from streamer.bloblang.folding import Fold, Part, fold_of
+from streamer.bloblang.folding import Fold, fold_of
 from streamer.errors import StreamerError
-from streamer.window.folds.count import Count
-from streamer.window.folds.distinct import Distinct
-from streamer.window.folds.numbers import Numbers
-from streamer.window.folds.part import Accumulator
+from streamer.window.folds.accumulators import accumulator_of
 from streamer.window.ints import Ints
 
 
@@ -56,17 +53,6 @@ class Groups:
         """Return the groups in the order of their first message."""
         found: list[int] = np.argsort(self.arrivals, kind="stable").tolist()
         return found
-
-
-def accumulator_of(part: Part) -> Accumulator:
-    """Return what keeps a part up to date."""
-    match part.kind:
-        case "sum" | "min" | "max":
-            return Numbers(part.kind, part.origin)
-        case "distinct" | "unique":
-            return Distinct(part.kind == "unique", part.origin)
-        case "count":
-            return Count()
 
 
 @lru_cache(maxsize=64)

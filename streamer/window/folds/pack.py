@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamer.window.folds.groups import Groups, accumulator_of, fold_for
+from streamer.window.folds.accumulators import accumulator_of
+from streamer.window.folds.groups import Groups, fold_for
 from streamer.window.ints import (
     Ints,
     pack_ints,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import orjson
 
+from streamer.bloblang.compiler.element import AT
 from streamer.window.ints import Ints
 
 
@@ -39,12 +40,12 @@ class Column(NamedTuple):
 
     Attributes:
         values: one for each, as an array; which kind of, the accumulator knows.
-        bad: the messages that have no value.
+        bad: the messages that have no value, as `Spoiler` or what has a place like it.
         size: about how many bytes it holds.
     """
 
     values: Any
-    bad: Sequence[Spoiler] = ()
+    bad: Sequence[Any] = ()
     size: int = 0
 
 
@@ -59,7 +60,7 @@ def selected(column: Column, chosen: Ints) -> Column:
     return Column(values, bad, column.size)
 
 
-def joined_bad(columns: Sequence[Column], sizes: Sequence[int]) -> list[Spoiler]:
+def joined_bad(columns: Sequence[Column], sizes: Sequence[int]) -> list[Any]:
     """Return the bad messages of columns that follow one another; `sizes` count their messages."""
     bad = []
     start = 0
@@ -131,7 +132,7 @@ def bad_of(column: Column, groups: Ints, arrivals: Ints, last: bool) -> Bad:
         group = int(groups[one.place])
         if last or group not in found:
             found[group] = one
-    places = _places_in_groups(groups)
+    places = places_in_groups(groups)
     return {
         group: Spoiler(int(places[one.place]), int(arrivals[one.place]), one.text)
         for group, one in found.items()
@@ -150,6 +151,11 @@ def merged_bad(bad: list[Bad], where: list[Ints], before: list[Ints], last: bool
     return found
 
 
+def placed(text: str, place: int) -> str:
+    """Return an error's text with the index that it lacked."""
+    return text.replace(AT, str(place), 1)
+
+
 def write_bad(bad: Bad) -> bytes:
     """Return spoilt groups as bytes."""
     return orjson.dumps([[group, *one] for group, one in bad.items()])
@@ -163,7 +169,7 @@ def read_bad(data: bytes, shift: int) -> Bad:
     }
 
 
-def _places_in_groups(groups: Ints) -> Ints:
+def places_in_groups(groups: Ints) -> Ints:
     """Return for each message how many of its group come before it."""
     order = np.argsort(groups, kind="stable")
     ordered = groups[order]

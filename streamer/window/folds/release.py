@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from streamer.bloblang.element import Broken
 from streamer.bloblang.errors import QueryError, UnplacedError
 from streamer.bloblang.folding import FoldedBatch
 from streamer.bloblang.runtime import document
 from streamer.message import Message
+from streamer.window.folds.accumulators import accumulator_of
 from streamer.window.folds.folder import Folder
-from streamer.window.folds.groups import Groups, accumulator_of, fold_for, merged
+from streamer.window.folds.groups import Groups, fold_for, merged
 from streamer.window.folds.pack import decode
 from streamer.window.metas import Labels, Metas, Released
 from streamer.window.pack import Pack, Stored, peek
@@ -117,7 +119,8 @@ class _Window:
 
     def _value(self, group: int, part: int) -> Any:
         broken = self._broken.get(self._groups.keys[group])
-        if broken is not None and self._parts[part].origin:
+        field = self._parts[part].element is None and self._parts[part].origin
+        if broken is not None and field:
             raise UnplacedError(broken)
         return self._accumulators[part].value(self._groups.states[part], group)
 
@@ -168,7 +171,7 @@ class _Whole:
             return document.for_json(Message(raw))
         except QueryError as e:
             self.broken.setdefault(key, str(e))
-            return None
+            return Broken(raw)
 
     def released(self, metas: Metas) -> Released:
         """Return the messages without a key, in order of arrival."""

@@ -1,0 +1,63 @@
+"""Columns of texts: any text as one that Arrow takes, and tables of texts as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from streamer.window.ints import pack_ints, unpack_ints
+
+MARK: Final = "\x00"
+"""What is no plain text begins with it, and so does a text that begins with it itself."""
+
+_TEXT: Final = "\x00t"
+_BYTES: Final = "\x00s"
+
+
+def marked_text(text: str) -> str:
+    """Return a text so that it is told from what is marked, and can be encoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _BYTES + text.encode("utf-8", "surrogatepass").hex()
+    return _TEXT + text if text.startswith(MARK) else text
+
+
+def unmarked_text(text: str) -> str:
+    """Return the text that was marked."""
+    if text.startswith(_BYTES):
+        return bytes.fromhex(text.removeprefix(_BYTES)).decode("utf-8", "surrogatepass")
+    return text.removeprefix(_TEXT)
+
+
+def array_of(texts: Sequence[str]) -> pa.Array:
+    """Return a column of texts, none of them marked yet."""
+    # Imported here, for it takes long and every worker imports this module.
+    import pyarrow.compute as pc
+
+    try:
+        array = pa.array(texts, pa.string())
+    except UnicodeEncodeError:
+        return pa.array(list(map(marked_text, texts)), pa.string())
+    if pc.any(pc.starts_with(array, MARK)).as_py():
+        return pa.array(list(map(marked_text, texts)), pa.string())
+    return array
+
+
+def write_table(table: pa.Array) -> tuple[bytes, bytes]:
+    """Return a column of texts as the bytes of their lengths, and of the texts."""
+    _, offsets, data = table.buffers()
+    start = table.offset
+    ends = np.frombuffer(offsets, np.int32)[start : start + len(table) + 1]
+    texts = b"" if data is None else data.to_pybytes()[ends[0] : ends[-1]]
+    return pack_ints(np.diff(ends).astype(np.int64)), texts
+
+
+def read_table(lengths: bytes, texts: bytes) -> pa.Array:
+    """Return the column that was written."""
+    sizes = unpack_ints(lengths)
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))).astype(np.int32)
+    return pa.StringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(texts))

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 CONFIG = """\
 http: { address: "127.0.0.1:0" }
 input: { label: cars, generate: { mapping: root.id = count("n"), interval: 50ms } }
+pipeline: { processors: [ { label: same, mapping: root = this } ] }
 output: { file: { path: %s } }
 spark: { master: "local[1]" }
 metrics: { prometheus: { file_output_path: %s } }
@@ -75,7 +76,13 @@ def test_it_answers_from_before_spark_starts_until_the_delay_is_over(tmp_path: P
         running.process.terminate()
         assert running.finish(60) == 0
     assert last >= before
-    assert received((tmp_path / "m.prom").read_bytes()) >= last
+    written = (tmp_path / "m.prom").read_bytes()
+    assert received(written) >= last
+    place = rb'\{label="same",path="root.pipeline.processors.0"\}'
+    for name in (b"processor_sent", b"processor_latency_ns_count"):
+        found = re.search(rb"^" + name + place + rb" (\S+)$", written, re.M)
+        assert found is not None and float(found[1]) == received(written)
+    assert b'output_sent{label="",path="root.output"} %.1f' % received(written) in written
     with pytest.raises(urllib.error.URLError):
         ask(f"{url}/ping")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.engine.snapshot import Snapshot
+from streamer.engine.snapshot import Counts, Snapshot
 from streamer.plan import make_plan
 
 
@@ -30,6 +30,7 @@ class Ran:
     out: bytes
     log: list[tuple[str, str, dict]] = field(default_factory=list)
     last: Snapshot = field(default_factory=Snapshot)
+    counts: Counts = field(default_factory=dict)
 
     @property
     def lines(self) -> list[bytes]:
@@ -51,7 +52,7 @@ Runner = Callable[..., Ran]
 
 @pytest.fixture
 def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
-    """Run a config's text until its input ends, or until `until` says so."""
+    """Run a config's text until its input ends, or until `until` says so; `watch` looks on."""
     from streamer.spark.checkpoint import Checkpoint
     from streamer.spark.stream import Stream
 
@@ -61,6 +62,7 @@ def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         checkpoint: str = "checkpoint",
         seconds: float = 120,
         until: Callable[[Snapshot], bool] = lambda snapshot: False,
+        watch: Callable[[Any], None] = lambda stream: None,
     ) -> Ran:
         stdout = _Stdout()
         ran = Ran(b"")
@@ -73,9 +75,11 @@ def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         end = time.monotonic() + seconds
         try:
             while not stream.poll() and not until(stream.snapshot()):
+                watch(stream)
                 assert time.monotonic() < end, f"did not end: {stream.snapshot()} {ran.log[-5:]}"
                 time.sleep(0.05)
             ran.last = stream.snapshot()
+            ran.counts = dict(stream.meters.counts)
         finally:
             assert stream.stop(30)
             held.close()

@@ -146,6 +146,7 @@ class WindowOracle(ABC):
         # `after` stands still where the system clock may not close.
         if clock is not None and self.is_past(window, clock):
             return "final"
+        # Decided: what is idle when the input ends is closed as idle, and not as flushed.
         behind = batch.backlog or batch.lag
         if fields.idle_timeout is not None and not behind:
             last = max(arrived.active for arrived in window.inside)

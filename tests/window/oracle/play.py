@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from tests.window.oracle.events import Emitted, Event, MicroBatch, Out
+from tests.window.oracle.hopping import Hopping, HoppingOracle
 
 S = 10**9
 MINUTE = 60 * S
@@ -14,6 +15,10 @@ HOUR = 60 * MINUTE
 
 class Steps(Protocol):
     def step(self, batch: MicroBatch) -> Out: ...
+
+
+def tumbling(size: int = 10, **fields: object) -> HoppingOracle:
+    return HoppingOracle(Hopping(size=size, **fields))  # type: ignore[arg-type]
 
 
 def events(text: str, **fields: object) -> tuple[Event, ...]:

@@ -204,6 +204,15 @@ def test_messages_of_closed_windows_are_in_windows_that_open_around_them_later()
     assert in_ms(oracle, []) == ["[-1, 9] abc", "[1, 11] bc", "[6, 16] c"]
 
 
+def test_an_event_opens_the_right_window_of_one_whose_own_windows_have_closed() -> None:
+    # When y has made it 11, [-10, 0] has closed, but [1, 11] can still open, for the event at 5.
+    stream = [Event("a", 0, "x"), Event("b", 11 * MS, "y"), Event("c", 5 * MS, "x")]
+    oracle = kafka(keyed=True)
+    outs = one_by_one(oracle, stream)
+    assert outs[2].dropped == []
+    assert in_ms(oracle, []) == ["[1, 11] b", "[1, 11] c"]
+
+
 # event (eKuiper)
 
 

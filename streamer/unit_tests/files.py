@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
+
+MOST_BYTES: Final = 64 << 20
+"""Of a file that a test names; a device would never end."""
 
 
 def read_beside(directory: Path, name: str) -> tuple[bytes, str]:
@@ -14,6 +18,10 @@ def read_beside(directory: Path, name: str) -> tuple[bytes, str]:
     """
     path = directory / name
     try:
-        return path.read_bytes(), ""
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as e:
         return b"", f"{path}: {(getattr(e, 'strerror', None) or str(e)).lower()}"
+    if len(content) > MOST_BYTES:
+        return b"", f"{path}: has more than {MOST_BYTES:,} bytes"
+    return content, ""

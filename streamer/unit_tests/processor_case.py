@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -17,6 +18,7 @@ from streamer.processors.mapping import MappingProcessor
 from streamer.spec import Kind, ParsedComponent
 from streamer.unit_tests.batches import check_batches
 from streamer.unit_tests.failure import Failure
+from streamer.unit_tests.files import read_beside
 from streamer.unit_tests.messages import make_batch
 from streamer.unit_tests.surroundings import Surroundings
 
@@ -71,14 +73,20 @@ def _mapping(case: Case, around: Surroundings) -> Sequence[Any]:
     path = around.directory / text.strip() if "\n" not in text.strip() else None
     directory = around.directory
     if path is not None and (path.is_file() or not _INLINE.search(text.strip())):
-        try:
-            text, directory = path.read_text(encoding="utf-8"), path.parent
-        except (OSError, ValueError) as e:
-            reason = getattr(e, "strerror", None) or str(e)
-            raise StreamerError(f"target_mapping {path}: {reason.lower()}") from None
+        content, problem = read_beside(around.directory, text.strip())
+        if problem:
+            raise StreamerError(f"target_mapping {problem}")
+        text, directory = _decoded(path, content), path.parent
     try:
         mapping = compile_mapping(text, directory=str(directory))
     except BloblangError as e:
         name = "target_mapping" if text is case.parsed["target_mapping"] else str(path)
         raise StreamerError(f"{name}({e.line},{e.column}) {e.message}") from None
     return [MappingProcessor(mapping, Origin(ParsedComponent(Kind.PROCESSOR, "mapping")))]
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as e:
+        raise StreamerError(f"target_mapping {path}: {str(e).lower()}") from None

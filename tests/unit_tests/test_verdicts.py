@@ -62,6 +62,19 @@ def test_every_condition_is_there_right_and_wrong() -> None:
 @pytest.mark.parametrize(
     "case",
     [
+        doc("file_equals: /dev/zero"),
+        "input_batch: [{file_content: /dev/zero}]",
+        "input_batch: [{}]\ntarget_mapping: /dev/zero",
+    ],
+)
+def test_a_file_that_never_ends_is_a_failure(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamer.unit_tests.files.MOST_BYTES", 1_000_000)
+    assert "/dev/zero: has more than 1,000,000 bytes" in texts(run("endless", case))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
         doc('file_equals: "a\\0b"'),
         'input_batch: [{file_content: "\\0"}]',
         'target_mapping: "\\0"',

@@ -10,6 +10,7 @@ from streamer.cli.environment import env_file_option
 from streamer.cli.failures import print_lint
 from streamer.cli.options import templates_option
 from streamer.cli.paths import expand
+from streamer.config import LintOptions
 from streamer.config.templates.file import lint_template
 from streamer.errors import Lint
 from streamer.unit_tests.template_case import check_template
@@ -51,5 +52,5 @@ def lint_cli(paths: tuple[str, ...], verbose: bool) -> int:
 
 
 def _lint(file: str) -> tuple[Lint, ...]:
-    template, lints = lint_template(file)
-    return lints if template is None or lints else check_template(template)
+    template, lints = lint_template(file, LintOptions(thorough=True))
+    return lints if template is None else (*lints, *check_template(template))

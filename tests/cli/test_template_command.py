@@ -108,3 +108,19 @@ def test_a_template_that_is_wrong_ends_the_command(capsys: pytest.CaptureFixture
     Path("shout.yaml").write_text(SHOUT.replace("type: processor", "type: thing"))
     code, out, err = run(capsys, "lint", "-t", "shout.yaml", "c.yaml")
     assert (code, out) == (1, "") and err.startswith("shout.yaml(2,7) field type: ")
+
+
+def test_what_never_works_in_a_template_is_told_beside_its_tests(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("bad.yaml").write_text(
+        "name: bad\ntype: processor\nmapping: |\n  root.mapping = $nope\n"
+        "tests: [{name: one, config: {}}]\n"
+    )
+    code, out, err = run(capsys, "template", "lint", "bad.yaml")
+    assert (code, out) == (1, "")
+    assert err == (
+        "bad.yaml(4,18) the variable 'nope' is never set before this\n"
+        "bad.yaml(5,16) test 'one': its mapping fails: failed assignment (line 1): "
+        "variable 'nope' undefined, at bad.yaml(4,3)\n"
+    )

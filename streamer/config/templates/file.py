@@ -14,7 +14,7 @@ from streamer.config.file import read_file
 from streamer.config.findings import Findings, TooManyFindings
 from streamer.config.nodes import Mapping, Scalar, described
 from streamer.config.read import read_yaml
-from streamer.config.reading import Reading
+from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
 from streamer.config.source import Source
 from streamer.config.templates.fields import TEMPLATE_FIELDS, component_fields
 from streamer.config.templates.template import Template
@@ -36,14 +36,16 @@ def read_template(file: str) -> Template:
     return template
 
 
-def lint_template(file: str) -> tuple[Template | None, tuple[Lint, ...]]:
+def lint_template(
+    file: str, options: LintOptions = DEFAULT_OPTIONS
+) -> tuple[Template | None, tuple[Lint, ...]]:
     """Return a template, if it can be read, and everything that is wrong with it.
 
-    Its tests are not run; `run_tests` does that.
+    Its tests are not run; `check_template` does that.
     """
     findings = Findings()
     try:
-        template = _read(file, Reading(findings, read_component))
+        template = _read(file, Reading(findings, read_component, options))
     except ConfigError as e:
         return None, e.lints
     except TooManyFindings:

@@ -14,6 +14,10 @@ from streamer.windowing.event_time import Problems, event_time_problems, size_pr
 from streamer.windowing.fields import EVERY, OFFSET, SIZE, TIMEZONE
 
 
+# Names that stand for another zone on each machine.
+_OF_THE_MACHINE: Final = frozenset({"localtime", "Factory"})
+
+
 def _timezone_problem(name: str) -> str | None:
     if not name or _is_zone(name):
         return None
@@ -25,6 +29,8 @@ def _timezone_problem(name: str) -> str | None:
 
 @cache
 def _is_zone(name: str) -> bool:
+    if name in _OF_THE_MACHINE:
+        return False
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -153,6 +153,7 @@ def test_empty_mappings_are_none() -> None:
         ("hopping_window: {size: 1h, every: 1m, offset: -1m}", "must be within every, 1m"),
         ("tumbling_window: {size: 25h, timezone: UTC}", "with a timezone it must be whole days"),
         ("tumbling_window: {size: 1d, timezone: europe/berlin}", "did you mean Europe/Berlin"),
+        ("tumbling_window: {size: 1d, timezone: localtime}", "is no time zone"),
         ("sliding_window: {size: 0s, mode: event}", "size is 0s, but a window needs"),
         ("sliding_window: {size: 1us, mode: kafka}", "size is 1us, but with mode: kafka"),
         ("sliding_window: {size: 1m, mode: kafka, emit: forward}", "emit cannot be forward"),

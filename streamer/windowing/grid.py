@@ -13,7 +13,6 @@ from streamer.window.kinds import Tumbling
 from streamer.windowing.event_time import Problems, event_time_problems, size_problems
 from streamer.windowing.fields import EVERY, OFFSET, SIZE, TIMEZONE
 
-
 # Names that stand for another zone on each machine.
 _OF_THE_MACHINE: Final = frozenset({"localtime", "Factory"})
 

@@ -18,6 +18,7 @@ from streamer.window.event import EventWindow
 from streamer.window.status import Counters
 from streamer.window.store import Store
 from streamer.window.system import SystemWindow
+from streamer.window.versions import check_format
 
 VERSION: Final = 1
 HEAD: Final = -1
@@ -229,9 +230,5 @@ def _loads(data: bytes) -> dict[str, Any]:
             "the index of a window's state cannot be read: restore the checkpoint from a copy, or "
             "start from another one"
         ) from None
-    if version != VERSION:
-        raise StreamerError(
-            f"the window's state has format {version}, and this program reads format {VERSION}: "
-            "run the version that wrote the checkpoint, or start from another one"
-        )
+    check_format("the index of a window's state", version, (VERSION,))
     return found

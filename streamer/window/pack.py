@@ -26,6 +26,7 @@ from streamer.window.ints import (
     unpack_steps,
     unpack_strings,
 )
+from streamer.window.versions import check_format
 
 VERSION: Final = 1
 FOLDED: Final = 2
@@ -315,11 +316,7 @@ def _header(body: Body) -> tuple[int, ...]:
     if len(body) < _HEADER.size:
         raise PackError(f"a window's pack is cut short: it has {len(body)} bytes")
     found: tuple[int, ...] = _HEADER.unpack_from(body)
-    if found[0] not in (VERSION, FOLDED, TIMED):
-        raise PackError(
-            f"a window's pack has format {found[0]}, and this program reads up to {TIMED}: "
-            "run the version that wrote the checkpoint, or start from another one"
-        )
+    check_format("a window's pack", found[0], (VERSION, FOLDED, TIMED), PackError)
     return found
 
 

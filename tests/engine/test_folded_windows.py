@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from streamer.durations import SECOND
 from streamer.engine.folding import FoldedSince, next_folded
+from streamer.errors import StreamerError
 from streamer.plan.fold import Folding
 from streamer.source.replayable import Limit
 
 from .stream import Run, State, write_lines
 
 T = 1_700_000_000  # seconds; a multiple of 10
+SHIFT_SIZE = 8  # bytes that stand before a pack in the store
 CONFIG = """
 input:
   file: {paths: [cars.jsonl]}
@@ -260,3 +262,23 @@ def test_a_state_that_is_held_by_an_earlier_start_is_read(tmp_path, monkeypatch)
     again.step((T + 11) * SECOND)
     [one] = again.printed()
     assert (one["count"], one["sum"], one["which"]) == (2, 3, ["x", "y"])
+
+
+@pytest.mark.parametrize("folds", [True, False])
+def test_a_checkpoint_that_a_newer_streamer_wrote_is_refused(tmp_path, monkeypatch, folds):
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "cars.jsonl", [{"ts": T + 1, "light": "a", "plate": "x", "p": 1}])
+    run = Run(COUNTING)
+    if not folds:
+        run.plan = replace(run.plan, folding=Folding(None))
+    run.step((T + 2) * SECOND)
+    packs = [
+        (store, place) for store in run.state.stores for place in store.values if place[1] >= 0
+    ]
+    assert packs
+    for store, place in packs:
+        held = bytearray(store.values[place])
+        held[SHIFT_SIZE] = 200  # the first byte of a pack is its format
+        store.values[place] = bytes(held)
+    with pytest.raises(StreamerError, match="format 200, which a newer streamer wrote.*run the"):
+        run.step((T + 11) * SECOND)

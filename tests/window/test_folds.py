@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from streamer.window.folds.folder import Folder
 from streamer.window.folds.groups import Groups, fold_for, merged
 from streamer.window.folds.pack import decode, encode
 from streamer.window.ints import Ints
+from streamer.window.pack import PackError
 from streamer.window.stamps import SLOT_BITS
 
 FOLD = 'root = if batch_index() == 0 { {"sum": json("v").from_all().sum()} } else { deleted() }'
@@ -46,3 +49,14 @@ def test_a_pack_keeps_what_its_groups_know(times: list[int] | None) -> None:
     found = decode(encode(groups)[0])
     assert (found.keys, found.counts.tolist()) == (KEYS, [1, 1])
     assert (None if found.newest is None else found.newest.tolist()) == times
+
+
+def test_groups_that_another_version_folded_otherwise_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    body = encode(folded([0, 1], None))[0]
+    fold = fold_for(FOLD)
+    more = replace(fold, parts=fold.parts * 3)
+    monkeypatch.setattr("streamer.window.folds.pack.fold_for", lambda text: more)
+    with pytest.raises(PackError, match="holds 1 things.*finds 3 in the mapping"):
+        decode(body)

@@ -15,7 +15,7 @@ from streamer.window.ints import (
     unpack_strings,
     unpack_times,
 )
-from streamer.window.pack import Body, Header, close, open_folded
+from streamer.window.pack import Body, Header, PackError, close, open_folded
 
 
 def encode(groups: Groups) -> tuple[bytes, int]:
@@ -61,6 +61,12 @@ def decode(body: Body, shift: int = 0) -> Groups:
     known = unpack_strings(metas)
     parts = fold_for(mapping).parts
     times = states.pop() if len(states) > len(parts) else None
+    if len(states) != len(parts):
+        raise PackError(
+            f"a window's pack holds {len(states)} things that a mapping asks of its messages, and "
+            f"this program finds {len(parts)} in the mapping: run the version of streamer that "
+            "wrote the checkpoint, or start from another one"
+        )
     return Groups(
         mapping,
         header.key_id,

@@ -18,6 +18,9 @@ from streamer.message import Batch, Execution, Message
 from streamer.plan import Plan
 from streamer.source.replayable import Limit, Raws, Replayable
 
+LONGEST = 64 << 20
+"""Bytes of a line in a file of samples; some devices have no other end."""
+
 _ROUNDS = 1_000
 
 
@@ -34,16 +37,21 @@ def sample_of_file(path: str, most: int, stdin: BinaryIO | None = None) -> list[
     """
     try:
         if path == "-":
-            return _lines(stdin or sys.stdin.buffer, most)
+            return list(islice(_lines(stdin or sys.stdin.buffer, path), most))
         with Path(path).open("rb") as file:
-            return _lines(file, most)
+            return list(islice(_lines(file, path), most))
     except OSError as e:
         raise StreamerError(f"--input {path}: {(e.strerror or str(e)).lower()}") from None
 
 
-def _lines(file: BinaryIO, most: int) -> list[Batch]:
-    lines = (line.rstrip(b"\r\n") for line in file)
-    return [[Message(line)] for line in islice((line for line in lines if line), most)]
+def _lines(file: BinaryIO, path: str) -> Iterator[Batch]:
+    while line := file.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise StreamerError(
+                f"--input {path}: a line has more than {LONGEST:,} bytes; expected a message a line"
+            )
+        if line := line.rstrip(b"\r\n"):
+            yield [Message(line)]
 
 
 def sample_of_input(plan: Plan, most: int, ex: Execution) -> list[Batch]:

@@ -35,6 +35,14 @@ def test_the_standard_input_gives_its_lines() -> None:
     assert raws(sample_of_file("-", 9, io.BytesIO(b"a\nb"))) == [b"a", b"b"]
 
 
+def test_a_line_of_a_sample_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamer.engine.sample.LONGEST", 1_000)
+    with pytest.raises(StreamerError, match="^--input /dev/zero: a line has more than 1,000 bytes"):
+        sample_of_file("/dev/zero", 9)
+    longest = b"x" * 999 + b"\n"
+    assert raws(sample_of_file("-", 9, io.BytesIO(longest * 2))) == [b"x" * 999] * 2
+
+
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(StreamerError, match="^--input nowhere: no such file or directory$"):
         sample_of_file("nowhere", 1)

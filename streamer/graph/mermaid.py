@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Final
 
-from streamer.graph.model import Graph, Node
+from streamer.graph.model import ASIDE, Graph, Node
 
 _WIDTH: Final = 60
 _SHAPES: Final = {"input": ('(["', '"])'), "output": ('(["', '"])'), "buffer": ('[("', '")]')}
@@ -45,7 +45,8 @@ class _Writer:
         before = (self._aside or self._buffer) if node.aside else self._main
         name = f"n{next(self._numbers)}"
         if before:
-            self._arrow(before, name, "" if node.aside else leaves, dotted=node.aside)
+            said = ASIDE if before == self._buffer and node.aside else "" if node.aside else leaves
+            self._arrow(before, name, said, dotted=node.aside)
         yield from self._node(node, name)
         if node.aside:
             self._aside = name
@@ -72,7 +73,7 @@ class _Writer:
 def _title(node: Node) -> str:
     kind = "late_output" if node.aside and node.kind == "output" else node.kind
     name = node.name if node.kind == "processor" else f"{kind}: {node.name}"
-    label = f" [{node.label}]" if node.label else ""
+    label = f" [{_cut(node.label)}]" if node.label else ""
     detail = f"<br/>{_escaped(_cut(node.detail))}" if node.detail else ""
     return f"<b>{_escaped(name)}</b>{_escaped(label)}{detail}"
 

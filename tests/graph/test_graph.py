@@ -124,6 +124,7 @@ def test_mermaid_has_a_subgraph_for_each_stage_and_an_arrow_into_every_node() ->
     entered = set(re.findall(r"> ?(?:.*\| )?(n\d+)$", text, re.M))
     assert set(names) - entered == {names[0]}
     assert len(names) == len([*nodes(graph(WHOLE))])
+    assert text.count('-.->|"messages that the windows drop"| n') == 1
 
 
 def test_what_mermaid_would_take_for_itself_is_escaped() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from streamer.config.http_section import HTTP
 from streamer.config.tests_section import DEFINITION_FIELDS
 from streamer.spec import Field
 
+_MASTER: Final = re.compile(
+    r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://.+|yarn"
+)
 LEVELS: Final = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE")
 
 
@@ -28,6 +32,19 @@ def _above_zero(value: int) -> str | None:
 
 def _interval(value: int) -> str | None:
     return None if value >= 0 else "is negative; expected 0s or more"
+
+
+def _days(value: int) -> str | None:
+    return None if value >= 0 else f"is {value}; expected 0 or more"
+
+
+def _master(text: str) -> str | None:
+    if _MASTER.fullmatch(text):
+        return None
+    return (
+        f"is {text!r}; expected local[*], local[N] with N threads, spark://HOST:PORT, yarn or "
+        "k8s://URL"
+    )
 
 
 _LOGGER: Final = Field(
@@ -66,6 +83,7 @@ _LOGGER: Final = Field(
                     "int",
                     "Days that old files are kept for; 0 keeps them for ever.",
                     default=0,
+                    check=_days,
                 ),
             ),
         ),
@@ -82,6 +100,7 @@ _SPARK: Final = Field(
             "string",
             "Spark's master: `local[*]` for this machine, or a cluster's URL.",
             default="local[*]",
+            check=_master,
             examples=("local[2]", "spark://host:7077"),
         ),
         Field(
@@ -156,6 +175,7 @@ SECTIONS: Final = (
         "How long to wait between a signal and the stop.",
         default="0s",
         duration=True,
+        check=_interval,
     ),
     Field(
         "shutdown_timeout",
@@ -163,6 +183,7 @@ SECTIONS: Final = (
         "How long a stop may take before the micro-batch in hand is abandoned; it is replayed.",
         default="20s",
         duration=True,
+        check=_interval,
     ),
     Field(
         "error_handling",

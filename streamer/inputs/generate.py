@@ -63,15 +63,22 @@ SPEC = Spec(
             check=_interval_problem,
             examples=("5s", "1ms", ""),
         ),
-        Field(FIELD_COUNT, "int", "Messages to make before the input ends; 0: no end.", default=0),
-        Field(FIELD_BATCH_SIZE, "int", "Messages in each batch.", default=1),
+        Field(
+            FIELD_COUNT,
+            "int",
+            "Messages to make before the input ends; 0: no end.",
+            default=0,
+            check=lambda count: None if count >= 0 else f"is {count}; expected 0 or more",
+        ),
+        Field(
+            FIELD_BATCH_SIZE,
+            "int",
+            "Messages in each batch.",
+            default=1,
+            check=lambda size: None if size >= 1 else f"is {size}; expected 1 or more",
+        ),
         Field(FIELD_AUTO_REPLAY_NACKS, "bool", "Taken for compatibility.", default=True),
     ),
-    check=lambda parsed: [
-        (name, f"is {parsed[name]}; expected {least} or more")
-        for name, least in ((FIELD_COUNT, 0), (FIELD_BATCH_SIZE, 1))
-        if parsed[name] < least
-    ],
 )
 
 

@@ -37,6 +37,7 @@ SPEC: Final = Spec(
             "string",
             "The file to write to. It is made, with its folders, when it does not exist.",
             interpolated=True,
+            check=lambda text: None if text else "is empty; expected the path of a file",
             examples=("/tmp/data.txt", '/tmp/${! json("document.id") }.json'),
         ),
         CODEC_FIELD,

@@ -92,10 +92,10 @@ def test_spark_that_does_not_start_is_a_failed_check(directory: Path) -> None:
     import subprocess
     import sys
 
-    arguments = ["dry-run", "--spark", "-s", "spark.master=nonsense"]
+    arguments = ["dry-run", "--spark", "-s", "spark.master=yarn"]
     command = [sys.executable, "-m", "streamer.cli.main", *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
     )
     assert done.returncode == 1
-    assert "FAIL  spark  Spark did not start (master nonsense)" in done.stdout
+    assert "FAIL  spark  Spark did not start (master yarn)" in done.stdout

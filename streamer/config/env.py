@@ -69,6 +69,7 @@ def _value(
     if default is not None:
         value = value or default
     elif value is None:
+        findings.unset.add((source.name, source.place(variable.start).line))
         if check and not _in_comment(source.text, variable.start):
             findings.at_offset(
                 source,

@@ -22,6 +22,8 @@ def read_file(name: str) -> str:
     Raises:
         ConfigError: it is missing, a directory, too large, not readable or not UTF-8.
     """
+    if not name:
+        raise _unreadable(name, "the name of the file is empty")
     try:
         size = Path(name).stat().st_size
         if size > MAX_BYTES:

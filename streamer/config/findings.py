@@ -37,10 +37,12 @@ class Findings:
     Attributes:
         secrets: texts that no message may show, by what is shown instead: values of environment
             variables and of secret fields, and passwords of URLs.
+        unset: lines, by file, with variables that have no value, whether or not that is a finding.
     """
 
     def __init__(self) -> None:
         self.secrets: dict[str, str] = {}
+        self.unset: set[tuple[str, int]] = set()
         self._lints: list[tuple[int, Lint]] = []
         self._sources: dict[str, int] = {}
         self._harmless = 0
@@ -87,10 +89,16 @@ class Findings:
         self._lints.append((order, lint))
         self._harmless += lint.code in _HARMLESS
 
-    def sorted(self) -> tuple[Lint, ...]:
-        """Return all findings by source, line and column, each once, without secrets."""
+    def sorted(self, without_unset: bool = False) -> tuple[Lint, ...]:
+        """Return all findings by source, line and column, each once, without secrets.
+
+        Args:
+            without_unset: leave out what is said of values where a variable has none, even if
+                that is no finding.
+        """
         ordered = sorted(self._clean(), key=lambda item: (item[0], item[1].line, item[1].column))
         unset = {(lint.file, lint.line) for _, lint in ordered if lint.code == "missing_variable"}
+        unset |= self.unset if without_unset else set()
         # What is wrong with a value that a missing variable leaves behind is no news.
         return tuple(
             dict.fromkeys(

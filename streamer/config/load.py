@@ -138,7 +138,9 @@ def _check(
         lints = findings.sorted()
         message = f"there are more findings than these {MAX_FINDINGS:,}"
         return None, (*lints, replace(lints[-1], code="too_many", message=message, suggestion=""))
-    lints = without_ignored(findings.sorted(), reading.ignores, options)
+    # A lint that does not mind missing values does not mind what comes of them either.
+    lints = findings.sorted(without_unset=options.thorough and not options.check_variables)
+    lints = without_ignored(lints, reading.ignores, options)
     return config, without_disabled(text, lints)
 
 

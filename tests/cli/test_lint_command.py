@@ -76,6 +76,9 @@ def test_flags_find_more(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     (folder / "c.yaml").write_text("output: {file: {path: '${NOT_SET_ANYWHERE}'}}\n")
     assert lint(capsys, "c.yaml")[0] == 1
     assert lint(capsys, "--skip-env-var-check", "c.yaml") == (0, "", "")
+    (folder / "n.yaml").write_text("pipeline:\n  threads: ${NOT_SET_ANYWHERE}\n  wat: 1\n")
+    code, _, err = lint(capsys, "--skip-env-var-check", "n.yaml")
+    assert err.startswith("n.yaml(3,3) field wat not recognised")
     code, _, err = lint(capsys, "--skip-env-var-check", "--labels", "c.yaml")
     assert (code, err) == (1, "c.yaml(1,9) label is required for file [missing_label]\n")
 

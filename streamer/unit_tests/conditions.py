@@ -20,6 +20,7 @@ from streamer.spec import Parsed
 from streamer.unit_tests.difference import difference_lines, differences, text_lines
 from streamer.unit_tests.failure import Failure, Line, as_json, at, failure, labelled, pair
 from streamer.unit_tests.files import read_beside
+from streamer.unit_tests.operands import sides
 from streamer.value import parse_json
 
 _CONDITION: Final = "the condition"
@@ -49,7 +50,8 @@ def check_message(
 def _bloblang(text: str, message: Message, directory: Path, ex: Execution) -> Iterator[Failure]:
     try:
         if not query_bool(compile_mapping(text, directory=str(directory)), [message], 0, ex):
-            yield failure("the mapping's result is false", _mapping(text))
+            shown = [*_mapping(text), *sides(text, message, directory, ex)]
+            yield failure("the mapping's result is false", shown)
     except MessageError as e:
         yield failure(str(e), _mapping(text))
 

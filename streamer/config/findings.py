@@ -97,14 +97,18 @@ class Findings:
                 that is no finding.
         """
         ordered = sorted(self._clean(), key=lambda item: (item[0], item[1].line, item[1].column))
-        unset = {(lint.file, lint.line) for _, lint in ordered if lint.code == "missing_variable"}
-        unset |= self.unset if without_unset else set()
+        missing = {(lint.file, lint.line) for _, lint in ordered if lint.code == "missing_variable"}
+        unset = self.unset if without_unset else set()
         # What is wrong with a value that a missing variable leaves behind is no news.
         return tuple(
             dict.fromkeys(
                 lint
                 for _, lint in ordered
-                if (lint.file, lint.line) not in unset or lint.code not in _ABOUT_VALUES
+                if lint.code not in _ABOUT_VALUES
+                or (
+                    (lint.file, lint.line) not in missing
+                    and ((lint.file, lint.line) not in unset or lint.code == "missing_label")
+                )
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -24,8 +25,10 @@ def with_variables(secrets: Mapping[str, str]) -> dict[str, str]:
     Args:
         secrets: what must not be seen, by what is shown instead (`Config.secrets`).
     """
-    asked = ((name, value) for (kind, name), value in luggage().read.items() if kind == "env")
-    return {**{value: f"${{{name}}}" for name, value in asked if value}, **secrets}
+    asked = {name: value for (kind, name), value in luggage().read.items() if kind == "env"}
+    # What a unit test had set for a while is nobody's secret.
+    held = {value: name for name, value in asked.items() if value == os.environ.get(name)}
+    return {**{value: f"${{{name}}}" for value, name in held.items() if value}, **secrets}
 
 
 def note_secrets(secrets: dict[str, str], field: Field, node: Node, key: Node) -> None:

@@ -287,6 +287,16 @@ def test_a_variable_that_a_test_sets_is_shown(
     )
     assert invoke(["test", str(file)]) == 1
     assert "received: as written" in capsys.readouterr().out
+    # Not even where another config's test has had it in a variable.
+    other = tmp_path / "d.yaml"
+    other.write_text(
+        "pipeline: { processors: [{ mapping: root = env('X') }] }\n".replace("'", '"')
+        + "tests:\n  - { name: x, environment: { X: as written }, input_batch: [{ content: a }] }\n"
+        "  - { name: y, input_batch: [{ content: b }], mocks: { /pipeline/processors/0: "
+        "{ mapping: 'root = \"as written\"' } } }\n"
+    )
+    assert invoke(["test", str(other), str(file)]) == 1
+    assert capsys.readouterr().out.count("received: as written") == 3
 
 
 RUN: Final = f"""\

@@ -31,9 +31,14 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "stdin",
     ),
     Kind.BUFFER: (
+        "count_window",
+        "hopping_window",
         "memory",
         "none",
+        "session_window",
+        "sliding_window",
         "system_window",
+        "tumbling_window",
     ),
     Kind.PROCESSOR: (
         "bloblang",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamer.bloblang import compile_mapping
+from streamer.bloblang.folding import Fold
 from streamer.catalog import build_context
 from streamer.engine.feed import feed
 from streamer.engine.folding import FROM_THE_START, FoldedSince
@@ -20,13 +21,13 @@ from streamer.message import Execution
 from streamer.plan import Plan
 from streamer.source.replayable import Raws, Readable
 from streamer.window import Packer, Reading, Row
+from streamer.window.event import EventWindow
+from streamer.window.event_packer import Asked, EventPacker
 from streamer.window.folds.groups import fold_for
+from streamer.window.row import PIECE_BITS
 
 SAID_ROWS = {FrameKind.LOG: 100, FrameKind.COUNT: 101, FrameKind.TIMING: 102}
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
-
-PIECE_BITS = 40
-"""An arrival number is the number of the piece, then 40 bits for the message in it."""
 
 
 def clock_rows(plan: Plan, reading: Reading) -> Iterator[Row]:
@@ -42,6 +43,7 @@ def pack_piece(
     piece: Any,
     t: int,
     folded: FoldedSince = FROM_THE_START,
+    partition: str = "",
 ) -> Iterator[Row]:
     """Read one piece of a source and pack its messages.
 
@@ -52,6 +54,7 @@ def pack_piece(
         piece: what the source made in `split`.
         t: the micro-batch's time, ns.
         folded: which windows fold, as the micro-batch's offset says.
+        partition: names the source's partition that the piece is from.
     """
     assert plan.window is not None
     fold = None
@@ -62,15 +65,7 @@ def pack_piece(
     # In the mappings of the buffer, now() is the micro-batch's time.
     at_t = Execution(lambda: t, ex.log, ex.count)
     processors = build_context(plan.resources).all(plan.input.processors)
-    packer = Packer(
-        plan.window,
-        plan.shards,
-        compile_mapping(plan.timestamp),
-        plan.key.compiled() if plan.key else None,
-        keep_dropped=plan.late_output is not None,
-        fold=fold,
-        folds_after=folded.after,
-    )
+    packer = _packer(plan, number << PIECE_BITS, partition, fold, folded.after)
     arrival = number << PIECE_BITS
     tally = ex.tally(Origin(plan.buffer).key)
     for chunk in source.read(piece, ex):
@@ -89,3 +84,29 @@ def pack_piece(
     yield from packer.rows()
     for kind, body in task.said():
         yield Row(0, SAID_ROWS[kind], 0, number, body)
+
+
+def _packer(
+    plan: Plan, arrival: int, partition: str, fold: Fold | None, folds_after: int | None
+) -> Packer | EventPacker:
+    window, key = plan.window, plan.key.compiled() if plan.key else None
+    keep_dropped = plan.late_output is not None
+    if isinstance(window, EventWindow):
+        asked = Asked(
+            compile_mapping(plan.timestamp) if plan.timestamp else None,
+            key,
+            compile_mapping(plan.filter) if plan.filter else None,
+        )
+        return EventPacker(
+            window,
+            plan.shards,
+            asked,
+            arrival,
+            partition.encode(),
+            keep_dropped=keep_dropped,
+            fold=fold,
+            folds_after=folds_after,
+        )
+    assert window is not None
+    timestamp = compile_mapping(plan.timestamp)
+    return Packer(window, plan.shards, timestamp, key, keep_dropped, fold, folds_after)

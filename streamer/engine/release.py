@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 import orjson
 
+from streamer.bloblang import compile_mapping
 from streamer.catalog import build_context
 from streamer.engine.emitted import Emitted
 from streamer.engine.encode import OutputStage, Stage
@@ -17,8 +19,11 @@ from streamer.engine.task import Task
 from streamer.message import Batch
 from streamer.pipeline import run
 from streamer.plan import Plan
-from streamer.window import Kind, Reading, Row, Shard, Store
+from streamer.window import Emission, Kind, Reading, Row, Shard, Store
 from streamer.window.folds.release import FoldedGroup
+
+_AT_ONCE: Final = ("each", "event", "count")
+_FIRST, _LAST = -(2**63), 2**63 - 1
 
 _PASSED_ON = {row: frame for frame, row in SAID_ROWS.items()}
 
@@ -54,7 +59,8 @@ def release(
         kernel_rows.append(row)
     task = Task(plan.level, now, strict=plan.strict)
     ex = task.execution
-    step = Shard(plan.window, store, plan.late_output is not None).step(kernel_rows)
+    having = compile_mapping(plan.having) if plan.having else None
+    step = Shard(plan.window, store, plan.late_output is not None, having).step(kernel_rows)
     processors = build_context(plan.resources).all(plan.processors)
     folding = FoldedPipeline(plan, processors, ex)
     emitted = Emitted(plan, ex)
@@ -62,8 +68,7 @@ def release(
 
     def payloads() -> Iterator[Payload]:
         for emission in step:
-            # What is in no window goes ahead of those that close.
-            order = 0 if emission.end is None else emission.end
+            order = _order(emission)
             batches: Iterable[Batch] = (emission.messages,)
             if emission.reason == "dropped":
                 yield from stages[1].payloads(batches, order, ex)
@@ -86,3 +91,12 @@ def release(
     yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
     for kind, said in task.said():
         yield Frame(kind, status.now, shard, 1 << 30, 0, "", said)
+
+
+def _order(emission: Emission) -> int:
+    """Return the place of a batch among those of all shards in a micro-batch."""
+    if emission.end is None or emission.reason in _AT_ONCE:
+        # What is in no window goes ahead of those that close, and what an event made come out
+        # keeps the order of the events.
+        return _FIRST
+    return min(emission.end, _LAST)

@@ -97,15 +97,13 @@ class ScriptedStream:
         """
         self._now = max(self._now, t)
         self._ended = self._ended or ended
-        pieces = [
-            [one.message for one in group] for _, group in groupby(sent, lambda one: one.partition)
-        ]
+        pieces = [list(group) for _, group in groupby(sent, lambda one: one.partition)]
         kept = [_Kept(self._plan, n, output) for n, output in enumerate(self._plan.outputs)]
-        self._delivery.deliver(self._delivery.batch + 1, list(self._frames(t, pieces, kept)))
+        self._delivery.deliver(self._delivery.batch + 1, list(self._frames(pieces, kept)))
         batches, *others = ([batch for _, batch in stage.in_order()] for stage in kept)
         return Outcome(batches, [message for late in others for batch in late for message in batch])
 
-    def _frames(self, t: int, pieces: list[Batch], kept: Sequence[_Kept]) -> Iterator[Frame]:
+    def _frames(self, pieces: list[list[Sent]], kept: Sequence[_Kept]) -> Iterator[Frame]:
         plan = self._plan
         if plan.window is None:
             stage = DirectStage(plan, kept[0], lambda: self._now)
@@ -113,9 +111,10 @@ class ScriptedStream:
                 yield from stage.frames(_SOURCE, number, piece)
             yield stage.status(self._ended)
             return
-        rows = list(clock_rows(plan, Reading(t, str(self._starts), ended=self._ended)))
+        rows = list(clock_rows(plan, Reading(self._now, str(self._starts), ended=self._ended)))
         for number, piece in enumerate(pieces):
-            rows += pack_piece(plan, _SOURCE, number, piece, t)
+            partition = _SOURCE.partition(piece)
+            rows += pack_piece(plan, _SOURCE, number, piece, self._now, partition=partition)
         for shard, store in enumerate(self._stores):
             mine = [row for row in rows if row.shard == shard]
             yield from release(plan, shard, mine, store, kept, lambda: self._now)
@@ -146,9 +145,13 @@ class _Kept:
 class _Messages:
     """A source whose pieces are messages, each a batch of its own as from a line-based input."""
 
-    def read(self, piece: Batch, ex: Execution) -> Iterator[Chunk]:
+    def read(self, piece: list[Sent], ex: Execution) -> Iterator[Chunk]:
         """Give the messages."""
-        yield [[message] for message in piece]
+        yield [[sent.message] for sent in piece]
+
+    def partition(self, piece: list[Sent]) -> str:
+        """Name the partition, which is the same for all messages of a piece."""
+        return str(piece[0].partition)
 
 
 _SOURCE = _Messages()

@@ -52,10 +52,16 @@ class Snapshot:
         return cls(
             messages=messages
             + sum(number for reason, number in dropped.items() if reason != "expired"),
-            open_windows=len({w["end"] for s in statuses for w in s.get("open", ())}),
+            open_windows=_open_windows(statuses),
             held=sum(status.get("held", 0) for status in statuses),
             next_close=min(due) if due else None,
             dropped=dict(dropped),
             ended=bool(statuses) and all(status["ended"] for status in statuses),
             batch=batch,
         )
+
+
+def _open_windows(statuses: Iterable[Mapping[str, Any]]) -> int:
+    """Add up the windows: those of a grid are the same in all shards, those of keys are not."""
+    ends = {window["end"] for status in statuses for window in status.get("open", ())}
+    return len(ends) + sum(status.get("open_windows") or 0 for status in statuses)

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamer.window import Reading, SystemWindow
+from streamer.window import Reading
+from streamer.window.event import EventWindow
+from streamer.window.system import SystemWindow
 
 PLENTY = 50_000
 """Messages that are worth a micro-batch at once."""
@@ -104,7 +106,7 @@ class Pacer:
         return False
 
 
-def tick(window: SystemWindow | None, before: int, due: int | None, now: int) -> int:
+def tick(window: SystemWindow | EventWindow | None, before: int, due: int | None, now: int) -> int:
     """Return the tick of a micro-batch: how many due times have passed, when one is due now.
 
     Args:
@@ -120,4 +122,5 @@ def tick(window: SystemWindow | None, before: int, due: int | None, now: int) ->
 
 def reading(offset: Mapping[str, Any], t: int) -> Reading:
     """Return what shards are told about the micro-batch that ends at an offset."""
-    return Reading(t, offset["start"], backlog=False, ended=offset["ended"])
+    lag = offset.get("lag", False)
+    return Reading(t, offset["start"], backlog=False, ended=offset["ended"], lag=lag)

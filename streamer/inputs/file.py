@@ -164,6 +164,10 @@ class FileInput:
         for block in blocks(piece.range, self.scanner.delimiter):
             yield Raws(self.scanner.scan(block, ex, piece.shown), meta)
 
+    def partition(self, piece: Piece) -> str:
+        """A file is a partition."""
+        return piece.shown
+
     def committed(self, end: Offset) -> None:
         """Delete the files before the position, when the config asks for it."""
         number = end["file"]

@@ -196,6 +196,10 @@ class GenerateInput:
         if made:
             yield made
 
+    def partition(self, piece: Made) -> str:
+        """There is but one."""
+        return ""
+
     def committed(self, end: Offset) -> None:
         """Nothing is held for messages that can be made again."""
 

@@ -80,6 +80,10 @@ class StdinInput:
         for block in blocks(piece, self.scanner.delimiter):
             yield Raws(self.scanner.scan(block, ex, "stdin"), NO_META)
 
+    def partition(self, piece: ByteRange) -> str:
+        """There is but one."""
+        return ""
+
     def committed(self, end: Offset) -> None:
         """Delete the segments before the position."""
         forget(self.directory, end["segment"])

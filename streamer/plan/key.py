@@ -25,12 +25,12 @@ class Key:
 
     Attributes:
         expressions: as the config has them: one interpolation, or the checks of a `group_by`.
-        kind: how they are read.
-        source: the path of the processor that they were taken from.
+        kind: how they are read; a `mapping` gives the windows' own key.
+        source: the path of the processor, or the field, that they were taken from.
     """
 
     expressions: tuple[str, ...]
-    kind: Literal["interpolation", "checks"]
+    kind: Literal["interpolation", "checks", "mapping"]
     source: str
 
     @property
@@ -47,6 +47,8 @@ class Key:
         """Compile the expressions, for `window.Packer`; compiling is cached by text."""
         if self.kind == "interpolation":
             return compile_interpolation(self.expressions[0])
+        if self.kind == "mapping":
+            return compile_mapping(self.expressions[0])
         return FirstCheck([compile_mapping(text) for text in self.expressions], self.text)
 
 

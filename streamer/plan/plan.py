@@ -12,11 +12,12 @@ from streamer.bloblang import Luggage, luggage
 from streamer.catalog import build_context, makes_windows
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
-from streamer.plan.fold import Folding, folding_of
-from streamer.plan.key import Key, key_of
+from streamer.plan.fold import Folding
+from streamer.plan.key import Key
 from streamer.plan.resources import Resources, resolved, resource_of
+from streamer.plan.windowing import windowing_of
 from streamer.spec import Kind, ParsedComponent
-from streamer.window import SystemWindow
+from streamer.window.words import AnyWindow
 
 WINDOW_INTERVAL = 2 * SECOND
 DIRECT_INTERVAL = SECOND // 2
@@ -31,7 +32,10 @@ class Plan:
         input: the source of messages; its `processors` run before the buffer.
         buffer: the buffer as the config has it.
         window: the windows' settings, or None when there is no window buffer.
-        timestamp: the mapping that gives a message's time; empty without windows.
+        timestamp: the mapping that gives a message's time; empty without windows, and for those
+            that know no time.
+        filter: the mapping that keeps a message; empty for all.
+        having: the mapping that lets a window's batch go on; empty for all.
         key: what messages are sharded by, or None when all go to shard 0.
         folding: whether windows keep messages, or what the pipeline's mapping makes of them.
         processors: the pipeline.
@@ -50,8 +54,10 @@ class Plan:
     name: str
     input: ParsedComponent
     buffer: ParsedComponent
-    window: SystemWindow | None
+    window: AnyWindow | None
     timestamp: str
+    filter: str
+    having: str
     key: Key | None
     folding: Folding
     processors: tuple[ParsedComponent, ...]
@@ -104,20 +110,16 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
     resources = config.resources
     context = build_context(resources)
     processors = tuple(resolved(one, resources) for one in config.processors)
-    window: SystemWindow | None = None
-    timestamp, late_output, key, folding = "", None, None, Folding(None)
+    windowing, late_output = None, None
     interval, limit_bytes = DIRECT_INTERVAL, 256 << 20
     if makes_windows(config.buffer):
         buffer = context.build(config.buffer)
-        window = buffer.window
-        timestamp = buffer.timestamp.text
+        windowing = windowing_of(buffer, config.buffer, processors)
         interval = WINDOW_INTERVAL
-        key = key_of(processors)
         if buffer.late_output:
             late_output = resolved(
                 resource_of(resources, Kind.OUTPUT, buffer.late_output), resources
             )
-        folding = folding_of(processors, key, late_output is not None)
     elif config.buffer.name == "memory":
         buffer = context.build(config.buffer)
         limit_bytes = min(limit_bytes, buffer.limit)
@@ -129,16 +131,18 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         name=Path(config.path).stem or "stdin",
         input=resolved(config.input, resources),
         buffer=config.buffer,
-        window=window,
-        timestamp=timestamp,
-        key=key,
-        folding=folding,
+        window=windowing.window if windowing else None,
+        timestamp=windowing.timestamp if windowing else "",
+        filter=windowing.filter if windowing else "",
+        having=windowing.having if windowing else "",
+        key=windowing.key if windowing else None,
+        folding=windowing.folding if windowing else Folding(None),
         processors=processors,
         output=resolved(config.output, resources),
         late_output=late_output,
         resources=resources,
         master=master,
-        shards=(config.spark["shards"] or cores(master)) if window else 0,
+        shards=(config.spark["shards"] or cores(master)) if windowing else 0,
         interval=max(interval, MILLISECOND),
         limit_bytes=limit_bytes,
         level=level,

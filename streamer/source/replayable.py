@@ -63,6 +63,9 @@ class Readable(Protocol):
     def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
         """Read one piece, in arrival order."""
 
+    def partition(self, piece: Any) -> str:
+        """Name the partition that a piece is from: within one, messages are in order."""
+
 
 class Replayable(Readable, Protocol):
     """A source whose messages between two offsets are the same whenever they are read.

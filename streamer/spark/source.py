@@ -1,7 +1,8 @@
 """The source of a stream: an input's pieces and the clock's ticks, as one Python data source.
 
 An offset is the input's own, and beside it what a replay must see again: the tick (so that windows
-close without data), the start of the program, whether the input has ended, and which windows fold.
+close without data), the start of the program, whether the input has ended or is behind, which
+windows fold, and a time below which the clock has not been.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from streamer.engine.folding import folded_since, next_folded
 from streamer.engine.ticks import Pacer, Signals, tick
 from streamer.source.replayable import Limit, Replayable
-from streamer.window import SystemWindow
+from streamer.window.event import EventWindow
+from streamer.window.system import SystemWindow
 
 SCHEMA = "number int, piece binary, offset string"
 _ARROW = pa.schema([("number", pa.int32()), ("piece", pa.binary()), ("offset", pa.string())])
@@ -42,7 +44,7 @@ class SourcePlan:
     """
 
     source: Replayable
-    window: SystemWindow | None
+    window: SystemWindow | EventWindow | None
     start_id: str
     signals: Signals
     limit: Limit
@@ -87,6 +89,8 @@ class StreamReader(DataSourceStreamReader):
                 "start": plan.start_id,
                 "ended": ended,
                 "folded": folded,
+                "lag": found.more,
+                "floor": max(now, start.get("floor", now)),
             }
         return start
 

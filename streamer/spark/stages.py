@@ -74,7 +74,10 @@ def _pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[str, An
     """Return number, piece, the offset at the micro-batch's end, and its time in ns."""
     for batch in batches:
         for row in batch.to_pylist():
-            yield row["number"], row["piece"], json.loads(row["offset"]), row["t"] * 1_000_000
+            offset = json.loads(row["offset"])
+            # T does not run backwards, though the machine's clock may.
+            t = max(row["t"] * 1_000_000, offset.get("floor", 0) // 1_000_000 * 1_000_000)
+            yield row["number"], row["piece"], offset, t
 
 
 def _calm_collector() -> None:
@@ -92,7 +95,9 @@ def pack_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterator[
             made: Iterator[PackRow] = iter(())
             if piece is not None:
                 since = folded_since(offset)
-                made = pack_piece(plan, source, number, pickle.loads(piece), t, since)
+                read = pickle.loads(piece)
+                partition = source.partition(read)
+                made = pack_piece(plan, source, number, read, t, since, partition)
             for row in made:
                 yield row._replace(shard=names[row.shard])
             if number == 0:

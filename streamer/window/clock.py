@@ -19,6 +19,7 @@ class Reading:
         t: the time that Spark recorded for the micro-batch, ns.
         start_id: differs for every start of the program.
         backlog: the input is still behind where it was at the start.
+        lag: the input is behind, at any time: nothing is idle meanwhile.
         ended: a bounded input has come to its end, and this micro-batch holds the last of it.
     """
 
@@ -26,12 +27,12 @@ class Reading:
     start_id: str
     backlog: bool = False
     ended: bool = False
+    lag: bool = False
 
     def row(self, shard: int) -> Row:
         """Make the row that tells this to a shard."""
-        body = orjson.dumps(
-            {"t": self.t, "start": self.start_id, "backlog": self.backlog, "ended": self.ended}
-        )
+        fields = {"t": self.t, "start": self.start_id, "backlog": self.backlog}
+        body = orjson.dumps({**fields, "ended": self.ended, "lag": self.lag})
         return Row(shard, Kind.CLOCK, 0, 0, body)
 
     @classmethod
@@ -52,6 +53,7 @@ class Reading:
             latest,
             backlog=any(reading.backlog for reading in readings),
             ended=any(reading.ended for reading in readings),
+            lag=any(reading.lag for reading in readings),
         )
 
     @classmethod
@@ -63,6 +65,7 @@ class Reading:
                 str(found["start"]),
                 bool(found.get("backlog", False)),
                 bool(found.get("ended", False)),
+                bool(found.get("lag", False)),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise StreamerError(f"a window shard got a clock row it cannot read: {e!r}") from None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-from streamer.durations import SECOND
+from streamer.durations import MILLISECOND, SECOND
 from streamer.window.day_grid import DayGrid
 from streamer.window.days import LocalDays
 from streamer.window.grid import YEAR_ONE, Grid, Slices
@@ -94,6 +94,10 @@ class EventWindow:
     def first_close(self, pane: int) -> int:
         """Return the clock at which the first window of a pane closes."""
         return self.closes(self.grid.end_at_or_after(pane))
+
+    def due_count(self, t: int) -> int:
+        """Return a number that grows with time, ns; it stands for the windows due by then."""
+        return t // MILLISECOND
 
     @cached_property
     def slices(self) -> Slices:

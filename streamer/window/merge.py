@@ -37,7 +37,12 @@ def merge(packs: Sequence[Pack], grouped: bool) -> Columns:
         meta_ids = None if meta_ids is None else meta_ids[order]
     lengths = lengths_of(payloads)
     newest = _newest(packs, keys)
-    return Columns(payloads, lengths, arrivals, metas, meta_ids, keys, counts, key_id or 0, newest)
+    times = None
+    if all(pack.times is not None for pack in packs):
+        times = np.concatenate([pack.times for pack in packs if pack.times is not None])[order]
+    return Columns(
+        payloads, lengths, arrivals, metas, meta_ids, keys, counts, key_id or 0, newest, times
+    )
 
 
 def _newest(packs: Sequence[Pack], keys: list[bytes] | None) -> Ints | None:
@@ -55,6 +60,33 @@ def _newest(packs: Sequence[Pack], keys: list[bytes] | None) -> Ints | None:
         # A group is there once in each of them.
         found[groups] = np.maximum(found[groups], of_groups)
     return found
+
+
+def subset(pack: Pack, rows: Ints) -> Columns:
+    """Return some messages of a pack, by their places, in their order; their lags are left out."""
+    payloads = pack.payloads()
+    chosen = [payloads[row] for row in rows.tolist()]
+    metas, meta_ids = pack.metas, None
+    if pack.meta_ids is not None:
+        used, meta_ids = np.unique(pack.meta_ids[rows], return_inverse=True)
+        metas = [pack.metas[i] for i in used.tolist()]
+        meta_ids = meta_ids.astype(np.int64) if len(metas) > 1 else None
+    keys = counts = None
+    if pack.header.key_id is not None:
+        groups = np.repeat(np.arange(len(pack.keys)), np.diff(np.array(pack.starts)))[rows]
+        left, counts = np.unique(groups, return_counts=True)
+        keys = [pack.keys[i] for i in left.tolist()]
+    return Columns(
+        chosen,
+        lengths_of(chosen),
+        pack.arrivals[rows],
+        metas,
+        meta_ids,
+        keys,
+        counts,
+        pack.header.key_id or 0,
+        times=None if pack.times is None else pack.times[rows],
+    )
 
 
 def _metas(packs: Sequence[Pack]) -> tuple[list[bytes], Ints | None]:

@@ -103,6 +103,7 @@ class Status:
             does.
         closed: the windows that closed in this micro-batch, in order.
         log: lines to be logged.
+        open_windows: how many windows are open, where that is not to be told from `open`.
     """
 
     now: int
@@ -115,6 +116,7 @@ class Status:
     newest_end: int | None
     closed: tuple[Closed, ...]
     log: tuple[LogLine, ...]
+    open_windows: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""

@@ -1,0 +1,111 @@
+"""The clocks of a shard: the stream's, T, and the running time in which a window may be idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from streamer.window.clock import Reading
+from streamer.window.intake import Piece
+from streamer.window.keyed.state import NEVER
+from streamer.window.kinds import EventTime
+
+PIECE_BITS: Final = 40
+"""An arrival number is the number of its piece, then so many bits for the message in it."""
+
+
+@dataclass(slots=True)
+class ShardClocks:
+    """What a shard keeps of the clocks between micro-batches.
+
+    Attributes:
+        now: T, ns; None before the first micro-batch.
+        start_id: the start of the program that the last micro-batch belonged to.
+        behind: whether the last micro-batch was working off a backlog.
+        active: ns that the stream has been running and not behind: only they count as idle.
+        closing: the system clock as far as it may close windows, ns.
+        stream: the largest event time taken, ns.
+    """
+
+    now: int | None = None
+    start_id: str = ""
+    behind: bool = False
+    active: int = 0
+    closing: int = NEVER
+    stream: int = NEVER
+
+    def begin(self, reading: Reading) -> int:
+        """Begin a micro-batch; return its T."""
+        now = reading.t if self.now is None else max(self.now, reading.t)
+        running = self.now is not None and self.start_id == reading.start_id
+        behind = reading.backlog or reading.lag
+        if running and not self.behind and not behind:
+            self.active += now - (self.now or 0)
+        self.now, self.start_id, self.behind = now, reading.start_id, behind
+        return now
+
+    def as_fields(self) -> list[Any]:
+        """Return it as plain values."""
+        clocks = [None if clock == NEVER else clock for clock in (self.closing, self.stream)]
+        return [self.now, self.start_id, self.behind, self.active, *clocks]
+
+    @classmethod
+    def of_fields(cls, fields: list[Any]) -> ShardClocks:
+        """Read what `as_fields` wrote."""
+        *others, closing, stream = fields
+        known = [NEVER if clock is None else clock for clock in (closing, stream)]
+        return cls(*others, *known)
+
+
+class BatchClocks:
+    """The clock before each event of a micro-batch, and the clock after all of them."""
+
+    def __init__(
+        self, settings: EventTime, unit: int, known: ShardClocks, pieces: Iterable[Piece]
+    ) -> None:
+        """Take what earlier micro-batches, and the pieces of this one, know.
+
+        Args:
+            settings: of the windows.
+            unit: the system clock is rounded down to multiples of it, ns.
+            known: the shard's clocks; they have begun the micro-batch, and are moved by `end`.
+            pieces: what each piece did to the clock, in their order.
+        """
+        self._known = known
+        self._unit = unit
+        self._system = settings.clock == "system"
+        self._closing = known.closing
+        self._stream = known.stream
+        self.by_key = settings.clock_scope == "key" and not self._system
+        self._before: dict[int, int] = {}
+        self.partitions: dict[int, bytes] = {}
+        newest: dict[bytes, int] = {}
+        self._newest = known.stream
+        for piece in pieces:
+            number = piece.first >> PIECE_BITS
+            self.partitions[number] = piece.partition
+            before = newest.get(piece.partition, NEVER)
+            self._before[number] = max(known.stream, before)
+            newest[piece.partition] = max(piece.newest, before)
+            self._newest = max(self._newest, piece.newest)
+
+    def before(self, arrival: int) -> int:
+        """Return what an event's piece found the clock at; `arrival` is the event's, as it came."""
+        if self._system:
+            return self._closing
+        return self._before.get(arrival >> PIECE_BITS, self._stream)
+
+    def partition(self, arrival: int) -> bytes:
+        """Return the partition of an event's piece; `arrival` is the event's, as it came."""
+        return self.partitions.get(arrival >> PIECE_BITS, b"")
+
+    def end(self, backlog: bool) -> int:
+        """Move the shard's clocks; return the one that closes windows of all keys."""
+        known = self._known
+        known.stream = self._newest
+        if not backlog and known.now is not None:
+            known.closing = known.now - known.now % self._unit
+        if self.by_key:
+            return NEVER
+        return known.closing if self._system else known.stream

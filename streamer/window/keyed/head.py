@@ -1,0 +1,89 @@
+"""The head of a keyed shard's state: clocks, counters, and where drawers and packs are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from streamer.errors import StreamerError
+from streamer.window.keyed.clocks import ShardClocks
+from streamer.window.status import Counters
+from streamer.window.store import Store
+
+VERSION: Final = 1
+PLACE: Final = (0, -1)
+
+
+@dataclass(slots=True)
+class Head:
+    """What a shard knows besides its drawers and its packs.
+
+    Attributes:
+        fingerprint: the window's, which the state is bound to.
+        clocks: the clocks.
+        next_arrival: the number of the next arrival.
+        counters: since the checkpoint began.
+        open: how many windows are open.
+        drawers: how many drawers there are.
+        keys: how many keys they hold.
+        least: by drawer, when its first record must be looked at.
+        packs: the entries of the ledger.
+        next_pack: the number of the ledger's next pack.
+    """
+
+    fingerprint: str
+    clocks: ShardClocks = field(default_factory=ShardClocks)
+    next_arrival: int = 0
+    counters: Counters = field(default_factory=Counters)
+    open: int = 0
+    drawers: int = 1
+    keys: int = 0
+    least: dict[int, list[int]] = field(default_factory=dict)
+    packs: list[list[int]] = field(default_factory=list)
+    next_pack: int = 0
+
+    @classmethod
+    def read(cls, store: Store, fingerprint: str) -> Head:
+        """Read it from a store; a new one if there is none.
+
+        Raises:
+            StreamerError: the state is of another window, or of a later version of the program.
+        """
+        data = store.get(*PLACE)
+        if data is None:
+            return cls(fingerprint)
+        fields: dict[str, Any] = orjson.loads(data)
+        version = fields.pop("version")
+        if version != VERSION:
+            raise StreamerError(
+                f"the window's state has format {version}, and this program reads format "
+                f"{VERSION}: run the version that wrote the checkpoint, or start from another one"
+            )
+        if fields["fingerprint"] != fingerprint:
+            raise StreamerError(
+                f"the checkpoint holds windows of {fields['fingerprint']}, but the config says "
+                f"{fingerprint}: restore the buffer's settings, or start from another checkpoint"
+            )
+        fields["clocks"] = ShardClocks.of_fields(fields["clocks"])
+        fields["counters"] = Counters(**fields["counters"])
+        fields["least"] = {number: least for number, *least in fields["least"]}
+        return cls(**fields)
+
+    def write(self, store: Store) -> None:
+        """Write it to a store."""
+        fields = {
+            "version": VERSION,
+            "fingerprint": self.fingerprint,
+            "clocks": self.clocks.as_fields(),
+            "next_arrival": self.next_arrival,
+            "counters": asdict(self.counters),
+            "open": self.open,
+            "drawers": self.drawers,
+            "keys": self.keys,
+            "least": [[number, *least] for number, least in self.least.items()],
+            "packs": self.packs,
+            "next_pack": self.next_pack,
+        }
+        store.put(*PLACE, orjson.dumps(fields))

@@ -1,0 +1,85 @@
+"""Sessions: both bounds inclusive, joined by what lies between, cut at multiples of a length."""
+
+from __future__ import annotations
+
+from streamer.window.keyed.state import KeyState, Window
+
+
+class Sessions:
+    """The rules; see `rules.Rules`."""
+
+    unit = 1
+    # Of a session nothing is remembered: what lies near one that has closed begins another.
+    remembers = False
+    at_once = None
+    disjoint = True
+    timeless = False
+
+    def __init__(self, gap: int, max_duration: int | None, lateness: int) -> None:
+        self._gap = gap
+        self._length = max_duration
+        self._lateness = lateness
+
+    def take(
+        self, state: KeyState, time: int, arrival: int, before: int, active: int
+    ) -> list[Window] | None:
+        """Join an event to the open sessions near it, the earliest first; or begin one."""
+        near = [window for window in state.windows if self._is_near(window, time, before)]
+        if not near and before > time + self._gap + self._lateness:
+            return None
+        joined = Window(time, time, arrival, 1, active, self._cut_after(time), fresh=arrival)
+        if len(near) > 1:
+            near.sort(key=lambda window: window.start)
+        for number, session in enumerate(near):
+            if number == 0 or joined.cut is None or session.start <= joined.cut:
+                state.windows.remove(session)
+                joined = self._together(session, joined, before)
+        state.windows.append(joined)
+        return [joined]
+
+    def closes_at(self, window: Window) -> int:
+        """Return the first instant after the gap, or the cut, and the lateness."""
+        limit = window.end + self._gap
+        if window.cut is not None:
+            limit = min(limit, window.cut)
+        return limit + self._lateness + 1
+
+    def inside(self, window: Window) -> tuple[int, int]:
+        """Return the bounds, which are inclusive."""
+        return window.start, window.end
+
+    def kept_from(self, clock: int) -> int | None:
+        """Nothing is kept for windows yet to come."""
+        return None
+
+    def _is_near(self, window: Window, time: int, before: int) -> bool:
+        return (
+            window.start - self._gap <= time <= window.end + self._gap
+            and (window.cut is None or time <= window.cut)
+            and before < self.closes_at(window)
+        )
+
+    def _cut_after(self, start: int) -> int | None:
+        """Return the first multiple of max_duration that is further from a start than it."""
+        length = self._length
+        return None if length is None else (start // length + 2) * length
+
+    def _together(self, session: Window, other: Window, before: int) -> Window:
+        """Return a session with all that an event, or a session before it, brings.
+
+        Where that moves the start, the cut becomes that of the new start, unless the clock before
+        the event or the session's end lies past that: then the old one stays.
+        """
+        end = max(session.end, other.end)
+        cut = session.cut
+        if other.start < session.start and other.cut is not None:
+            cut = session.cut if max(end, before) > other.cut else other.cut
+        return Window(
+            min(session.start, other.start),
+            end,
+            min(session.first, other.first),
+            session.count + other.count,
+            max(session.active, other.active),
+            cut,
+            fresh=min(session.fresh, other.fresh),
+        )

@@ -1,0 +1,495 @@
+"""A micro-batch of a shard whose windows are decided key by key.
+
+Events are put into windows by the rules of the kind, one key after another; then what is due is
+closed. Which messages a batch has is looked up at the end, for many batches together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from streamer.message import Batch
+from streamer.timestamps import format_rfc3339
+from streamer.window.aside import aside
+from streamer.window.clock import Reading
+from streamer.window.drops import REASON
+from streamer.window.emission import Emission, WindowReason
+from streamer.window.event import EventWindow
+from streamer.window.having import Having
+from streamer.window.intake import Intake
+from streamer.window.keyed.clocks import BatchClocks
+from streamer.window.keyed.counts import Counts
+from streamer.window.keyed.drawers import Drawers, Dues
+from streamer.window.keyed.head import Head
+from streamer.window.keyed.ledger import Ledger, Page
+from streamer.window.keyed.outputs import Output, Released
+from streamer.window.keyed.rules import rules_of
+from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
+from streamer.window.listing import Listing
+from streamer.window.metas import Metas
+from streamer.window.pack import Pack
+from streamer.window.queries import Query
+from streamer.window.row import Row
+from streamer.window.status import Closed, LogLine, Status
+from streamer.window.store import Store
+
+_AT_ONCE, _AS_THEY_STAND, _CLOSED = 0, 1, 2
+_KEYS_TOGETHER: Final = 50_000
+_SHOWN: Final = 16
+
+
+class Segment(NamedTuple):
+    """Messages of one key in a pack that came in, in order of arrival."""
+
+    page: Page
+    first: int
+    last: int
+    before: int
+    partition: bytes
+
+
+class Dropped(NamedTuple):
+    """A message that is dropped."""
+
+    arrival: int
+    page: Page
+    row: int
+
+
+class KeyedStep:
+    """One micro-batch of one shard."""
+
+    def __init__(
+        self,
+        window: EventWindow,
+        store: Store,
+        keep_dropped: bool,
+        having: Query | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            window: the settings.
+            store: the shard's state.
+            keep_dropped: emit dropped messages too, for `late_output`.
+            having: a compiled mapping; a batch for which it is not true is suppressed.
+        """
+        self._window = window
+        self._settings = window.time
+        self._rules = rules_of(window)
+        self._store = store
+        self._keep_dropped = keep_dropped
+        self._asked = having
+        self._listing = Listing()
+        self._head = head = Head.read(store, window.fingerprint)
+        self._drawers = Drawers(store, head.least, head.drawers, head.keys)
+        self._ledger = Ledger(store, self._rules.timeless, head.packs, head.next_pack)
+        self._outputs: list[Output] = []
+        self._late: list[Dropped] = []
+        self._incomplete: dict[bytes, list[int]] = {}
+        self._passed_over = 0
+        self._releases: dict[bytes, list[tuple[int, int]]] = {}
+        self._clock_after = NEVER
+        self._ended = self._behind = False
+        self._now = 0
+        self._since = 0
+
+    def run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
+        """Do it: give what goes on, return the status."""
+        head, intake = self._head, Intake(rows)
+        reading = Reading.of(intake.clock)
+        self._now = head.clocks.begin(reading)
+        self._ended, self._behind = reading.ended, head.clocks.behind
+        clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, intake.pieces)
+        yield from aside(intake, head.counters)
+        segments = self._arrive(intake, clocks)
+        self._clock_after = clocks.end(reading.backlog)
+        self._visit(segments, clocks.by_key)
+        yield from self._drop_late()
+        closed = yield from self._emit()
+        yield from self._drop_incomplete()
+        self._give_back()
+        self._ledger.settle()
+        self._drawers.make_room()
+        status = self._status(closed)
+        self._save()
+        return status
+
+    def _arrive(self, intake: Intake, clocks: BatchClocks) -> dict[bytes, list[Segment]]:
+        """Take the packs to the ledger; return where each key's messages lie."""
+        segments: dict[bytes, list[Segment]] = {}
+        self._since = self._head.next_arrival
+        arrived, self._head.next_arrival = intake.arrived(self._since)
+        for (body, shift, header), _ in arrived:
+            pack = Pack(body, shift)
+            page = self._ledger.add(pack, body, shift)
+            before = clocks.before(header.first)
+            partition = clocks.partition(header.first)
+            for group, key in enumerate(pack.keys or [b""]):
+                first, last = pack.starts[group], pack.starts[group + 1]
+                segment = Segment(page, first, last, before, partition)
+                segments.setdefault(key, []).append(segment)
+        return segments
+
+    def _visit(self, segments: dict[bytes, list[Segment]], by_key: bool) -> None:
+        """Look at every key that has messages, or that is due."""
+        clocks: Dues = (self._clock_after, self._head.clocks.active, self._now)
+        drawers = self._drawers
+        flush = self._ended and (self._settings.end_of_input == "flush" or self._rules.timeless)
+        numbers = drawers.numbers(segments, clocks)
+        if flush:
+            numbers = dict(sorted({**dict.fromkeys(drawers.least, []), **numbers}.items()))
+        for number, touched in numbers.items():
+            drawer = drawers.take_out(number)
+            before = len(drawer)
+            keys = dict.fromkeys(touched)
+            keys.update(dict.fromkeys(drawer.keys() if flush else drawer.due(clocks)))
+            for key in keys:
+                state = drawer.get(key)
+                windows = len(state.windows)
+                if by_key:
+                    self._lapse(state)
+                if key in segments:
+                    self._take(key, state, segments[key], by_key)
+                self._end_of(key, state, state.clock if by_key else self._clock_after)
+                self._head.open += len(state.windows) - windows
+                drawer.put(key, state, self._dues(state, by_key))
+            drawers.put_back(number, drawer, before)
+
+    def _lapse(self, state: KeyState) -> None:
+        """Let a key begin afresh when its clock is no longer kept; open windows stay."""
+        if state.clock != NEVER and self._now - state.seen >= self._settings.key_retention:
+            state.clock = NEVER
+            state.remembered = []
+            ranges = [self._rules.inside(window) for window in state.windows]
+            state.marks = [
+                mark for mark in state.marks if any(low <= mark[0] <= high for low, high in ranges)
+            ]
+
+    def _take(self, key: bytes, state: KeyState, segments: list[Segment], by_key: bool) -> None:
+        """Put the messages of a key into its windows."""
+        rules, active = self._rules, self._head.clocks.active
+        unit = rules.unit
+        here: dict[bytes, int] = {}
+        taken = 0
+        reason: WindowReason | None = rules.at_once
+        if reason is None and self._settings.emit == "each":
+            reason = "each"
+        for arrival, time, before, partition, page, row in _in_order(segments):
+            if by_key:
+                before = max(state.clock, here.get(partition, NEVER))
+            if unit > 1 and before != NEVER:
+                before -= before % unit
+            changed = rules.take(state, time, arrival, before, active)
+            if changed is None:
+                self._late.append(Dropped(arrival, page, row))
+                continue
+            taken += 1
+            if time < state.oldest:
+                state.oldest = time
+            if by_key and time > here.get(partition, NEVER):
+                here[partition] = time
+            if reason is not None:
+                self._come_out(key, changed, reason, arrival)
+            if isinstance(rules, Counts) and rules.passed_over(state.total):
+                self._passed_over += 1
+        self._head.counters.taken += taken
+        if by_key and here:
+            state.clock = max(state.clock, *here.values())
+            state.seen = self._now
+
+    def _come_out(
+        self, key: bytes, windows: list[Window], reason: WindowReason, arrival: int
+    ) -> None:
+        """Let windows come out that an event has changed, with what they hold by then."""
+        for window in windows:
+            place = (_AT_ONCE, arrival, window.end, window.first, window.start)
+            self._put_out(key, window, reason, place, until=arrival)
+
+    def _put_out(
+        self,
+        key: bytes,
+        window: Window,
+        reason: WindowReason,
+        place: tuple[int, ...],
+        until: int | None = None,
+        since: int | None = None,
+        gone: bool = False,
+    ) -> None:
+        low, high = self._rules.inside(window)
+        start: int | None = window.start
+        end: int | None = window.end
+        if self._rules.timeless:
+            start = end = None
+        self._outputs.append(
+            Output(
+                key,
+                low,
+                high,
+                start,
+                end,
+                reason,
+                place,
+                window.count,
+                until,
+                since,
+                window.excluded,
+                gone,
+            )
+        )
+
+    def _end_of(self, key: bytes, state: KeyState, clock: int) -> None:
+        """Let windows come out as they stand, close what is due, let go of what is not needed."""
+        emit = self._settings.emit
+        if emit == "changes" or emit == "forward":
+            for window in state.windows:
+                if window.changed:
+                    self._as_it_stands(key, window)
+        if state.windows:
+            self._close(key, state, clock)
+        if state.remembered:
+            state.remembered = [
+                bounds
+                for bounds in state.remembered
+                if clock < self._rules.closes_at(Window(*bounds, 0, 0, 0))
+            ]
+        state.fresh = []
+        self._let_go(key, state, clock)
+
+    def _as_it_stands(self, key: bytes, window: Window) -> None:
+        if self._settings.emit == "changes":
+            place = (_AS_THEY_STAND, window.end, window.first, window.start)
+            self._put_out(key, window, "changes", place)
+        elif window.fresh != FOREVER:
+            place = (_AS_THEY_STAND, window.end, window.fresh, window.start)
+            self._put_out(key, window, "forward", place, since=self._since)
+
+    def _close(self, key: bytes, state: KeyState, clock: int) -> None:
+        left = []
+        for window in state.windows:
+            reason = self._reason(window, clock)
+            if reason is None:
+                window.changed, window.fresh, window.excluded = False, FOREVER, None
+                left.append(window)
+                continue
+            if reason != "final" and self._rules.remembers:
+                state.remembered.append((window.start, window.end))
+            gone = self._rules.disjoint
+            if self._settings.emit == "final":
+                place = (_CLOSED, window.end, window.first, window.start)
+                self._put_out(key, window, reason, place, gone=gone)
+            elif gone:
+                low, high = self._rules.inside(window)
+                self._release(key, low, high)
+        state.windows = left
+
+    def _reason(self, window: Window, clock: int) -> WindowReason | None:
+        if clock >= self._rules.closes_at(window):
+            return "final"
+        timeout = self._settings.idle_timeout
+        idle = self._head.clocks.active - window.active
+        if timeout is not None and not self._behind and idle >= timeout:
+            return "idle"
+        return "flush" if self._ended and self._settings.end_of_input == "flush" else None
+
+    def _let_go(self, key: bytes, state: KeyState, clock: int) -> None:
+        """Give messages back that no window needs, and forget what was known of them."""
+        rules = self._rules
+        needed = [rules.inside(window)[0] for window in state.windows]
+        kept = rules.kept_from(clock)
+        if rules.timeless:
+            self._let_go_counted(key, state)
+            return
+        if kept is not None and state.marks:
+            state.marks = [mark for mark in state.marks if mark[0] >= kept]
+            if state.marks:
+                needed.append(max(kept, state.oldest))
+        oldest = min(needed, default=FOREVER)
+        if not rules.disjoint and oldest > state.oldest:
+            self._release(key, state.oldest, oldest - 1)
+        state.oldest = max(oldest, state.oldest) if needed else FOREVER
+
+    def _let_go_counted(self, key: bytes, state: KeyState) -> None:
+        """Give back what no later output holds; at the end of the input, drop what never came."""
+        rules = self._rules
+        assert isinstance(rules, Counts)
+        first = state.oldest
+        if self._ended:
+            unseen = rules.incomplete(state)
+            if unseen:
+                self._incomplete[key] = unseen
+            state.marks, state.total = [], 0
+        state.oldest = state.marks[0][0] if state.marks else FOREVER
+        if state.oldest > first:
+            self._release(key, first, state.oldest - 1)
+
+    def _release(self, key: bytes, low: int, high: int) -> None:
+        """Give back what lies between two times, both inclusive, when everything has come out."""
+        if self._settings.emit != "forward":
+            self._releases.setdefault(key, []).append((low, high))
+
+    def _dues(self, state: KeyState, by_key: bool) -> Dues:
+        """Return when a key must be looked at, though nothing of it comes in."""
+        rules, settings = self._rules, self._settings
+        clock = active = now = FOREVER
+        if not by_key and not rules.timeless:
+            closes = [rules.closes_at(window) for window in state.windows]
+            closes += [rules.closes_at(Window(*bounds, 0, 0, 0)) for bounds in state.remembered]
+            if state.marks:
+                newest = max(time for time, _ in state.marks)
+                closes.append(newest + 1 - (rules.kept_from(0) or 0))
+            clock = min(closes, default=FOREVER)
+        if settings.idle_timeout is not None and state.windows:
+            active = min(window.active for window in state.windows) + settings.idle_timeout
+        if by_key and state.clock != NEVER:
+            now = state.seen + settings.key_retention
+        return min(clock, FOREVER), min(active, FOREVER), min(now, FOREVER)
+
+    def _drop_late(self) -> Iterator[Emission]:
+        if not self._late:
+            return
+        self._late.sort(key=lambda dropped: dropped.arrival)
+        self._head.counters.drop("late", len(self._late))
+        by_page: dict[int, list[Dropped]] = {}
+        for dropped in self._late:
+            by_page.setdefault(id(dropped.page), []).append(dropped)
+        for same in by_page.values():
+            same[0].page.give_back(np.array([dropped.row for dropped in same], np.int64))
+        if self._keep_dropped:
+            yield Emission(None, self._messages_of(self._late, "late"), "dropped")
+
+    def _messages_of(self, dropped: list[Dropped], reason: str) -> Batch:
+        metas = Metas({REASON: reason})
+        messages: Batch = []
+        for _, page, row in dropped:
+            ids = None if page.pack.meta_ids is None else page.pack.meta_ids[row : row + 1]
+            messages += metas.messages([page.payloads[row]], page.pack.metas, ids)
+        return messages
+
+    def _emit(self) -> Generator[Emission, None, tuple[Closed, ...]]:
+        """Give the batches, in their order."""
+        counters = self._head.counters
+        closed: list[Closed] = []
+        self._outputs.sort(key=lambda output: output.place)
+        having = None
+        if self._asked is not None:
+            having = Having(self._asked, self._now, self._listing)
+        released = Released(self._ledger, self._window.keyed, self._rules.unit)
+        for emission in released.emissions(self._outputs):
+            count = len(emission.messages)
+            if having is not None and not having.keeps(emission.messages):
+                counters.suppressed += count
+                continue
+            counters.emitted_windows += 1
+            counters.emitted_messages += count
+            if emission.end is not None and len(closed) < _SHOWN:
+                closed.append(Closed(emission.end, count, emission.reason))
+            yield emission
+        counters.released += released.given_back
+        return tuple(closed)
+
+    def _drop_incomplete(self) -> Iterator[Emission]:
+        """Drop what no count window will hold, since the input has ended."""
+        if not self._incomplete:
+            return
+        self._head.counters.drop("incomplete", sum(map(len, self._incomplete.values())))
+        if not self._keep_dropped:
+            return
+        claims = {key: (arrivals[0], arrivals[-1]) for key, arrivals in self._incomplete.items()}
+        found = self._ledger.find(claims)
+        for key in sorted(claims, key=lambda key: claims[key]):
+            first, last = found.starts[key]
+            wanted = np.isin(found.arrivals[first:last], self._incomplete[key])
+            places = (np.flatnonzero(wanted) + first).tolist()
+            dropped = [
+                Dropped(int(found.arrivals[at]), found.sheets[found.pages[at]], int(found.rows[at]))
+                for at in places
+            ]
+            yield Emission(None, self._messages_of(dropped, "incomplete"), "dropped")
+
+    def _give_back(self) -> None:
+        """Let go of what no window needs any more."""
+        counters = self._head.counters
+        given_back = 0
+        if self._settings.emit == "forward":
+            given_back += self._ledger.give_back_fresh()
+        keys = list(self._releases)
+        for first in range(0, len(keys), _KEYS_TOGETHER):
+            some = {key: self._releases[key] for key in keys[first : first + _KEYS_TOGETHER]}
+            given_back += self._ledger.give_back(some)
+        counters.passed_over += self._passed_over
+        incomplete = sum(map(len, self._incomplete.values()))
+        counters.released += given_back - self._passed_over - incomplete
+
+    def _status(self, closed: tuple[Closed, ...]) -> Status:
+        """Say how the shard is after the micro-batch."""
+        return Status(
+            now=self._now,
+            horizon=None,
+            counters=self._head.counters,
+            held=self._ledger.held,
+            held_bytes=self._ledger.size,
+            open=(),
+            next_due=self._next_due(),
+            newest_end=None,
+            closed=closed,
+            log=self._lines(),
+            open_windows=self._head.open,
+        )
+
+    def _next_due(self) -> int | None:
+        """Return when the next window is due by a clock that runs without messages."""
+        clocks = self._head.clocks
+        dues = [FOREVER]
+        for clock, active, _ in self._drawers.least.values():
+            if self._settings.clock == "system":
+                dues.append(clock)
+            if active != FOREVER:
+                dues.append(self._now + active - clocks.active)
+        due = min(dues)
+        return None if due == FOREVER else due
+
+    def _lines(self) -> tuple[LogLine, ...]:
+        if not self._late:
+            return self._listing.lines()
+        count = len(self._late)
+        oldest = min(int(late.page.times[late.row]) for late in self._late)
+        text = (
+            f"late messages were dropped: {count}; the oldest was of {format_rfc3339(oldest)}, and "
+            "all windows that they belong to had closed"
+        )
+        line = LogLine("WARN", text, {"reason": "late", "messages": count})
+        return (line, *self._listing.lines())
+
+    def _save(self) -> None:
+        head, drawers = self._head, self._drawers
+        head.drawers, head.keys, head.least = drawers.count, drawers.keys, drawers.least
+        head.packs, head.next_pack = self._ledger.head()
+        head.write(self._store)
+
+
+def _in_order(segments: list[Segment]) -> Iterator[tuple[int, int, int, bytes, Page, int]]:
+    """Give the messages of a key: arrival, time, clock before, partition, page and row."""
+    if len(segments) == 1:
+        yield from _of_segment(segments[0])
+        return
+    yield from sorted(
+        (one for segment in segments for one in _of_segment(segment)), key=lambda one: one[0]
+    )
+
+
+def _of_segment(segment: Segment) -> Iterator[tuple[int, int, int, bytes, Page, int]]:
+    page, first, last, base, partition = segment
+    pack = page.pack
+    arrivals = pack.arrivals[first:last].tolist()
+    times = page.times[first:last].tolist()
+    if pack.lags is None:
+        for row, (arrival, time) in enumerate(zip(arrivals, times, strict=True), first):
+            yield arrival, time, base, partition, page, row
+        return
+    lags = pack.lags[first:last].tolist()
+    for row, (arrival, time, lag) in enumerate(zip(arrivals, times, lags, strict=True), first):
+        yield arrival, time, max(base, time + lag) if lag else base, partition, page, row

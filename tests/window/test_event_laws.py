@@ -1,0 +1,110 @@
+"""The laws of windows that follow event times, on random streams, against the oracles."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.window.kinds_stream import EventStream, Given, told
+from tests.window.oracle import streams
+from tests.window.oracle.count import CountOracle
+from tests.window.oracle.events import MicroBatch, Out
+from tests.window.oracle.hopping import HoppingOracle
+from tests.window.oracle.session import SessionOracle
+from tests.window.oracle.sliding_event import EventOracle
+from tests.window.oracle.sliding_forward import ForwardOracle
+from tests.window.oracle.sliding_kafka import MS, KafkaOracle
+
+KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "tumbling": (streams.hoppings(tumbling=True), HoppingOracle, {}),
+    "hopping": (streams.hoppings(), HoppingOracle, {}),
+    "days": (
+        streams.local_days(),
+        HoppingOracle,
+        {"unit": streams.HOUR, "around": streams.CHANGES},
+    ),
+    "session": (streams.sessions(), SessionOracle, {}),
+    "forward": (streams.slidings(), ForwardOracle, {}),
+    "event": (streams.event_slidings(), EventOracle, {}),
+    "kafka": (streams.kafka_slidings(), KafkaOracle, {"unit": MS}),
+    "count": (streams.counts(), CountOracle, {}),
+}
+
+
+@st.composite
+def cases(draw: st.DrawFn, kind: str) -> tuple[Any, list[MicroBatch]]:
+    strategy, _, more = KINDS[kind]
+    rules = draw(strategy)
+    return rules, draw(streams.streams(rules, **more))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(
+    max_examples=examples(25, 150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data(), shards=st.integers(1, 4), seed=st.integers(0, 1000))
+def test_every_micro_batch_gives_what_the_rules_say(
+    kind: str, data: st.DataObject, shards: int, seed: int
+) -> None:
+    rules, batches = data.draw(cases(kind))
+    oracle = KINDS[kind][1](rules)
+    stream = EventStream(
+        rules, "event" if kind == "event" else "forward", shards, random.Random(seed)
+    )
+    sums: Counter[str] = Counter()
+    shard_of: dict[str, int] = {}
+    for batch in batches:
+        expected, found = oracle.step(batch), stream.step(batch)
+        assert found.failed == expected.failed
+        assert sorted(found.dropped) == sorted(expected.dropped)
+        assert_batches(expected, found, shard_of)
+        count(sums, batch, expected)
+        assert_counters(found, sums)
+
+
+def assert_batches(expected: Out, found: Given, shard_of: dict[str, int]) -> None:
+    """Each shard gives the batches of its keys, in the oracle's order."""
+    for shard, batches in found.batches.items():
+        for batch in batches:
+            for name in batch[1]:
+                assert shard_of.setdefault(name, shard) == shard
+    for shard, batches in found.batches.items():
+        mine = [one for one in expected.batches if shard_of.get(one.ids[0], 0) == shard]
+        assert batches == list(map(told, mine))
+
+
+def count(sums: Counter[str], batch: MicroBatch, out: Out) -> None:
+    sums["came"] += len(batch.events)
+    sums["failed"] += len(out.failed)
+    sums["filtered"] += len(out.filtered)
+    sums["passed_over"] += len(out.passed_over)
+    for _, reason in out.dropped:
+        sums[f"dropped {reason}"] += 1
+
+
+def assert_counters(found: Given, sums: Counter[str]) -> None:
+    """What went in is what failed, was filtered or dropped, is held or was given back."""
+    counters = [status.counters for status in found.statuses]
+    assert sum(each.failed for each in counters) == sums["failed"]
+    assert sum(each.filtered for each in counters) == sums["filtered"]
+    assert sum(each.passed_over for each in counters) == sums["passed_over"]
+    dropped: Counter[str] = Counter()
+    for each in counters:
+        dropped.update({f"dropped {reason}": n for reason, n in each.dropped.items()})
+    assert dropped == Counter({k: v for k, v in sums.items() if k.startswith("dropped") and v})
+    taken = sum(each.taken for each in counters)
+    before = (
+        sums["failed"] + sums["filtered"] + sum(dropped.values()) - dropped["dropped incomplete"]
+    )
+    assert sums["came"] == before + taken
+    held = sum(status.held for status in found.statuses)
+    released = sum(each.released for each in counters)
+    assert taken == held + released + sums["passed_over"] + dropped["dropped incomplete"]

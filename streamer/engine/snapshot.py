@@ -46,7 +46,7 @@ class Snapshot:
                 dropped[dict(labels).get("reason", "")] += number
         for status in statuses:
             counters = status.get("counters", {})
-            messages += counters.get("taken", 0) + counters.get("failed", 0)
+            messages += sum(counters.get(name, 0) for name in ("taken", "failed", "filtered"))
             dropped.update(counters.get("dropped", {}))
         due = [s["next_due"] for s in statuses if s.get("next_due") is not None]
         return cls(

@@ -37,6 +37,9 @@ _NO_TIME: Final = "its timestamp_mapping gave no time"
 _NO_KEY: Final = "its key_mapping gave no key"
 _FUTURE: Final = "its time is further ahead than max_ahead allows"
 _FIRST: Final = -(2**63)
+_OWN_KEY: Final = 1
+"""The key id of a window's own keys, which are values: a key_mapping said otherwise goes on with
+the windows that are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ class EventPacker(Chunks[Looked]):
         self._dues: dict[int, int] = {}
         key = asked.key
         key_id = None if key is None else zlib.crc32(key.text.encode())
+        if window.keyed:
+            key_id = _OWN_KEY
         # Without a window key there is one window for all, and so one shard.
         spread = shards if window.keyed else 1
         self._groups = None if key is None else Groups(spread, not hasattr(key, "text_of"))

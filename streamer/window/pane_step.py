@@ -77,12 +77,12 @@ class PaneStep(StepRun):
             end = self._grid.last_end(piece.newest)
             head.newest = end if head.newest is None else max(head.newest, end)
         late: list[Arrived] = []
-        until = horizon_of_late = _BEFORE_ALL
+        until = _BEFORE_ALL
         for (pane, horizon), packs in sorted(self._by_horizon(intake, clocks).items()):
             last = self._grid.last_end(pane)
             if last <= horizon:
                 late += packs
-                until, horizon_of_late = max(until, last), max(horizon_of_late, horizon)
+                until = max(until, last)
             elif horizon <= self._horizon or horizon < self._grid.end_at_or_after(pane):
                 self._admit(pane, packs)
             else:
@@ -91,10 +91,17 @@ class PaneStep(StepRun):
         if self._follows:
             head.stream = clocks.after
         if late:
-            count = sum(pack.header.messages for pack in late)
-            head.counters.drop("late", count)
-            self._listing.late(count, until + self.beyond, horizon_of_late + self.beyond)
-        if late and self._keep_dropped:
+            yield from self._drop(late, until)
+
+    def _drop(self, late: list[Arrived], until: int) -> Iterator[Emission]:
+        """Drop messages, the newest of whose windows ended at `until`."""
+        count = sum(pack.header.messages for pack in late)
+        self._head.counters.drop("late", count)
+        closed = self._horizon
+        if self._head.stream is not None:
+            closed = max(closed, self._window.closed_at(self._head.stream))
+        self._listing.late(count, until + self.beyond, closed + self.beyond)
+        if self._keep_dropped:
             yield from handed_on([(pack.body, pack.shift) for pack in late], "late")
 
     def _by_horizon(

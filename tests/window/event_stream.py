@@ -11,6 +11,7 @@ from itertools import groupby
 import orjson
 
 from streamer.bloblang import compile_mapping
+from streamer.bloblang.folding import Fold
 from streamer.message import Message
 from streamer.timestamps import format_rfc3339
 from streamer.window import DictStore, Emission, Reading, Row, Shard, Status
@@ -68,6 +69,7 @@ class Batch:
     start: int | None
     end: int | None
     meta: dict[str, object]
+    messages: list[Message]
 
 
 @dataclass
@@ -90,12 +92,16 @@ class EventStream:
         shards: int = 1,
         chance: random.Random | None = None,
         having: Query | None = None,
+        fold: Fold | None = None,
     ) -> None:
         self.window = window
         self.stores = [DictStore() for _ in range(shards)]
         self.chance = chance or random.Random(1)
         self._having = having
         self._filtered = filtered
+        self._fold = fold
+        # What is folded cannot be handed on.
+        self._keeps_dropped = fold is None
         self._t: int | None = None
         self._starts = 0
 
@@ -164,18 +170,23 @@ class EventStream:
         )
         shards = len(self.stores)
         name = str(partition).encode()
-        return EventPacker(self.window, shards, asked, arrival, name, keep_dropped=True)
+        return EventPacker(
+            self.window, shards, asked, arrival, name, self._keeps_dropped, self._fold
+        )
 
     def _shard(self, shard: int, rows: list[Row]) -> tuple[list[Emission], Status]:
-        step = Shard(self.window, self.stores[shard], True, self._having).step(rows)
+        step = self._of(self.stores[shard]).step(rows)
         return list(step), step.status
+
+    def _of(self, store: DictStore) -> Shard:
+        return Shard(self.window, store, self._keeps_dropped, self._having)
 
     def _replay(
         self, shard: int, before: DictStore, rows: list[Row], emissions: list[Emission]
     ) -> None:
         """A task that is tried again decides the same, whatever the order of its rows."""
         self.chance.shuffle(rows)
-        again = list(Shard(self.window, before, True, self._having).step(rows))
+        again = list(self._of(before).step(rows))
         assert [shown(e) for e in again] == [shown(e) for e in emissions]
         assert before.values == self.stores[shard].values
 
@@ -201,6 +212,7 @@ def sort_out(given: Given, shard: int, emissions: list[Emission]) -> None:
                     emission.start,
                     emission.end,
                     told[0],
+                    emission.messages,
                 )
             )
 

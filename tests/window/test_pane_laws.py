@@ -7,12 +7,15 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
-from streamer.bloblang import compile_mapping
+from streamer.bloblang import Mapping, compile_mapping
+from streamer.message import Execution
 from streamer.timestamps import format_rfc3339
 from streamer.window.event import EventWindow
+from streamer.window.folds.groups import fold_for
+from streamer.window.folds.release import FoldedGroup
 from tests.examples import examples
 from tests.window.event_stream import Batch, EventStream, Given, window_of
 from tests.window.oracle import streams
@@ -181,7 +184,7 @@ def test_the_cut_and_the_shards_do_not_matter(
 def all_of(rules: Hopping, batches: list[MicroBatch], shards: int, seed: int) -> list[object]:
     stream = EventStream(window_of(rules), rules.filtered, shards, random.Random(seed))
     outs = [stream.step(batch) for batch in batches]
-    shown = [repr(batch) for out in outs for got in out.batches.values() for batch in got]
+    shown = [repr(of_shard(each)) for out in outs for got in out.batches.values() for each in got]
     dropped = [item for out in outs for item in out.dropped.items()]
     return [sorted(shown), sorted(dropped)]
 
@@ -222,6 +225,39 @@ def test_having_suppresses_windows_whose_first_message_it_does_not_like(
         assert_batches(liked, found)
         suppressed += sum(len(b.ids) for b in expected.batches) - sum(len(b.ids) for b in liked)
         assert sum(s.counters.suppressed for s in found.statuses) == suppressed
+
+
+FOLD = """
+root = if batch_index() == 0 {
+  { "ids": json("id").from_all().unique(), "count": batch_size(), "end": @window_end_timestamp }
+} else { deleted() }
+"""
+
+
+@settings(max_examples=examples(30, 200), deadline=None)
+@given(cases(), SHARDS, st.integers(0, 1000))
+def test_folded_windows_say_what_whole_ones_do(case: Case, shards: int, seed: int) -> None:
+    rules, batches = case
+    fold = fold_for(FOLD)
+    whole, folded = (
+        EventStream(window_of(rules), rules.filtered, shards, random.Random(seed), fold=each)
+        for each in (None, fold)
+    )
+    met = 0
+    for batch in batches:
+        expected, found = whole.step(batch), folded.step(batch)
+        for shard, windows in found.batches.items():
+            said = [summary(each, fold.mapping) for each in windows]
+            wanted = [summary(each, compile_mapping(FOLD)) for each in expected.batches[shard]]
+            assert said == wanted
+            met += sum(isinstance(each.messages, FoldedGroup) for each in windows)
+        assert [s.counters for s in found.statuses] == [s.counters for s in expected.statuses]
+    target(met)
+
+
+def summary(batch: Batch, mapping: Mapping) -> tuple[object, ...]:
+    result = mapping.query(batch.messages, 0, Execution(lambda: 0))
+    return batch.reason, batch.key, batch.start, batch.end, batch.meta, result
 
 
 def test_which_windows_are_emitted_by_whole_panes() -> None:

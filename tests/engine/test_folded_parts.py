@@ -52,6 +52,7 @@ SOURCES = [
     'json("items").map_each(i -> i.price.number(0)).sum()',
     '(json("p").string() + json("plate").uppercase())',
     'json("plate").hash("sha1")',
+    '(json("p") - 2).log()',
     '{"plate": json("plate"), "p": json("p")}',
 ]
 STEPS = [

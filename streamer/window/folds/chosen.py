@@ -37,6 +37,7 @@ class Fault(NamedTuple):
         step: what failed: 0 for the expression before `from_all()`, then the steps behind it.
         text: the error's, with `AT` for the index.
         sealed: as in `Failed`.
+        said: as in `Failed`.
     """
 
     place: int
@@ -44,6 +45,7 @@ class Fault(NamedTuple):
     step: int
     text: str
     sealed: bool
+    said: bool
 
 
 class Outcomes:
@@ -179,8 +181,8 @@ class Chosen:
         """See `part.Accumulator`."""
         inner, reached, written = unpack_strings(data)
         faults = {
-            group: Fault(place, arrival + shift, step, text, sealed)
-            for group, place, arrival, step, text, sealed in orjson.loads(written or b"[]")
+            group: Fault(place, arrival + shift, *rest)
+            for group, place, arrival, *rest in orjson.loads(written or b"[]")
         }
         shape = (self._top + 1, -1)
         return ChosenState(
@@ -191,7 +193,7 @@ class Chosen:
         """See `part.Accumulator`."""
         fault = state.faults.get(group)
         if fault is not None:
-            raise ToldError(placed(fault.text, fault.place), fault.sealed)
+            raise ToldError(placed(fault.text, fault.place), fault.sealed, fault.said)
         if not state.reached[-1, group]:
             return of_nothing(self._part)
         return self._inner.value(state.inner, group)

@@ -22,7 +22,15 @@ from streamer.window.folds.part import (
     write_bad,
 )
 from streamer.window.folds.texts import array_of, read_table, unmarked_text, write_table
-from streamer.window.ints import Ints, pack_ints, pack_strings, unpack_ints, unpack_strings
+from streamer.window.ints import (
+    Ints,
+    pack_ints,
+    pack_steps,
+    pack_strings,
+    unpack_ints,
+    unpack_steps,
+    unpack_strings,
+)
 
 
 class CountedState(NamedTuple):
@@ -96,7 +104,7 @@ class Counted:
 
     def write(self, state: CountedState) -> bytes:
         """See `part.Accumulator`."""
-        sets = (pack_ints(state.counts), pack_ints(state.ids), pack_ints(state.times))
+        sets = (pack_ints(state.counts), pack_steps(state.ids), pack_ints(state.times))
         bad = write_bad(state.bad) if state.bad else b""
         return pack_strings([*write_table(state.table), *sets, bad])
 
@@ -108,7 +116,7 @@ class Counted:
             read_table(lengths, texts),
             of_group,
             np.cumsum(of_group),
-            unpack_ints(ids),
+            unpack_steps(ids),
             unpack_ints(times),
             read_bad(bad, shift) if bad else {},
         )

@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 
 from streamer.bloblang.folding import Fold
-from streamer.value import parse_json
+from streamer.documents import parser_for
 from streamer.window.columns import by_value
 from streamer.window.folds.fields import Docs, Fields
 from streamer.window.folds.groups import Groups
@@ -78,10 +78,11 @@ class Folder:
         """Return the codes of payloads, and what they bring; raises whatever one makes it raise."""
         codes: list[int] = []
         values: list[list[Any]] = [[] for _ in self._columns]
-        loads = parse_json if self._fields.exact else way.loads or orjson.loads
+        quick = None if self._fields.exact else way.loads or orjson.loads
         # So few at a time that their documents stay in the processor's cache.
         for start in range(0, len(raws), _AT_ONCE):
-            docs = list(map(loads, raws[start : start + _AT_ONCE]))
+            some = raws[start : start + _AT_ONCE]
+            docs = list(map(quick or parser_for(some), some))
             codes += way.codes(docs)
             for held, found in zip(values, self._fields.values(docs), strict=True):
                 held += found

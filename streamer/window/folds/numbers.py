@@ -90,7 +90,15 @@ class Numbers:
             return _sums(values, groups, count)
         least = self._kind == "min"
         found = np.full(count, np.inf if least else -np.inf)
-        (np.minimum if least else np.maximum).at(found, groups, values.astype(np.float64))
+        values = values.astype(np.float64)
+        (np.fmin if least else np.fmax).at(found, groups, values)
+        none = np.isnan(values)
+        if none.any():
+            # What is not a number stays when it comes first, and else is passed over.
+            first = np.empty(count, np.int64)
+            first[groups[::-1]] = np.arange(len(groups))[::-1]
+            some = np.unique(groups[none])
+            found[some[none[first[some]]]] = np.nan
         return found
 
     def write(self, state: NumbersState) -> bytes:

@@ -87,5 +87,5 @@ class Picked:
         """See `part.Accumulator`."""
         value = state.values[np.searchsorted(state.groups, group)]
         if type(value) is Failed:
-            raise ToldError(value.text, value.sealed)
+            raise ToldError(value.text, value.sealed, value.said)
         return value

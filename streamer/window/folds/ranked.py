@@ -21,6 +21,7 @@ from streamer.window.folds.part import (
     read_bad,
     write_bad,
 )
+from streamer.window.folds.texts import array_of, unmarked_text
 from streamer.window.folds.values import Objects, objects, read_values, size_of, write_values
 from streamer.window.ints import Ints, pack_ints, pack_strings, unpack_ints, unpack_strings
 
@@ -52,16 +53,8 @@ class Entries(NamedTuple):
             return -self.ranks
         places = np.empty(len(self.ranks), np.int64)
         texts = self.texts()
-        for some in (np.flatnonzero(texts), np.flatnonzero(~texts)):
-            ranks = self.ranks[some].tolist()
-            descending = largest(ranks, len(ranks))
-            number = -1
-            before: Any = None
-            for at in descending:
-                if number < 0 or ranks[at] != before:
-                    number += 1
-                before = ranks[at]
-                places[some[at]] = number
+        places[texts] = _of_texts(self.ranks[texts])
+        places[~texts] = _of_numbers(self.ranks[~texts].tolist())
         return places
 
     def texts(self) -> NDArray[np.bool_]:
@@ -69,6 +62,26 @@ class Entries(NamedTuple):
         if self.ranks.dtype != np.object_:
             return np.zeros(len(self.ranks), bool)
         return np.fromiter((type(each) is str for each in self.ranks), bool, len(self.ranks))
+
+
+def _of_texts(texts: Objects) -> Ints:
+    encoded = array_of(texts.tolist()).dictionary_encode()
+    table = list(map(unmarked_text, encoded.dictionary.to_pylist()))
+    number = np.empty(len(table), np.int64)
+    number[largest(table, len(table))] = np.arange(len(table))
+    places: Ints = number[encoded.indices.to_numpy(zero_copy_only=False)]
+    return places
+
+
+def _of_numbers(numbers: list[Any]) -> list[int]:
+    places = [0] * len(numbers)
+    number = 0
+    before: Any = None
+    for at in largest(numbers, len(numbers)):
+        number += numbers[at] != before
+        before = numbers[at]
+        places[at] = number
+    return places
 
 
 def _joined(entries: list[Entries]) -> Entries:

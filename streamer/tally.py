@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+FINE: Final = 6
+MOST_FINE: Final = 4_096
+
 _BITS: Final = 5
 _MASK: Final = (1 << _BITS) - 1
 
@@ -22,22 +25,40 @@ class Tally:
         sent: messages that came out.
         batches_sent: batches that came out.
         elapsed: nanoseconds that all took together.
-        buckets: how many batches took so long, by bucket.
+        fine: how many batches took so long, by their time in steps of 2 ** `FINE` ns: those that
+            are not sorted into buckets yet.
     """
 
-    __slots__ = ("received", "batches_received", "sent", "batches_sent", "elapsed", "buckets")
+    __slots__ = (
+        *("received", "batches_received", "sent", "batches_sent"),
+        *("elapsed", "fine", "_buckets"),
+    )
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.received = self.batches_received = self.sent = self.batches_sent = 0
         self.elapsed = 0
-        self.buckets: dict[int, int] = {}
+        self.fine: dict[int, int] = {}
+        self._buckets: dict[int, int] = {}
 
     def timed(self, elapsed: int, batches: int) -> None:
         """Add batches that took so many nanoseconds together; each counts as a like part."""
         self.elapsed += elapsed
         bucket = bucket_of(elapsed // batches)
-        self.buckets[bucket] = self.buckets.get(bucket, 0) + batches
+        self._buckets[bucket] = self._buckets.get(bucket, 0) + batches
+
+    @property
+    def buckets(self) -> dict[int, int]:
+        """How many batches took so long, by bucket."""
+        self.settle()
+        return self._buckets
+
+    def settle(self) -> None:
+        """Sort times into buckets."""
+        for time, number in self.fine.items():
+            bucket = bucket_of((time << FINE) + (1 << FINE >> 1))
+            self._buckets[bucket] = self._buckets.get(bucket, 0) + number
+        self.fine.clear()
 
     def counts(self) -> Iterator[tuple[str, int]]:
         """Return what there is to count, by the last part of its metric's name."""

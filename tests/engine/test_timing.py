@@ -6,7 +6,11 @@ import pytest
 
 from streamer.engine.meters import Meters
 from streamer.engine.timing import Times, Timing
-from streamer.tally import Tally, bucket_of, middle
+from streamer.failure import Origin
+from streamer.message import Batch, Execution, Message
+from streamer.observed import observed
+from streamer.spec import Kind, ParsedComponent
+from streamer.tally import MOST_FINE, Tally, bucket_of, middle
 
 
 @pytest.mark.parametrize("ns", [16, 17, 31, 32, 999, 4_096, 123_456, 10**9, 10**12 + 1])
@@ -22,6 +26,28 @@ def test_batches_that_were_timed_together_share_their_time_equally() -> None:
     tally = Tally()
     tally.timed(64_000, 64)
     assert (tally.elapsed, tally.buckets) == (64_000, {bucket_of(1_000): 64})
+
+
+def test_times_of_single_batches_are_sorted_into_buckets_and_few_are_kept_apart() -> None:
+    ex = Execution(lambda: 0, elapsed=iter(range(0, 10**9, 1_000)).__next__)
+    processor = observed(_Same(), Origin(ParsedComponent(Kind.PROCESSOR, "x", path="p")))
+    for _ in range(100):
+        processor.process([Message(b"")], ex)
+    tally = ex.tally(("processor", "", "root.p"))
+    assert (tally.batches_sent, tally.elapsed) == (100, 100_000)
+    [bucket] = tally.buckets
+    assert tally.buckets == {bucket: 100} and middle(bucket) == pytest.approx(1_000, rel=0.07)
+    clock = iter([at for n in range(2 * MOST_FINE) for at in (0, n << 10)])
+    ex = Execution(lambda: 0, elapsed=clock.__next__)
+    for _ in range(2 * MOST_FINE):
+        processor.process([Message(b"")], ex)
+        assert len(ex.tally(("processor", "", "root.p")).fine) <= MOST_FINE
+    assert sum(ex.tally(("processor", "", "root.p")).buckets.values()) == 2 * MOST_FINE
+
+
+class _Same:
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        return [batch]
 
 
 def test_quantiles_are_those_of_the_last_ten_minutes_and_sums_those_of_all_time() -> None:

@@ -17,7 +17,7 @@ from streamer.cli.paths import expand
 from streamer.config.definitions import Case, definitions_of
 from streamer.errors import StreamerError
 from streamer.logs import LogConfig, Logger
-from streamer.unit_tests.failure import Line
+from streamer.unit_tests.failure import Failure, Line
 from streamer.unit_tests.junit import junit_xml
 from streamer.unit_tests.suite import (
     CaseResult,
@@ -153,8 +153,16 @@ def _print_failures(failed: Sequence[SuiteResult]) -> None:
             )
             click.echo(click.style(f"{case.name} [{where}]:", bold=True))
             for failure in case.failures:
-                for line in failure:
+                for line in _shortened(failure, result):
                     _print_line(line)
+
+
+def _shortened(failure: Failure, result: SuiteResult) -> Failure:
+    """Say once what lint has found, and not again for each test that cannot be run for it."""
+    found = {f"  {lint}" for lint in result.lints}
+    if len(failure) > 1 and found.issuperset(line.text for line in failure[1:]):
+        return (Line(f"{failure[0].text} see the findings above"),)
+    return failure
 
 
 def _print_line(line: Line) -> None:

@@ -212,7 +212,9 @@ def test_what_is_wrong_with_a_resource_file_is_told(capsys: pytest.CaptureFixtur
     Path("sub/rest.yml").write_text("output_resources: [{ label: rest, dorp: {} }]\n")
     code, out, _ = run(capsys, "-r", "sub/rest.yml", "good.yaml")
     assert code == 1
-    assert "the test cannot be run:\n  sub/rest.yml(1,35) output 'dorp' is not known; did" in out
+    assert "Lint: sub/rest.yml(1,35) output 'dorp' is not known; did you mean" in out
+    assert out.count("sub/rest.yml(1,35)") == 1
+    assert "[line 5]:\nthe test cannot be run: see the findings above\n" in out
     assert "gone.yml(1,1) there is no such file" in run(capsys, "-r", "gone.yml", "good.yaml")[1]
 
 

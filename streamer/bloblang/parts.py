@@ -33,6 +33,7 @@ Kind = Literal[
     "all",
     "counts",
     "top",
+    "top distinct",
 ]
 
 _REDUCED: Final[dict[str, Kind]] = {"length": "count", "sum": "sum", "min": "min", "max": "max"}
@@ -48,8 +49,9 @@ class Part:
     Attributes:
         kind: `count`, `sum`, `min` and `max` of values, the number of `distinct` ones, or the
             `unique` ones in the order of their first message; the `first` and the `last`; whether
-            `any` or `all` pass a test; the `counts` by key, the `top` in descending order; what an
-            expression gives for the `latest` message, whatever it gives for others.
+            `any` or `all` pass a test; the `counts` by key; the `top` ones in descending order, or
+            the `top distinct` ones; what an expression gives for the `latest` message, whatever it
+            gives for others.
         path: the field whose values they are, as `json()` takes it; empty for the document.
         origin: what Benthos's error texts call the array of values.
         element: what each message brings, where that is not just the field.
@@ -72,7 +74,7 @@ class Part:
         if self.text:
             return self.text
         name = ".".join(self.path)
-        kind = f"top {self.number}" if self.number else self.kind
+        kind = self.kind.replace("top", f"top {self.number}")
         return f"{kind} of {name}" if self.path else kind
 
 
@@ -136,15 +138,17 @@ def _ending(node: tree.Method) -> tuple[Kind | None, tree.Node, tree.Node | None
         last = node.bound.arguments[-1]
         question = last.node if isinstance(last, Query) else None
         number = static_argument(node, 0) if node.name == "top_k" else 0
+        if number and question is None and _is_unique(array):
+            assert isinstance(array, tree.Method)
+            return "top distinct", array.target, None, number
         return (None if number is None else _ASKED[node.name]), array, question, number or 0
     if node.arguments:
         return None, array, None, 0
     if node.name == "unique":
         return "unique", array, None, 0
-    if node.name == "length" and isinstance(array, tree.Method) and array.name == "unique":
-        return (
-            ("distinct", array.target, None, 0) if not array.arguments else (None, array, None, 0)
-        )
+    if node.name == "length" and _is_unique(array):
+        assert isinstance(array, tree.Method)
+        return "distinct", array.target, None, 0
     return _REDUCED.get(node.name), array, None, 0
 
 

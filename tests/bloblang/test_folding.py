@@ -21,7 +21,8 @@ def folded(expression):
         ('json("p").from_all().index(-1)', ["last of p"]),
         ('json("p").from_all().count_by()', ["counts of p"]),
         ('json("p").from_all().top_k(3)', ["top 3 of p"]),
-        ('json("p").from_all().unique().top_k(3)', ["unique of p"]),
+        ('json("p").from_all().unique().top_k(3)', ["top 3 distinct of p"]),
+        ('json("p").from_all().unique().top_k(3, x -> x.length())', ["unique of p"]),
         ('json("p").from(0).uppercase()', []),
         ('json("p").from(-1).string()', ['json("p").from(-1)']),
         (

@@ -74,6 +74,8 @@ ENDS = [
     ".unique()",
     ".unique().length()",
     ".unique().top_k(2)",
+    ".unique().top_k(1)",
+    ".unique().top_k(2, x -> x.string())",
     ".index(0)",
     ".index(-1)",
     ".any(x -> x > 3)",

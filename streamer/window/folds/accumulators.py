@@ -40,3 +40,5 @@ def _of_kind(part: Part) -> Accumulator:
             return Counted(part.origin, part.question)
         case "top":
             return Ranked(part.number, part.origin, part.question)
+        case "top distinct":
+            return Ranked(part.number, part.origin, None, distinct=True)

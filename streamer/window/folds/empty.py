@@ -22,6 +22,7 @@ _METHODS: Final[Mapping[str, Callable[[list[Any]], Any]]] = {
     "all": lambda array: False,
     "counts": lambda array: aggregates.count_by(array, None),
     "top": lambda array: aggregates.top_k(array, 1, None),
+    "top distinct": lambda array: aggregates.top_k(array, 1, None),
 }
 
 

@@ -130,8 +130,14 @@ class RankedState(NamedTuple):
 class Ranked:
     """Keeps so many of the largest values, or of those for which a query gives the most."""
 
-    def __init__(self, number: int, origin: str, question: Question | None) -> None:
-        """Take how many, what error texts call the values, and the query."""
+    def __init__(
+        self, number: int, origin: str, question: Question | None, distinct: bool = False
+    ) -> None:
+        """Take how many, what error texts call the values, the query, and whether equals are one.
+
+        Equal values are one where `unique()` stands before; then there is no query.
+        """
+        self._distinct = distinct
         self._number = number
         self._origin = origin
         self._question = question
@@ -180,7 +186,11 @@ class Ranked:
     def _state(
         self, entries: Entries, groups: Ints, arrivals: Ints, kinds: Ints, bad: Bad
     ) -> RankedState:
-        order = np.lexsort((arrivals, entries.order(), groups))
+        descending = entries.order()
+        order = np.lexsort((arrivals, descending, groups))
+        if self._distinct and len(order):
+            same = (np.diff(descending[order]) == 0) & (np.diff(groups[order]) == 0)
+            order = order[np.concatenate(([True], ~same))]
         ordered = groups[order]
         places = np.arange(len(order)) - np.searchsorted(ordered, ordered)
         order = order[places < self._number]
@@ -232,7 +242,8 @@ class Ranked:
             place, _, text = state.bad[group]
             raise ToldError(placed(text, place), sealed=True)
         if state.kinds[group] == _NUMBERS | _TEXTS:
-            raise UnplacedError(f"{self._origin}: {MIXED}")
+            origin = "method unique" if self._distinct else self._origin
+            raise UnplacedError(f"{origin}: {MIXED}")
         end = int(state.ends[group])
         span = slice(end - int(state.counts[group]), end)
         ranks, items = state.entries

@@ -1,0 +1,62 @@
+"""Values of messages come back from the state as they were, and nothing else comes of it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamer.bloblang.element import Failed
+from streamer.timestamps import Timestamp
+from streamer.value import DELETED, NOTHING, Number, UInt, dump_json
+from streamer.window.folds.values import objects, read_values, size_of, write_values
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False),
+    st.text(st.characters(codec=None, exclude_categories=())),
+    st.binary(),
+    st.sampled_from([Number("1.50"), Number("1e3"), UInt(2**63), DELETED, NOTHING]),
+    st.sampled_from([Timestamp(5, 3600, "CET", "Europe/Berlin"), Failed(1, "no", True, False)]),
+)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
+)
+
+
+def typed(value: Any) -> Any:
+    """A value with the type of each part of it, and the text of each number."""
+    if isinstance(value, list | tuple):
+        return type(value), [typed(item) for item in value]
+    if isinstance(value, dict):
+        return {key: typed(item) for key, item in value.items()}
+    if isinstance(value, Timestamp):
+        return value.__reduce__()
+    return type(value), getattr(value, "text", None), value
+
+
+@given(st.lists(VALUES))
+def test_values_come_back_with_their_types_and_spellings(values: list[Any]) -> None:
+    found = read_values(write_values(objects(values).tolist()))
+    assert typed(found) == typed(values)
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return (print, ("called",))
+
+
+def test_nothing_in_a_checkpoint_is_called(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(pickle.UnpicklingError, match="names builtins.print"):
+        read_values(pickle.dumps([Evil()]))
+    assert capsys.readouterr().out == ""
+
+
+def test_a_document_counts_for_more_than_its_text() -> None:
+    document = {"key": "x" * 1000}
+    assert size_of([document] * 100) > 2 * 100 * len(dump_json(document))

@@ -187,6 +187,15 @@ _ALL: Final = (
     _expected("object", "fields below it (`name: value`), or `{}` for none"),
     _expected("string", "a text; quote one that would be a list or an object"),
     Rule(
+        "impure_key",
+        "The `key_mapping` of a window reads files, environment variables or the host's name: "
+        "the same message may get one key here and another one on another worker or after a "
+        "restart, and so come into another window.",
+        "Take the key from the message.",
+        level="warning",
+        runs_ignored=True,
+    ),
+    Rule(
         "invalid_option",
         "A field takes one of a few words, such as a log level, and another one stands there.",
         "Choose one of those that the finding lists.",

@@ -8,6 +8,7 @@ from typing import Final
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence
 from streamer.config.reading import Reading
 from streamer.config.resources import RESOURCE_KINDS
+from streamer.config.window_keys import check_window_key
 from streamer.spec import Kind
 
 # A file that has none of these is a file of resources, made for other configs.
@@ -32,6 +33,7 @@ def check_whole(reading: Reading, root: Mapping) -> None:
     """
     _check_unused(reading, root)
     _check_memory(reading, root)
+    check_window_key(reading, root)
     _check_catches(reading, root)
 
 

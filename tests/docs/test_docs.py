@@ -28,6 +28,7 @@ from streamer.config.tests_fields import CONDITIONS, STEP
 from streamer.config.tests_section import CASE
 from streamer.spec import Kind
 from streamer.unit_tests.template_case import check_template
+from streamer.windowing.fields import event_time_fields
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "streamer" / "docs").glob("*.md"))
@@ -158,6 +159,19 @@ def test_the_page_on_windows_has_every_field() -> None:
     table = page.partition("## All fields")[2].partition("##")[0]
     fields = [field.name for field in system_window.SPEC.fields]
     assert sorted(_TABLE_NAME.findall(table)) == sorted(fields)
+
+
+def test_the_page_on_windows_by_event_time_has_every_field_that_they_share() -> None:
+    page = (ROOT / "streamer" / "docs" / "event-time-windows.md").read_text()
+    table = page.partition("## The fields that they share")[2].partition("\n## ")[0]
+    shared = {field.name for field in event_time_fields()}
+    assert set(_TABLE_NAME.findall(table)) == shared
+
+
+def test_the_page_on_window_systems_leads_to_every_recipe() -> None:
+    page = (ROOT / "streamer" / "docs" / "window-systems.md").read_text()
+    linked = set(re.findall(r"\(\.\./\.\./configs/recipes/(\w+)\.yaml\)", page))
+    assert linked == {path.stem for path in (ROOT / "configs" / "recipes").glob("*.yaml")}
 
 
 def test_the_page_on_configs_has_every_component() -> None:

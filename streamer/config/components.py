@@ -111,7 +111,12 @@ def _choose(
     reading: Reading, kind: Kind, node: Mapping, beside: dict[str, Field | None]
 ) -> tuple[str, Scalar] | None:
     """Return the name of the component that a node names, and where."""
-    if "type" in node.entries and isinstance(value := node.entries["type"][1], Scalar):
+    if "type" in node.entries:
+        value = node.entries["type"][1]
+        if not isinstance(value, Scalar):
+            message = f"field type: expected string value, got {described(value)}"
+            reading.findings.at(value, "expected_string", message)
+            return None
         if value.text in catalog.names(kind):
             return value.text, value
         _unknown(reading, kind, value)

@@ -12,9 +12,9 @@ from streamer.bloblang import tree
 from streamer.bloblang.compiler.element import compile_element, compile_lambda
 from streamer.bloblang.compiler.program import Compiled
 from streamer.bloblang.diagnostics import explain
-from streamer.bloblang.errors import OperandMismatch, QueryError
+from streamer.bloblang.errors import OperandMismatch, QueryError, TypeMismatch
 from streamer.bloblang.runtime import document
-from streamer.bloblang.runtime.paths import search
+from streamer.bloblang.runtime.paths import search, step
 from streamer.message import Message
 from streamer.value import Number
 
@@ -28,11 +28,13 @@ class Failed(NamedTuple):
         step: which failed, from 1; 0 for the expression itself.
         text: the error's, with `AT` for the index of an element.
         sealed: whether the text already says what the value came from.
+        said: whether it says so as long as no other words go before it.
     """
 
     step: int
     text: str
     sealed: bool
+    said: bool
 
 
 class Broken:
@@ -103,37 +105,36 @@ class Question:
 
     def answers(self, values: Sequence[Any]) -> list[Any]:
         """Return what the query gives for each value, or `Failed`."""
-        return _each(self._compiled, values, prefixed=True)
+        return _each(self._compiled, values)
 
     @cached_property
     def _compiled(self) -> Compiled:
         return compile_lambda(self.query)
 
 
-def _each(compiled: Compiled, values: Sequence[Any], prefixed: bool = False) -> list[Any]:
+def _each(compiled: Compiled, values: Sequence[Any]) -> list[Any]:
     try:
         return list(map(compiled.run, values))
     except Exception:  # whatever one of them did: it is found and told below
-        return [_one(compiled, value, prefixed=prefixed) for value in values]
+        return [_one(compiled, value) for value in values]
 
 
-def _one(compiled: Compiled, *given: Any, prefixed: bool = False) -> Any:
+def _one(compiled: Compiled, *given: Any) -> Any:
     if type(given[0]) is Failed:
         return given[0]
     try:
         return compiled.run(*given)
     except Exception as e:
         found = explain(e, compiled.table)
-        # No origin is put before the words about operands, unless the index of an element is.
-        operands = not prefixed and isinstance(found.error, OperandMismatch)
-        return Failed(max(found.line - 1, 0), found.text, found.sealed or operands)
+        said = isinstance(found.error, OperandMismatch | TypeMismatch)
+        return Failed(max(found.line - 1, 0), found.text, found.sealed, said)
 
 
 def _broken(doc: Broken) -> Failed:
     try:
         document.for_json(Message(doc.raw))
     except QueryError as e:
-        return Failed(0, str(e), False)
+        return Failed(0, str(e), sealed=False, said=False)
     raise AssertionError("it is a document")
 
 
@@ -148,7 +149,8 @@ def _field(get: Callable[[Any], Any], path: tuple[str, ...], docs: Docs) -> list
     try:
         return list(map(get, docs))
     except (KeyError, TypeError, IndexError):
-        return _search(path, docs)
+        name = path[0]
+        return [doc.get(name) if type(doc) is dict else step(doc, name) for doc in docs]
 
 
 def _search(path: tuple[str, ...], docs: Docs) -> list[Any]:

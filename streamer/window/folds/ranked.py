@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from streamer.bloblang.element import Question
 from streamer.bloblang.errors import ToldError, UnplacedError
-from streamer.bloblang.methods.aggregates import MIXED, largest, rank
+from streamer.bloblang.methods.aggregates import MIXED, rank
 from streamer.window.folds.asked import asked
+from streamer.window.folds.entries import (
+    Entries,
+    EntriesColumn,
+    array_of_numbers,
+    joined_entries,
+)
 from streamer.window.folds.part import (
     Bad,
     Column,
@@ -21,90 +27,11 @@ from streamer.window.folds.part import (
     read_bad,
     write_bad,
 )
-from streamer.window.folds.texts import array_of, unmarked_text
-from streamer.window.folds.values import Objects, objects, read_values, size_of, write_values
+from streamer.window.folds.values import objects, read_values, size_of, write_values
 from streamer.window.ints import Ints, pack_ints, pack_strings, unpack_ints, unpack_strings
 
 _NUMBERS: Final = 1
 _TEXTS: Final = 2
-
-
-class Entries(NamedTuple):
-    """Some values.
-
-    Attributes:
-        ranks: what they are ordered by: int64, float64, or objects.
-        items: the values; None when they are the ranks.
-    """
-
-    ranks: NDArray[Any]
-    items: Objects | None
-
-    def take(self, chosen: Ints) -> Entries:
-        """Return some of them, given by their indices."""
-        return Entries(self.ranks[chosen], None if self.items is None else self.items[chosen])
-
-    def order(self) -> Ints:
-        """Return what is the less, the larger a rank is."""
-        if self.ranks.dtype == np.int64:
-            return ~self.ranks
-        if self.ranks.dtype == np.float64:
-            # What is not a number comes last.
-            return -self.ranks
-        places = np.empty(len(self.ranks), np.int64)
-        texts = self.texts()
-        places[texts] = _of_texts(self.ranks[texts])
-        places[~texts] = _of_numbers(self.ranks[~texts].tolist())
-        return places
-
-    def texts(self) -> NDArray[np.bool_]:
-        """Return which of them are texts."""
-        if self.ranks.dtype != np.object_:
-            return np.zeros(len(self.ranks), bool)
-        return np.fromiter((type(each) is str for each in self.ranks), bool, len(self.ranks))
-
-
-def _of_texts(texts: Objects) -> Ints:
-    encoded = array_of(texts.tolist()).dictionary_encode()
-    table = list(map(unmarked_text, encoded.dictionary.to_pylist()))
-    number = np.empty(len(table), np.int64)
-    number[largest(table, len(table))] = np.arange(len(table))
-    places: Ints = number[encoded.indices.to_numpy(zero_copy_only=False)]
-    return places
-
-
-def _of_numbers(numbers: list[Any]) -> list[int]:
-    places = [0] * len(numbers)
-    number = 0
-    before: Any = None
-    for at in largest(numbers, len(numbers)):
-        number += numbers[at] != before
-        before = numbers[at]
-        places[at] = number
-    return places
-
-
-def _joined(entries: list[Entries]) -> Entries:
-    kinds = {each.ranks.dtype for each in entries}
-    ranks = [each.ranks if len(kinds) == 1 else each.ranks.astype(object) for each in entries]
-    if all(each.items is None for each in entries):
-        return Entries(np.concatenate(ranks), None)
-    items = [objects(e.ranks.tolist()) if e.items is None else e.items for e in entries]
-    return Entries(np.concatenate(ranks), np.concatenate(items))
-
-
-class EntriesColumn:
-    """A column of entries, of which some can be taken."""
-
-    def __init__(self, entries: Entries) -> None:
-        self.entries = entries
-
-    def __len__(self) -> int:
-        return len(self.entries.ranks)
-
-    def take(self, chosen: Ints) -> EntriesColumn:
-        """Return some of them, given by their indices."""
-        return EntriesColumn(self.entries.take(chosen))
 
 
 class RankedState(NamedTuple):
@@ -146,11 +73,11 @@ class Ranked:
         """See `part.Accumulator`."""
         kinds = set(map(type, values))
         if self._question is None and kinds in ({int}, {float}):
-            ranks = _numbers(values)
+            ranks = array_of_numbers(values)
             return Column(EntriesColumn(Entries(ranks, None)), size=8 * len(values))
         found, bad = asked(values, self._question, rank, self._origin, 0)
         kinds = set(map(type, found))
-        ranks = _numbers(found) if kinds in ({int}, {float}) else objects(found)
+        ranks = array_of_numbers(found) if kinds in ({int}, {float}) else objects(found)
         entries = Entries(ranks, objects(values))
         return Column(EntriesColumn(entries), bad, size_of(values) + size_of(found))
 
@@ -158,7 +85,7 @@ class Ranked:
         """See `part.Accumulator`."""
         found: list[EntriesColumn] = [column.values for column in columns]
         bad = joined_bad(columns, [len(each) for each in found])
-        return Column(EntriesColumn(_joined([each.entries for each in found])), bad)
+        return Column(EntriesColumn(joined_entries([each.entries for each in found])), bad)
 
     def state(self, column: Column, groups: Ints, count: int, arrivals: Ints) -> RankedState:
         """See `part.Accumulator`."""
@@ -178,7 +105,7 @@ class Ranked:
         for state, numbers in zip(states, where, strict=True):
             kinds[numbers] |= state.kinds
             groups.append(np.repeat(numbers, state.counts))
-        entries = _joined([state.entries for state in states])
+        entries = joined_entries([state.entries for state in states])
         arrivals = np.concatenate([state.arrivals for state in states])
         bad = merged_bad([state.bad for state in states], where, before, last=False)
         return self._state(entries, np.concatenate(groups), arrivals, kinds, bad)
@@ -249,12 +176,3 @@ class Ranked:
         ranks, items = state.entries
         found: list[Any] = (ranks if items is None else items)[span].tolist()
         return found
-
-
-def _numbers(values: list[Any]) -> NDArray[Any]:
-    if type(values[0]) is float:
-        return np.array(values, np.float64)
-    try:
-        return np.array(values, np.int64)
-    except OverflowError:
-        return objects(values)

@@ -149,7 +149,9 @@ def _kind(kind: Kind, specs: Iterable[Spec]) -> Schema:
         named = [{"required": [spec.name]} for spec in specs]
         # By its own name, once, or by `type` alone.
         by_type = {"required": ["type"], "not": {"anyOf": named}}
-        found["oneOf"] = [*named, by_type]
+        # A name that there is not is told by itself, and nothing else about it.
+        found["if"] = {"propertyNames": {"enum": list(properties)}}
+        found["then"] = {"oneOf": [*named, by_type]}
     if kind.has_label and any(spec.name == "resource" for spec in specs):
         # The label of a reference is that of what it points to.
         found["not"] = {"required": ["label", "resource"]}

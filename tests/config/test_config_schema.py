@@ -201,6 +201,12 @@ def test_a_component_has_one_name(schema: Any, component: Any, taken: bool) -> N
     assert jsonschema.Draft7Validator(schema).is_valid({"input": component}) is taken
 
 
+def test_an_unknown_component_is_one_mistake(schema: Any) -> None:
+    config = {"input": {"label": "a", "stdni": {}}}
+    (error,) = jsonschema.Draft7Validator(schema).iter_errors(config)
+    assert "'stdni' was unexpected" in error.message
+
+
 @pytest.mark.parametrize(
     "config",
     [

@@ -13,7 +13,7 @@ from streamer.cli.lint_files import Job, lint_files
 from streamer.cli.options import Options, impure_option, resources_option, templates_option
 from streamer.cli.paths import expand
 from streamer.config import LintOptions
-from streamer.errors import Lint
+from streamer.errors import Lint, StreamerError
 
 _HELP: Final = """\
 Check configs and print everything that is wrong with them as FILE(LINE,COLUMN) MESSAGE [CODE].
@@ -71,6 +71,8 @@ def lint_cli(
         raise click.UsageError(f"--verbose does not go with {other}")
     more = tuple(dict.fromkeys([*root.resources, *expand(resources)]))
     files = [*expand([*paths, *([root.config] if root.config else [])]), *more]
+    if not files and paths:
+        raise StreamerError(f"there is no .yaml or .yml file in {', '.join(paths)}")
     if not files:
         raise click.UsageError("name a config file or a directory to check")
     job = Job(

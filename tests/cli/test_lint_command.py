@@ -72,6 +72,15 @@ class TestLint:
         assert capsys.readouterr().err == f"bad.yaml{SAID}\n"
 
 
+def test_a_directory_without_configs_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    said = "error: there is no .yaml or .yml file in empty, ./...\n"
+    assert lint(capsys, "empty", "./...") == (1, "", said)
+
+
 def test_flags_find_more(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "c.yaml").write_text("output: {file: {path: '${NOT_SET_ANYWHERE}'}}\n")
     assert lint(capsys, "c.yaml")[0] == 1

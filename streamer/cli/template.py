@@ -12,7 +12,7 @@ from streamer.cli.options import templates_option
 from streamer.cli.paths import expand
 from streamer.config import LintOptions
 from streamer.config.templates.file import lint_template
-from streamer.errors import Lint
+from streamer.errors import Lint, StreamerError
 from streamer.unit_tests.template_case import check_template
 
 _HELP: Final = """\
@@ -40,7 +40,10 @@ def template_cli() -> None:
 def lint_cli(paths: tuple[str, ...], verbose: bool) -> int:
     """Check templates, and run their tests."""
     failed = False
-    for file in dict.fromkeys(expand(paths)):
+    files = list(dict.fromkeys(expand(paths)))
+    if not files:
+        raise StreamerError(f"there is no .yaml or .yml file in {', '.join(paths)}")
+    for file in files:
         lints = _lint(file)
         for lint in lints:
             print_lint(lint)

@@ -124,3 +124,9 @@ def test_what_never_works_in_a_template_is_told_beside_its_tests(
         "bad.yaml(5,16) test 'one': its mapping fails: failed assignment (line 1): "
         "variable 'nope' undefined, at bad.yaml(4,3)\n"
     )
+
+
+def test_a_directory_without_templates_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    said = "error: there is no .yaml or .yml file in empty\n"
+    assert run(capsys, "template", "lint", "empty") == (1, "", said)

@@ -13,6 +13,7 @@ from streamer.bloblang.declare import OURS, Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, Prefixed, QueryError, TypeMismatch
 from streamer.bloblang.runtime.operations import NUMBERS
 from streamer.bloblang.runtime.text import to_text
+from streamer.value import Number
 
 _CATEGORY = "Object & Array Manipulation"
 MIXED = "the elements must be all numbers or all strings, got both"
@@ -70,7 +71,9 @@ def rank(value: Any) -> Any:
     Raises:
         TypeMismatch: it is neither text nor number.
     """
-    if type(value) in NUMBERS or type(value) is str:
+    if type(value) in NUMBERS:
+        return float(value) if type(value) is Number else value
+    if type(value) is str:
         return value
     if type(value) is bytes:
         return value.decode("utf-8", "surrogateescape")

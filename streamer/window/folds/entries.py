@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from streamer.bloblang.methods.aggregates import largest
 from streamer.window.folds.texts import array_of, unmarked_text
 from streamer.window.folds.values import Objects, objects
 from streamer.window.ints import Ints
+
+_EXACT: Final = 1 << 53
+"""A float holds every integer up to here."""
 
 
 class Entries(NamedTuple):
@@ -92,11 +95,16 @@ class EntriesColumn:
         return EntriesColumn(self.entries.take(chosen))
 
 
-def array_of_numbers(values: list[Any]) -> NDArray[Any]:
-    """Return all integers, or all floats, as an array; as one of objects if they do not fit."""
-    if type(values[0]) is float:
-        return np.array(values, np.float64)
+def array_of_ranks(ranks: list[Any]) -> NDArray[Any]:
+    """Return ranks as an array of numbers where that orders them the same, else of objects."""
+    kinds = set(map(type, ranks))
     try:
-        return np.array(values, np.int64)
+        if kinds == {int}:
+            return np.array(ranks, np.int64)
+        if kinds <= {int, float}:
+            floats = np.array(ranks, np.float64)
+            if int not in kinds or np.nanmax(np.abs(floats)) < _EXACT:
+                return floats
     except OverflowError:
-        return objects(values)
+        pass
+    return objects(ranks)

@@ -14,7 +14,7 @@ from streamer.window.folds.asked import asked
 from streamer.window.folds.entries import (
     Entries,
     EntriesColumn,
-    array_of_numbers,
+    array_of_ranks,
     joined_entries,
 )
 from streamer.window.folds.part import (
@@ -73,12 +73,11 @@ class Ranked:
         """See `part.Accumulator`."""
         kinds = set(map(type, values))
         if self._question is None and kinds in ({int}, {float}):
-            ranks = array_of_numbers(values)
-            return Column(EntriesColumn(Entries(ranks, None)), size=8 * len(values))
+            ranks = array_of_ranks(values)
+            if ranks.dtype != np.object_:
+                return Column(EntriesColumn(Entries(ranks, None)), size=8 * len(values))
         found, bad = asked(values, self._question, rank, self._origin, 0)
-        kinds = set(map(type, found))
-        ranks = array_of_numbers(found) if kinds in ({int}, {float}) else objects(found)
-        entries = Entries(ranks, objects(values))
+        entries = Entries(array_of_ranks(found), objects(values))
         return Column(EntriesColumn(entries), bad, size_of(values) + size_of(found))
 
     def gathered(self, columns: list[Column]) -> Column:

@@ -164,7 +164,8 @@ _EMIT_FIELD: Final = Field(
 _RETENTION_FIELD: Final = Field(
     RETENTION,
     "string",
-    "How long results are kept for queries after they have been emitted; not at all when empty.",
+    "How long results are kept for queries after they have been emitted; not at all when empty. "
+    "There are no queries yet, so that it has no effect.",
     default="",
     duration=True,
     advanced=True,

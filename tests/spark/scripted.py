@@ -32,18 +32,25 @@ from streamer.spark.source import SCHEMA
 from streamer.spark.stages import frames_of
 from streamer.unit_tests.script import Turn
 
+Piece = tuple[int, list[tuple[bytes, dict[str, Any], str | None]]]
+
 
 class Messages:
-    """Reads pieces that are messages, each as content, metadata and mark."""
+    """Reads pieces: a partition, and messages, each as content, metadata and mark."""
 
-    def read(self, piece: list[tuple[bytes, dict, str | None]], ex: Execution) -> Iterator[Chunk]:
-        yield [[Message(raw, meta, error)] for raw, meta, error in piece]
+    def read(self, piece: Piece, ex: Execution) -> Iterator[Chunk]:
+        yield [[Message(raw, meta, error)] for raw, meta, error in piece[1]]
+
+    def partition(self, piece: Piece) -> str:
+        return str(piece[0])
 
 
 def pieces_of(turn: Turn) -> list[bytes]:
     return [
-        pickle.dumps([(m.raw, dict(m.meta), m.error) for m in (one.message for one in group)])
-        for _, group in groupby(turn.sent, lambda one: one.partition)
+        pickle.dumps(
+            (number, [(m.raw, dict(m.meta), m.error) for m in (one.message for one in group)])
+        )
+        for number, group in groupby(turn.sent, lambda one: one.partition)
     ]
 
 

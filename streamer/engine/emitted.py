@@ -27,12 +27,14 @@ class Emitted:
         """Count a batch of a window, or a message that has passed by all windows."""
         batch = emission.messages
         size = batch.size if isinstance(batch, FoldedGroup) else len(batch)
-        begins = emission.key is None or emission.end != self._end
-        self._end = emission.end
         buffer, group = self._buffer, self._group
+        # Groups of one window come one after another; a window of a key is a batch by itself.
+        parted = group is not None and emission.key
+        begins = not parted or emission.end is None or emission.end != self._end
+        self._end = emission.end
         buffer.sent += size
         buffer.batches_sent += begins
-        if group is not None and emission.key:
+        if group is not None and parted:
             group.received += size
             group.sent += size
             group.batches_received += begins

@@ -202,3 +202,15 @@ def test_times_travel_apart_from_counts_so_that_a_replay_gives_the_same(source: 
     kinds = {frame.kind: frame.body for frame in run.frames(batch)}
     assert b"latency" in kinds[FrameKind.TIMING]
     assert b"latency" not in kinds[FrameKind.COUNT]
+
+
+def test_a_window_of_a_key_is_a_batch_by_itself(source: Path) -> None:
+    write_lines(source, [{"at": 1_700_000_001, "k": n % 5} for n in range(20)])
+    run = Run(
+        "input: { file: { paths: [in] } }\n"
+        "buffer: { tumbling_window: { timestamp_mapping: root = this.at, size: 10s, "
+        "key_mapping: root = this.k.string() } }\nspark: { shards: 1 }\n"
+    )
+    run.step(T)
+    run.step(T + 11 * SECOND)
+    assert counted(run.delivery.meters, "buffer", "buffer") == (20, 20, 20, 5)

@@ -13,6 +13,7 @@ from streamer.plan import Plan
 from streamer.plan.fold import Folding
 from streamer.spec import Kind, ParsedComponent
 from streamer.timestamps import parse_event_time
+from streamer.window.event import EventWindow
 
 _MOST_TICKS = 100_000
 
@@ -23,8 +24,10 @@ def windows_only(plan: Plan) -> Plan:
     What comes after does not decide which message is in which window.
     """
     bare = ParsedComponent(Kind.OUTPUT, "drop")
+    # Keys of the buffer are a part of its windows; those of a `group_by_value` come after them.
+    key = plan.key if isinstance(plan.window, EventWindow) and plan.window.keyed else None
     return replace(
-        plan, processors=(), key=None, folding=Folding(None), output=bare, late_output=bare
+        plan, processors=(), key=key, folding=Folding(None), output=bare, late_output=bare
     )
 
 

@@ -7,9 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from streamer.config import parse_config
 from streamer.durations import MINUTE, SECOND
+from streamer.message import Message
+from streamer.plan import make_plan
 from streamer.timeline.model import Event, Timeline
 from streamer.timeline.plain import plain
+from streamer.timeline.record import Arrivals, record
 from streamer.timeline.spans import Spans
 from streamer.timeline.svg import svg_of
 from streamer.timeline.text import text_of
@@ -179,3 +183,20 @@ def test_json_has_keys_and_no_bounds_where_there_are_none() -> None:
 
 def test_what_is_of_no_window_is_no_emission() -> None:
     assert Spans(EventWindow(Count(2, 2))).emitted({"a": 1}, [1], START) is None
+
+
+def test_windows_of_keys_are_apart_in_what_the_kernel_does() -> None:
+    settings = "timestamp_mapping: root = this.at, key_mapping: root = this.k, size: 10s"
+    config = parse_config(f"buffer: {{ tumbling_window: {{ {settings} }} }}", "x.yaml")
+    sample = [
+        [Message(f'{{"at":"2026-11-21T10:00:{second:02d}Z","k":"{key}"}}'.encode())]
+        for second, key in ((1, "a"), (2, "b"), (3, "a"), (12, "b"), (9, "a"))
+    ]
+    made = record(make_plan(config, "OFF"), sample, Arrivals(), lambda: START)
+    shown = [(span.key, span.numbers, (span.end or 0) - START) for span in made.spans]
+    assert shown == [
+        ("a", [1, 3], 10 * SECOND),
+        ("b", [2], 10 * SECOND),
+        ("b", [4], 20 * SECOND),
+    ]
+    assert (made.events[4].dropped, made.events[4].why) == ("late", "its last window had closed")

@@ -70,7 +70,10 @@ def rules(window: AnyWindow) -> Iterator[str]:
     else:
         yield _exactly(window.kind)
         yield from _closing(window.kind, window.time)
-    yield f"when the input ends: {_AT_END[window.end_of_input]}"
+    if not isinstance(window, SystemWindow) and isinstance(window.kind, Count):
+        yield "when the input ends: drops what does not fill a window (incomplete)"
+    else:
+        yield f"when the input ends: {_AT_END[window.end_of_input]}"
 
 
 def lateness(window: AnyWindow) -> int:

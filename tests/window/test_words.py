@@ -104,7 +104,7 @@ def test_a_line_says_what_the_windows_are(window: AnyWindow, word: str, text: st
             [
                 "count 10, every 2",
                 "closes by its number of messages",
-                "when the input ends: emits open windows at once",
+                "when the input ends: drops what does not fill a window (incomplete)",
             ],
         ),
         (

@@ -27,7 +27,7 @@ from streamer.window.held import Held
 from streamer.window.ints import Ints
 from streamer.window.kinds import Count
 from streamer.window.looks import NO_TIME, Look, LookWay, Times, look_ways
-from streamer.window.metadata import encode_meta
+from streamer.window.metadata import encode_meta, with_spelling
 from streamer.window.panes import panes_of_times
 from streamer.window.queries import Interpolated, Query, is_now
 from streamer.window.row import Kind, Row
@@ -181,6 +181,11 @@ class EventPacker(Chunks[Looked]):
         count = len(raws)
         times = np.array(look.times, np.int64) if look.times else np.full(count, self._now())
         groups = np.array(look.groups, np.int64) if look.groups else np.zeros(count, np.int64)
+        if look.spelt:
+            metas = [
+                with_spelling(meta, look.spelt[index]) if index in look.spelt else meta
+                for index, meta in enumerate(metas if len(metas) > 1 else metas * count)
+            ]
         good = self._sorted_out(look, times, groups, arrivals, origin, ex)
         if good is not None:
             chosen = np.flatnonzero(good)
@@ -320,6 +325,8 @@ class EventPacker(Chunks[Looked]):
             return
         slots, timed = self._placed(np.array([time], np.int64))
         meta = encode_meta(message.meta)
+        if self._groups is not None and self._groups.spelt:
+            meta = with_spelling(meta, self._groups.spelt.pop())
         self._held.add_one(message, int(slots[0]) + group, arrival, meta, timed)
 
     def _keeps(self, batch: Batch, index: int, ex: Execution) -> bool:
@@ -357,6 +364,7 @@ class EventPacker(Chunks[Looked]):
         key, groups = self._asked.key, self._groups
         if groups is None or key is None:
             return 0
+        groups.spelt.clear()
         try:
             if hasattr(key, "text_of"):
                 return groups.of_result(key.text_of(batch, index, ex))

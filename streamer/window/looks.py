@@ -28,12 +28,14 @@ class Look:
         groups: by message, the group of its key; empty without keys.
         kept: by message, whether the filter keeps it; empty without a filter.
         reasons: why messages have no time, in their order.
+        spelt: by message, how it spells its key, where equal ones are written otherwise.
     """
 
     times: list[int] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     kept: list[bool] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    spelt: dict[int, bytes] = field(default_factory=dict)
 
 
 class Times(dict[str, int]):
@@ -107,6 +109,8 @@ class LookWay:
         self.look = Look()
         self._times.reasons.clear()
         self._times.texts_only = self._simple
+        if self._groups is not None:
+            self._groups.spelt.clear()
 
     def codes(self, docs: Sequence[Any]) -> list[int]:
         """Look at documents that follow those before; the groups are given back, too."""
@@ -131,8 +135,19 @@ class LookWay:
         else:
             of_result = self._groups.of_result
             found = [of_result(key(doc)) for doc in docs]
+            if self._groups.spelt:
+                self._spell(docs, key, self._groups)
         look.groups += found
         return found
+
+    def _spell(self, docs: Sequence[Any], key: Field, groups: Groups) -> None:
+        """Find out which of the documents it was that spell their keys otherwise."""
+        for index, doc in enumerate(docs, len(self.look.groups)):
+            groups.spelt.clear()
+            groups.of_result(key(doc))
+            if groups.spelt:
+                self.look.spelt[index] = groups.spelt.pop()
+        groups.spelt.clear()
 
 
 def look_ways(

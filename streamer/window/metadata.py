@@ -20,6 +20,9 @@ from streamer.value import Number, UInt
 _MARK: Final = "\u0000"
 # The mark of a failed message; a user's key cannot be mistaken for it, since "\0" is escaped too.
 _ERROR: Final = "\u0000error"
+# How a message spells the key of its window, where equal keys are spelt otherwise.
+_KEY: Final = "\u0000key"
+_KEY_INSIDE: Final = b"\\u0000key"
 
 
 def encode_meta(meta: Mapping[str, Any], error: str | None = None) -> bytes:
@@ -50,15 +53,35 @@ def decode_meta(data: bytes) -> tuple[Mapping[str, Any], str | None]:
     """Read what `encode_meta` wrote: metadata and error."""
     if not data:
         return NO_META, None
-    try:
-        found = orjson.loads(data)
-    except ValueError:
-        found = json.loads(data)
+    found = _loaded(data)
     error = found.pop(_ERROR, None)
+    found.pop(_KEY, None)
     # A checkpoint may still hold marks that are but a text.
     if isinstance(error, list):
         error = Failure(*error) if len(error) > 1 else error[0]
     return {k.removeprefix(_MARK): _value(v) for k, v in found.items()}, error
+
+
+def with_spelling(data: bytes, key: bytes) -> bytes:
+    """Add to what `encode_meta` wrote how the message spells its window's key, which is JSON."""
+    found = _loaded(data) if data else {}
+    return json.dumps({**found, _KEY: key.decode()}, separators=(",", ":")).encode()
+
+
+def spelling_of(data: bytes) -> bytes | None:
+    """Return how the message spells its window's key; None where it does as all others."""
+    if _KEY_INSIDE not in data:
+        return None
+    found = _loaded(data).get(_KEY)
+    return None if found is None else str(found).encode()
+
+
+def _loaded(data: bytes) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = orjson.loads(data)
+    except ValueError:
+        found = json.loads(data)
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -87,7 +87,7 @@ class Labels(Protocol):
         """Return what adds the metadata of a group, or of the whole window.
 
         Args:
-            key: the group's; None for the whole window.
+            key: the group's, in the spelling of its first message; None for the whole window.
             newest: the largest event time inside, ns; None where it was not kept.
         """
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from streamer.message import Batch
 from streamer.window.merge import merge
+from streamer.window.metadata import spelling_of
 from streamer.window.metas import Labels, Released
 from streamer.window.pack import Columns, Pack, Stored, peek
 from streamer.window.shelf import SharedPack, documents_of, remember
@@ -106,8 +107,10 @@ def _by_group(packs: Sequence[Pack], labels: Labels) -> Iterator[Released]:
     places = _Places(packs)
     alike = None if labels.by_group else labels.of(None, places.newest)
     uniform = len({meta for pack in packs for meta in pack.metas}) == 1
+    spelt = labels.by_group and any(spelling_of(meta) for pack in packs for meta in pack.metas)
     for first, key, newest, segments in places.groups():
-        metas = alike or labels.of(key, newest)
+        told = (_spelling(segments, first) or key) if spelt else key
+        metas = alike or labels.of(told, newest)
         if uniform:
             payloads = [raw for pack, index in segments for raw in pack.group(index)]
             messages = metas.messages(payloads, packs[0].metas, None, documents_of(segments))
@@ -121,6 +124,16 @@ def _by_group(packs: Sequence[Pack], labels: Labels) -> Iterator[Released]:
         yield Released(first, key, ordered)
         if places.shared:
             remember(segments, messages)
+
+
+def _spelling(segments: list[tuple[Pack, int]], first: int) -> bytes | None:
+    """Return how the first message of a group spells its key, if it does so otherwise."""
+    for pack, index in segments:
+        start = pack.starts[index]
+        # The segments follow one another where packs have let go of the arrivals.
+        if not len(pack.arrivals) or pack.arrivals[start] == first:
+            return spelling_of(pack.metas[0 if pack.meta_ids is None else pack.meta_ids[start]])
+    return None
 
 
 def _sorted(segments: list[tuple[Pack, int]], messages: Batch) -> Batch:

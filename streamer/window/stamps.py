@@ -102,6 +102,8 @@ class Groups(dict[str, int]):
     Attributes:
         key_of: by group, its key as bytes.
         shard_of: by group, its shard.
+        spelt: how keys were spelt for which equal ones are written otherwise (1.0 is 1), in their
+            order; the user of the groups empties it.
     """
 
     def __init__(self, shards: int, as_json: bool) -> None:
@@ -115,6 +117,7 @@ class Groups(dict[str, int]):
         self._as_json = as_json
         self.key_of: list[bytes] = []
         self.shard_of: list[int] = []
+        self.spelt: list[bytes] = []
         self._group_of: dict[bytes, int] = {}
         self._count = shards
 
@@ -131,7 +134,11 @@ class Groups(dict[str, int]):
         if value is DELETED or value is NOTHING:
             return self.of_bytes(b"")
         if self._as_json:
-            return self.of_bytes(dump_json(_canonical(value)))
+            canonical = _canonical(value)
+            key = dump_json(canonical)
+            if canonical is not value and (spelt := dump_json(value)) != key:
+                self.spelt.append(spelt)
+            return self.of_bytes(key)
         return self.of_bytes(str(value).encode(errors="surrogatepass"))
 
     @property

@@ -7,7 +7,7 @@ import pytest
 from streamer.errors import StreamerError
 from streamer.timestamps import Timestamp
 from streamer.value import Number
-from streamer.window.metadata import decode_meta, encode_meta
+from streamer.window.metadata import decode_meta, encode_meta, spelling_of, with_spelling
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,14 @@ def test_nothing_is_no_bytes_and_an_error_is_kept() -> None:
 def test_what_is_no_value_is_refused_by_name() -> None:
     with pytest.raises(StreamerError, match="metadata holds a complex"):
         encode_meta({"a": 1j})
+
+
+@pytest.mark.parametrize("meta", [{}, {"a": "b"}, {"\x00key": "x"}, {"n": 2**70}])
+def test_the_spelling_of_a_key_is_kept_beside_metadata_and_not_among_it(
+    meta: dict[str, object],
+) -> None:
+    plain = encode_meta(meta)
+    spelt = with_spelling(plain, b'{"x":1.0}')
+    assert decode_meta(spelt) == decode_meta(plain) == (meta, None)
+    assert spelling_of(spelt) == b'{"x":1.0}'
+    assert spelling_of(plain) is None

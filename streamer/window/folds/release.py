@@ -17,6 +17,7 @@ from streamer.window.folds.accumulators import accumulator_of
 from streamer.window.folds.folder import Folder
 from streamer.window.folds.groups import Groups, fold_for, merged
 from streamer.window.folds.pack import decode
+from streamer.window.metadata import spelling_of
 from streamer.window.metas import Labels, Metas, Released
 from streamer.window.pack import Pack, Stored, peek
 from streamer.window.stamps import SLOT_BITS
@@ -112,7 +113,8 @@ class _Window:
             zip(groups.keys, groups.payloads, groups.metas, groups.counts.tolist(), strict=True)
         ):
             named = None if groups.key_id is None else key
-            metas = alike or labels.of(named, None if newest is None else newest[group])
+            told = named and (spelling_of(meta) or named)
+            metas = alike or labels.of(told, None if newest is None else newest[group])
             first = metas.messages([payload], [meta], None)[0]
             batch = FoldedGroup(first, groups.text, partial(self._value, group), size)
             yield Released(int(groups.arrivals[group]), named, batch)

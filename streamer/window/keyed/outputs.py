@@ -15,6 +15,7 @@ from streamer.window.ints import Ints
 from streamer.window.keyed.ledger import Found, Ledger
 from streamer.window.keyed.state import FOREVER
 from streamer.window.labels import WindowLabels, count_labels
+from streamer.window.metadata import spelling_of
 from streamer.window.metas import Decoded, Metas
 
 _AT_ONCE: Final = 200_000
@@ -106,14 +107,21 @@ class Released:
 
     def _emission(self, output: Output, found: Found, rows: Ints) -> Emission:
         key = output.key if self._keyed else None
+        told = key and (self._spelling(found, rows) or key)
         if output.start is None or output.end is None:
-            labels: Mapping[str, Any] = count_labels(len(rows), key)
+            labels: Mapping[str, Any] = count_labels(len(rows), told)
         else:
             newest = int(found.times[rows].max())
             own = WindowLabels(output.start, output.end, output.reason)
-            labels = own.of(newest - newest % self._unit, key)
+            labels = own.of(newest - newest % self._unit, told)
         messages = self._messages(found, rows, Metas(labels, self._decoded))
         return Emission(output.end, messages, output.reason, key, output.start)
+
+    def _spelling(self, found: Found, rows: Ints) -> bytes | None:
+        """Return how the first message of a batch spells its key, if it does so otherwise."""
+        pack = found.sheets[found.pages[rows[0]]].pack
+        row = found.rows[rows[0]]
+        return spelling_of(pack.metas[0 if pack.meta_ids is None else pack.meta_ids[row]])
 
     def _messages(self, found: Found, places: Ints, metas: Metas) -> Batch:
         messages: Batch = []

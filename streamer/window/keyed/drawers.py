@@ -8,7 +8,7 @@ only the records that it needs. There are more drawers as there are more keys.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -30,6 +30,7 @@ Dues = tuple[int, int, int]
 """When a record must be looked at though no message came: by the clock, by the running time in
 which it was idle, by T; `FOREVER` for never."""
 
+_dues: Callable[[list[int]], Dues] = tuple  # type: ignore[assignment]
 NO_DUES: Final[Dues] = (FOREVER, FOREVER, FOREVER)
 
 
@@ -58,8 +59,11 @@ class Drawer:
         split = end + 4 + int.from_bytes(data[end : end + 4], "little")
         keys = unpack_strings(data[end + 4 : split])
         self._records = dict(zip(keys, unpack_strings(data[split:]), strict=True))
-        if (dues != FOREVER).any():
-            self._dues = dict(zip(keys, ((a, b, c) for a, b, c in dues.tolist()), strict=True))
+        known = np.flatnonzero((dues != FOREVER).any(axis=1))
+        if len(known) == count:
+            self._dues = dict(zip(keys, map(_dues, dues.tolist()), strict=True))
+        else:
+            self._dues = {keys[place]: _dues(dues[place].tolist()) for place in known.tolist()}
 
     def __len__(self) -> int:
         return len(self._records)

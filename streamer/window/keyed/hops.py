@@ -39,10 +39,7 @@ class Hops:
             if window is None:
                 window = Window(start, end, arrival, 0, active)
                 state.windows.append(window)
-            window.count += 1
-            window.active = active
-            window.changed = True
-            window.fresh = min(window.fresh, arrival)
+            window.take(arrival, active)
             changed.append(window)
         return changed or None
 

@@ -66,7 +66,7 @@ class Page:
         gone: which were given back.
     """
 
-    __slots__ = ("entry", "pack", "times", "gone", "changed", "_stored", "_payloads")
+    __slots__ = ("entry", "pack", "times", "gone", "changed", "_stored", "_payloads", "_listed")
 
     def __init__(self, pack: Pack, by_arrival: bool, stored: bytes, entry: Entry | None) -> None:
         self.pack = pack
@@ -78,11 +78,19 @@ class Page:
         self.changed = False
         self._stored = stored
         self._payloads: list[bytes] | None = None
+        self._listed: tuple[list[int], list[int]] | None = None
 
     def give_back(self, rows: Ints) -> None:
         """Mark messages as gone."""
         self.gone[rows] = True
         self.changed = True
+
+    @property
+    def listed(self) -> tuple[list[int], list[int]]:
+        """Arrivals and times, as lists: one by one they are faster so."""
+        if self._listed is None:
+            self._listed = self.pack.arrivals.tolist(), self.times.tolist()
+        return self._listed
 
     @property
     def payloads(self) -> list[bytes]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from streamer.message import Batch
 from streamer.window.emission import Emission, WindowReason
-from streamer.window.ints import Ints
 from streamer.window.keyed.ledger import Found, Ledger
 from streamer.window.keyed.state import FOREVER
 from streamer.window.labels import WindowLabels, count_labels
@@ -93,60 +91,81 @@ class Released:
             low, high = claims.get(output.key, (output.low, output.high))
             claims[output.key] = (min(low, output.low), min(max(high, output.high), FOREVER))
         found = self._ledger.find(claims)
-        gone = []
+        lines = Lines(found)
+        gone: list[int] = []
         for output in outputs:
-            rows = chosen(found, output)
+            places = lines.of(output, claims[output.key])
             if output.gone:
-                gone.append(rows)
-            if len(rows):
-                yield self._emission(output, found, rows)
+                gone += places
+            if places:
+                yield self._emission(output, lines, places)
         if gone:
-            places = np.concatenate(gone)
-            found.give_back(places)
-            self.given_back += len(places)
+            found.give_back(np.array(gone, np.int64))
+            self.given_back += len(gone)
 
-    def _emission(self, output: Output, found: Found, rows: Ints) -> Emission:
+    def _emission(self, output: Output, lines: Lines, places: Sequence[int]) -> Emission:
         key = output.key if self._keyed else None
-        told = key and (self._spelling(found, rows) or key)
+        told = key and (lines.spelling(places[0]) or key)
         if output.start is None or output.end is None:
-            labels: Mapping[str, Any] = count_labels(len(rows), told)
+            labels: Mapping[str, Any] = count_labels(len(places), told)
         else:
-            newest = int(found.times[rows].max())
+            newest = max(lines.times[place] for place in places)
             own = WindowLabels(output.start, output.end, output.reason)
             labels = own.of(newest - newest % self._unit, told)
-        messages = self._messages(found, rows, Metas(labels, self._decoded))
+        messages = lines.messages(places, Metas(labels, self._decoded))
         return Emission(output.end, messages, output.reason, key, output.start)
 
-    def _spelling(self, found: Found, rows: Ints) -> bytes | None:
-        """Return how the first message of a batch spells its key, if it does so otherwise."""
-        pack = found.sheets[found.pages[rows[0]]].pack
-        row = found.rows[rows[0]]
+
+class Lines:
+    """Messages that were found, at hand one by one."""
+
+    def __init__(self, found: Found) -> None:
+        """Take them."""
+        self._found = found
+        self.times: list[int] = found.times.tolist()
+        self._arrivals: list[int] = found.arrivals.tolist()
+        self._pages: list[int] = found.pages.tolist()
+        self._rows: list[int] = found.rows.tolist()
+
+    def of(self, output: Output, claim: tuple[int, int]) -> Sequence[int]:
+        """Return the places of a batch's messages, in order of arrival."""
+        first, last = self._found.starts.get(output.key, (0, 0))
+        places: Sequence[int] = range(first, last)
+        low, high = output.low, output.high
+        if claim != (low, high):
+            times = self.times
+            places = [place for place in places if low <= times[place] <= high]
+        if output.until is not None or output.since is not None or output.excluded:
+            places = [place for place in places if self._holds(output, self._arrivals[place])]
+        return places
+
+    def spelling(self, place: int) -> bytes | None:
+        """Return how a message spells its key, if it does so otherwise than equal keys."""
+        pack, row = self._found.sheets[self._pages[place]].pack, self._rows[place]
         return spelling_of(pack.metas[0 if pack.meta_ids is None else pack.meta_ids[row]])
 
-    def _messages(self, found: Found, places: Ints, metas: Metas) -> Batch:
+    def messages(self, places: Sequence[int], metas: Metas) -> Batch:
+        """Make the messages of a batch."""
         messages: Batch = []
-        pages, rows = found.pages[places], found.rows[places]
-        turns = np.flatnonzero(np.diff(pages)) + 1
-        bounds = [0, *turns.tolist(), len(pages)]
-        for first, last in pairwise(bounds):
-            sheet = found.sheets[pages[first]]
+        pages, rows = self._pages, self._rows
+        first = 0
+        while first < len(places):
+            page = pages[places[first]]
+            last = first + 1
+            while last < len(places) and pages[places[last]] == page:
+                last += 1
+            sheet = self._found.sheets[page]
             payloads, pack = sheet.payloads, sheet.pack
-            some = rows[first:last]
+            some = [rows[place] for place in places[first:last]]
             ids = None if pack.meta_ids is None else pack.meta_ids[some]
-            chosen = [payloads[row] for row in some.tolist()]
-            messages += metas.messages(chosen, pack.metas, ids)
+            messages += metas.messages([payloads[row] for row in some], pack.metas, ids)
+            first = last
         return messages
 
-
-def chosen(found: Found, output: Output) -> Ints:
-    """Return the places of a batch's messages, in order of arrival."""
-    first, last = found.starts.get(output.key, (0, 0))
-    times, arrivals = found.times[first:last], found.arrivals[first:last]
-    inside = (times >= output.low) & (times <= min(output.high, FOREVER))
-    if output.until is not None:
-        inside &= arrivals <= output.until
-    if output.since is not None:
-        inside &= arrivals >= output.since
-    if output.excluded:
-        inside &= ~np.isin(arrivals, list(output.excluded))
-    return np.flatnonzero(inside) + first
+    @staticmethod
+    def _holds(output: Output, arrival: int) -> bool:
+        if output.until is not None and arrival > output.until:
+            return False
+        if output.since is not None and arrival < output.since:
+            return False
+        return not output.excluded or arrival not in output.excluded

@@ -24,7 +24,23 @@ class Sessions:
         self, state: KeyState, time: int, arrival: int, before: int, active: int
     ) -> list[Window] | None:
         """Join an event to the open sessions near it, the earliest first; or begin one."""
-        near = [window for window in state.windows if self._is_near(window, time, before)]
+        windows = state.windows
+        # Nearly every event finds the one session of its key, which has no cut, and stays in it.
+        if len(windows) == 1:
+            session = windows[0]
+            gap, end = self._gap, session.end
+            if (
+                session.cut is None
+                and session.start - gap <= time <= end + gap
+                and before <= end + gap + self._lateness
+            ):
+                if time > end:
+                    session.end = time
+                elif time < session.start:
+                    session.start = time
+                session.take(arrival, active)
+                return windows
+        near = [window for window in windows if self._is_near(window, time, before)]
         if not near and before > time + self._gap + self._lateness:
             return None
         joined = Window(time, time, arrival, 1, active, self._cut_after(time), fresh=arrival)
@@ -32,9 +48,9 @@ class Sessions:
             near.sort(key=lambda window: window.start)
         for number, session in enumerate(near):
             if number == 0 or joined.cut is None or session.start <= joined.cut:
-                state.windows.remove(session)
+                windows.remove(session)
                 joined = self._together(session, joined, before)
-        state.windows.append(joined)
+        windows.append(joined)
         return [joined]
 
     def closes_at(self, window: Window) -> int:

@@ -56,11 +56,7 @@ class ForwardSlides:
                 if before >= self.closes_at(window):
                     window.exclude(arrival)
                     continue
-                window.count += 1
-                window.first = min(window.first, arrival)
-                window.active = max(window.active, active)
-                window.changed = True
-                window.fresh = min(window.fresh, arrival)
+                window.take(arrival, active)
                 joined.append(window)
         return joined
 

@@ -41,6 +41,14 @@ class Window:
     fresh: int = FOREVER
     excluded: set[int] | None = None
 
+    def take(self, arrival: int, active: int) -> None:
+        """Take a message in, which is not before those of earlier micro-batches."""
+        self.count += 1
+        self.active = active
+        self.changed = True
+        if arrival < self.fresh:
+            self.fresh = arrival
+
     def exclude(self, arrival: int) -> None:
         """Leave a message out, which lies inside but came when the window had closed for it."""
         if self.excluded is None:

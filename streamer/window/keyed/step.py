@@ -7,6 +7,7 @@ closed. Which messages a batch has is looked up at the end, for many batches tog
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -139,6 +140,9 @@ class KeyedStep:
         clocks: Dues = (self._clock_after, self._head.clocks.active, self._now)
         drawers = self._drawers
         flush = self._ended and (self._settings.end_of_input == "flush" or self._rules.timeless)
+        settings = self._settings
+        plain = not by_key and not flush and settings.emit in ("final", "each")
+        plain = plain and settings.idle_timeout is None and self._rules.disjoint
         numbers = drawers.numbers(segments, clocks)
         if flush:
             numbers = dict(sorted({**dict.fromkeys(drawers.least, []), **numbers}.items()))
@@ -154,9 +158,12 @@ class KeyedStep:
                     self._lapse(state)
                 if key in segments:
                     self._take(key, state, segments[key], by_key)
-                self._end_of(key, state, state.clock if by_key else self._clock_after)
+                dues = self._quiet_dues(state) if plain else None
+                if dues is None:
+                    self._end_of(key, state, state.clock if by_key else self._clock_after)
+                    dues = self._dues(state, by_key)
                 self._head.open += len(state.windows) - windows
-                drawer.put(key, state, self._dues(state, by_key))
+                drawer.put(key, state, dues)
             drawers.put_back(number, drawer, before)
 
     def _lapse(self, state: KeyState) -> None:
@@ -240,6 +247,22 @@ class KeyedStep:
                 gone,
             )
         )
+
+    def _quiet_dues(self, state: KeyState) -> Dues | None:
+        """Return the dues of a key of which nothing comes out and nothing is let go; else None.
+
+        Most keys that have messages are such, and there may be a million of them.
+        """
+        if not state.windows or state.remembered:
+            return None
+        closes_at, due = self._rules.closes_at, FOREVER
+        for window in state.windows:
+            closes = closes_at(window)
+            if closes <= self._clock_after:
+                return None
+            if closes < due:
+                due = closes
+        return due, FOREVER, FOREVER
 
     def _end_of(self, key: bytes, state: KeyState, clock: int) -> None:
         """Let windows come out as they stand, close what is due, let go of what is not needed."""
@@ -474,22 +497,17 @@ class KeyedStep:
 def _in_order(segments: list[Segment]) -> Iterator[tuple[int, int, int, bytes, Page, int]]:
     """Give the messages of a key: arrival, time, clock before, partition, page and row."""
     if len(segments) == 1:
-        yield from _of_segment(segments[0])
-        return
-    yield from sorted(
-        (one for segment in segments for one in _of_segment(segment)), key=lambda one: one[0]
-    )
+        return _of_segment(segments[0])
+    every = [one for segment in segments for one in _of_segment(segment)]
+    every.sort(key=itemgetter(0))
+    return iter(every)
 
 
 def _of_segment(segment: Segment) -> Iterator[tuple[int, int, int, bytes, Page, int]]:
     page, first, last, base, partition = segment
-    pack = page.pack
-    arrivals = pack.arrivals[first:last].tolist()
-    times = page.times[first:last].tolist()
-    if pack.lags is None:
-        for row, (arrival, time) in enumerate(zip(arrivals, times, strict=True), first):
-            yield arrival, time, base, partition, page, row
-        return
-    lags = pack.lags[first:last].tolist()
-    for row, (arrival, time, lag) in enumerate(zip(arrivals, times, lags, strict=True), first):
-        yield arrival, time, max(base, time + lag) if lag else base, partition, page, row
+    arrivals, times = page.listed
+    lags = page.pack.lags
+    for row in range(first, last):
+        time = times[row]
+        lag = 0 if lags is None else int(lags[row])
+        yield arrivals[row], time, max(base, time + lag) if lag else base, partition, page, row

@@ -217,8 +217,7 @@ class EventStream:
 
 def told(emitted: Emitted) -> tuple[object, ...]:
     """What messages are told of an oracle's batch, as their metadata say it."""
-    # Benthos, and Go, write 1.0 as 1.
-    key = None if emitted.window_key is None else emitted.window_key.replace("1.0", "1")
+    key = emitted.window_key
     if emitted.start is None or emitted.end is None or emitted.latest is None:
         return emitted.reason, emitted.ids, key, len(emitted.ids)
     bounds = (emitted.start, emitted.end, emitted.latest)

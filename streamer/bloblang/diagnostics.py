@@ -85,7 +85,7 @@ def _start(error: BaseException, table: Table) -> Finding:
     if isinstance(error, NoContext):
         return Finding(str(error), error, context=("", error.reason))
     if isinstance(error, ToldError):
-        return Finding(str(error), None, sealed=error.sealed)
+        return Finding(str(error), error if error.said else None, sealed=error.sealed)
     text = str(error) if isinstance(error, QueryError) else str(error) or type(error).__name__
     finding = Finding(text, error, isinstance(error, UnplacedError))
     if isinstance(error, TooDeep):
@@ -156,7 +156,7 @@ def _origin(finding: Finding, origin: str) -> None:
     if isinstance(error, TypeMismatch):
         error.origin = error.origin or origin
         finding.text = str(error)
-    elif not finding.sealed and not isinstance(error, OperandMismatch | NoContext):
+    elif not finding.sealed and not isinstance(error, OperandMismatch | NoContext | ToldError):
         finding.text = f"{origin}: {finding.text}"
         finding.sealed = True
         finding.error = None

@@ -44,10 +44,12 @@ class ToldError(QueryError):
 
     Attributes:
         sealed: whether the text already says what the value came from.
+        said: whether it says so as long as no other words go before it.
     """
 
-    def __init__(self, text: str, sealed: bool) -> None:
+    def __init__(self, text: str, sealed: bool, said: bool = False) -> None:
         self.sealed = sealed
+        self.said = said
         super().__init__(text)
 
 

@@ -29,9 +29,10 @@ NODES = {
     *("NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot", "In", "NotIn", "keyword"),
 }
 ATTRIBUTES = {
-    *("append", "copy", "error", "get", "isascii", "items", "lower", "meta", "ns", "pop", "raw"),
-    *("replace", "split", "startswith", "endswith", "strip", "removeprefix", "removesuffix"),
-    *("upper", "enter", "leave", "doc", "_doc", "is_integer", "keys", "values", "extend"),
+    *("append", "copy", "error", "get", "isascii", "isdecimal", "items", "lower", "meta", "ns"),
+    *("pop", "raw", "replace", "split", "startswith", "endswith", "strip", "removeprefix"),
+    *("removesuffix", "upper", "enter", "leave", "doc", "_doc", "is_integer", "keys", "values"),
+    "extend",
 }
 BUILTINS = {
     *("type", "dict", "list", "str", "int", "float", "bool", "bytes", "len", "iter", "enumerate"),
@@ -175,6 +176,12 @@ def test_names_and_texts_become_constants(place):
         raw = name.replace('"""', "")
         taken += check(place.format(name=word, quoted=quoted(name), raw=raw))
     assert taken or "({name}: 1)" in place or "{name}(" in place, "nothing was compiled at all"
+
+
+@pytest.mark.parametrize("kind", [FUNCTIONS, METHODS], ids=["functions", "methods"])
+def test_the_source_of_each_documented_example_keeps_to_the_list(kind):
+    taken = [check(one.mapping) for each in kind.values() for one in each.examples]
+    assert sum(taken) > len(taken) / 2
 
 
 @settings(deadline=None)

@@ -11,8 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from streamer.durations import MILLISECOND
 from streamer.window.aside import handed_on
 from streamer.window.clock import Reading
@@ -24,17 +22,15 @@ from streamer.window.intake import Intake
 from streamer.window.keep import Arrived
 from streamer.window.labels import WindowLabels
 from streamer.window.metas import Decoded, Metas
-from streamer.window.pack import Pack, encode, peek
 from streamer.window.piece_clocks import PieceClocks
 from streamer.window.queries import Query
 from streamer.window.row import Kind
-from streamer.window.split import chosen
+from streamer.window.split import parted
 from streamer.window.step import Arrivals, Closing, StepRun
 from streamer.window.store import Store
 
 _BEFORE_ALL: Final = -(2**63) - 1
 """The horizon before any window has closed: no window that holds a message ends there."""
-_LAST: Final = 2**63 - 1
 
 
 class Waiting(NamedTuple):
@@ -116,29 +112,13 @@ class PaneStep(StepRun):
             if base is not None:
                 horizon = max(horizon, self._window.closed_at(base))
             if row.kind == Kind.DISORDERED:
-                for at, part in self._parted(pack, row.pane, base):
+                ends = self._grid.windows_of(row.pane)
+                for closed, part in parted(pack, base, map(self._window.closes, ends)):
+                    at = ends[closed - 1] if closed else horizon
                     found[row.pane, max(at, horizon)].append(part)
             else:
                 found[row.pane, horizon].append(pack)
         return found
-
-    def _parted(
-        self, arrived: Arrived, pane: int, base: int | None
-    ) -> Iterator[tuple[int, Arrived]]:
-        """Part the messages of a pack by the horizon that each of them found."""
-        pack = Pack(arrived.body, arrived.shift)
-        assert pack.times is not None
-        clocks = pack.times if pack.lags is None else pack.times + pack.lags
-        if base is not None:
-            clocks = np.maximum(clocks, base)
-        ends = self._grid.windows_of(pane)
-        closes = [at for at in map(self._window.closes, ends) if at <= _LAST]
-        closed = np.searchsorted(np.array(closes, np.int64), clocks, "right")
-        payloads = pack.payloads()
-        for count in np.unique(closed).tolist():
-            body = encode(chosen(pack, payloads, np.flatnonzero(closed == count)))
-            horizon = ends[count - 1] if count else _BEFORE_ALL
-            yield horizon, Arrived(body, 0, peek(body))
 
     def _admit(self, pane: int, packs: list[Arrived]) -> None:
         self._keep.put(pane, packs)

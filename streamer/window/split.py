@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Final
+
 import numpy as np
 
 from streamer.window.columns import distinct
 from streamer.window.ints import Ints
-from streamer.window.pack import Columns, Pack
+from streamer.window.keep import Arrived
+from streamer.window.pack import Columns, Pack, encode, peek
+
+_LAST: Final = 2**63 - 1
 
 
-def chosen(pack: Pack, payloads: list[bytes], indices: Ints) -> Columns:
+def parted(
+    arrived: Arrived, base: int | None, closes: Iterable[int]
+) -> Iterator[tuple[int, Arrived]]:
+    """Part the messages of a pack by how many of its windows had closed before each of them came.
+
+    Args:
+        arrived: the pack, of one pane; it has event times.
+        base: the clock before the piece; None when there was none.
+        closes: the clocks at which the pane's windows close, ascending.
+
+    Returns:
+        How many had closed, and a pack of the messages for which it was so many.
+    """
+    pack = Pack(arrived.body, arrived.shift)
+    assert pack.times is not None
+    clocks = pack.times if pack.lags is None else pack.times + pack.lags
+    if base is not None:
+        clocks = np.maximum(clocks, base)
+    reached = np.array([at for at in closes if at <= _LAST], np.int64)
+    closed = np.searchsorted(reached, clocks, "right")
+    payloads = pack.payloads()
+    for count in np.unique(closed).tolist():
+        body = encode(_chosen(pack, payloads, np.flatnonzero(closed == count)))
+        yield count, Arrived(body, 0, peek(body))
+
+
+def _chosen(pack: Pack, payloads: list[bytes], indices: Ints) -> Columns:
     """Return some messages of a pack, their largest event times by group instead of all times.
 
     Args:

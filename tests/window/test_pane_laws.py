@@ -34,7 +34,8 @@ def of_panes(rules: Hopping) -> Hopping:
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     rules = of_panes(draw(streams.hoppings()))
-    return rules, draw(streams.streams(rules))
+    around = draw(st.sampled_from([(0,), (0,), streams.EXTREMES]))
+    return rules, draw(streams.streams(rules, around=around))
 
 
 @st.composite

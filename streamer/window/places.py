@@ -1,0 +1,67 @@
+"""Where the messages of each group lie in the packs of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from streamer.window.pack import Pack
+from streamer.window.shelf import SharedPack
+
+
+class Places:
+    """Where the messages of each group lie in packs.
+
+    Attributes:
+        interleaved: the packs' arrivals overlap, so that messages have to be sorted.
+        shared: other windows hold the packs too.
+        newest: the largest event time of all messages, ns; None where it was not kept.
+    """
+
+    def __init__(self, packs: Sequence[Pack]) -> None:
+        self._packs = packs
+        self.shared = any(isinstance(pack, SharedPack) for pack in packs)
+        number: dict[bytes, int] = {}
+        group_ids, firsts = [], []
+        until = None
+        self.interleaved = False
+        for pack in packs:
+            if until is not None and pack.header.first <= until:
+                self.interleaved = True
+            until = max(pack.header.last, until or pack.header.last)
+            group_ids.append(
+                np.array([number.setdefault(key, len(number)) for key in pack.keys], np.int32)
+            )
+            firsts.append(pack.arrivals[pack.starts[:-1]])
+        self._keys = list(number)
+        groups = np.concatenate(group_ids)
+        self._order = np.argsort(groups, kind="stable").astype(np.int32)
+        self._bounds = np.searchsorted(groups[self._order], np.arange(len(number) + 1))
+        sizes = [len(ids) for ids in group_ids]
+        self._pack = np.repeat(np.arange(len(packs), dtype=np.int32), sizes)
+        self._start = np.cumsum([0, *sizes[:-1]])
+        starts = self._bounds[:-1]
+        self._firsts = np.minimum.reduceat(np.concatenate(firsts)[self._order], starts)
+        self._sequence = np.argsort(self._firsts, kind="stable")
+        self.newest: int | None = None
+        self._newest: list[int] | None = None
+        times = [pack.newest for pack in packs if pack.newest is not None]
+        if len(times) == len(packs):
+            newest = np.maximum.reduceat(np.concatenate(times)[self._order], starts)
+            self.newest, self._newest = int(newest.max()), newest.tolist()
+        if not self.interleaved and not self.shared:
+            for pack in packs:
+                pack.arrivals = np.empty(0, np.int64)
+
+    def groups(self) -> Iterator[tuple[int, bytes, int | None, list[tuple[Pack, int]]]]:
+        """Give first arrival, key, largest event time and segments of each group, in order."""
+        firsts = self._firsts.tolist()
+        for group in self._sequence.tolist():
+            entries = self._order[self._bounds[group] : self._bounds[group + 1]]
+            of_pack = self._pack[entries]
+            within = entries - self._start[of_pack]
+            packs = [self._packs[i] for i in of_pack.tolist()]
+            segments = list(zip(packs, within.tolist(), strict=True))
+            newest = None if self._newest is None else self._newest[group]
+            yield firsts[group], self._keys[group], newest, segments

@@ -124,7 +124,10 @@ def run_on_spark(
         for mark, out in zip(marks, streams, strict=True):
             mark.append(out.tell())
 
-    for end in [*(n for n, turn in enumerate(turns) if turn.restart), len(turns)]:
+    restarts = (n for n, turn in enumerate(turns) if turn.restart)
+    for end in [*restarts, len(turns)]:
+        if not any(turn.runs for turn in turns[:end]):
+            continue  # Spark's first micro-batch of a query runs at once, with a turn or without
         session.dataSource.register(scripted_source(turns[:end]))
         session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
         stream = session.readStream.format("scripted").load()

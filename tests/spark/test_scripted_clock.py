@@ -124,3 +124,20 @@ def test_random_scripts_give_what_spark_gives(session: Any, tmp_path: Path, more
     ran = run_on_spark(session, plan, script, tmp_path)
     assert (ran.dropped, ran.outputs) == (dropped, expected), f"seed {seed}"
     assert any(expected[0]), f"nothing came out, seed {seed}"
+
+
+def test_a_restart_before_anything_ran_is_a_first_start(session: Any, tmp_path: Path) -> None:
+    from .scripted import run_on_spark
+
+    t = parse_event_time("2026-01-01T00:00:00Z")
+    sent = (Sent(Message(json.dumps({"n": 1, "at": t / SECOND - 3}).encode(), {"part": 0}), 0),)
+    script = [
+        Turn("0", True, False, t, (), False, None),
+        Turn("1", False, True, t, sent, False, None),
+        Turn("2", False, True, t + 20 * SECOND, (), True, None),
+    ]
+    plan = make_plan(parse_config(RANDOM % "end_of_input: flush", "x.yaml"))
+    expected, dropped = scripted(plan, script)
+    ran = run_on_spark(session, plan, script, tmp_path)
+    assert (ran.dropped, ran.outputs) == (dropped, expected)
+    assert any(expected[0])

@@ -115,7 +115,8 @@ class Ranked:
         descending = entries.order()
         order = np.lexsort((arrivals, descending, groups))
         if self._distinct and len(order):
-            same = (np.diff(descending[order]) == 0) & (np.diff(groups[order]) == 0)
+            ranks, of = descending[order], groups[order]
+            same = (ranks[1:] == ranks[:-1]) & (of[1:] == of[:-1])
             order = order[np.concatenate(([True], ~same))]
         ordered = groups[order]
         places = np.arange(len(order)) - np.searchsorted(ordered, ordered)

@@ -83,6 +83,7 @@ class EventPacker(Chunks[Looked]):
         keep_dropped: bool = False,
         fold: Fold | None = None,
         folds_after: int | None = None,
+        kind: Kind = Kind.PACK,
     ) -> None:
         """Prepare.
 
@@ -95,9 +96,11 @@ class EventPacker(Chunks[Looked]):
             keep_dropped: hand dropped messages on, for `late_output`.
             fold: what is asked of a window's messages, when it folds.
             folds_after: an event time, ns: messages up to it are kept as they are; None for none.
+            kind: of the rows: of which side of a join the piece is.
         """
         super().__init__()
         self._window = window
+        self._kind = kind
         self._shards = shards
         self._asked = asked
         self._piece = piece
@@ -262,7 +265,7 @@ class EventPacker(Chunks[Looked]):
         else:
             found, places = np.unique(panes, return_inverse=True)
             distinct = found.tolist()
-        slots = np.array([self._slot(Kind.PACK, pane) for pane in distinct], np.int64)[places]
+        slots = np.array([self._slot(self._kind, pane) for pane in distinct], np.int64)[places]
         if before is not None and self._window.way == "panes" and lags.any():
             self._set_apart(slots, before, distinct, places)
         return slots, Timed(times, lags)

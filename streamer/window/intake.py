@@ -14,7 +14,7 @@ from streamer.window.keep import Arrived
 from streamer.window.pack import Stored, peek
 from streamer.window.row import Kind, Row
 
-_PACKED = (Kind.PACK, Kind.NOW, Kind.EXACT, Kind.DISORDERED)
+_PACKED = (Kind.PACK, Kind.NOW, Kind.EXACT, Kind.DISORDERED, Kind.RIGHT)
 
 
 class Piece(NamedTuple):

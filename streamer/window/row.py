@@ -35,6 +35,8 @@ class Kind(IntEnum):
     DISORDERED = 9
     """Messages of one pane as in `PACK`, of which the clock of their piece had closed a window
     before they came; the pack has their event times and lags."""
+    RIGHT = 10
+    """Messages of one pane as in `PACK`, of the right side of a join."""
 
 
 class Row(NamedTuple):

@@ -6,7 +6,9 @@ from collections.abc import Generator, Iterable, Iterator
 
 from streamer.window.emission import Emission
 from streamer.window.event import EventWindow
+from streamer.window.keyed.join_step import JoinStep
 from streamer.window.keyed.step import KeyedStep
+from streamer.window.kinds import Join
 from streamer.window.pane_step import PaneStep
 from streamer.window.queries import Query
 from streamer.window.row import Row
@@ -80,10 +82,12 @@ class Shard:
     def _run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
         return (yield from self._step_run().run(rows))
 
-    def _step_run(self) -> StepRun | KeyedStep:
+    def _step_run(self) -> StepRun | JoinStep | KeyedStep:
         window, store = self._window, self._store
         if isinstance(window, SystemWindow):
             return SystemStep(window, store, self._keep_dropped)
+        if isinstance(window.kind, Join):
+            return JoinStep(window, store, self._keep_dropped)
         if window.way == "keys":
             return KeyedStep(window, store, self._keep_dropped, self._having)
         return PaneStep(window, store, self._keep_dropped, self._having)

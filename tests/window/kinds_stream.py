@@ -17,13 +17,16 @@ from streamer.window.event import EventWindow
 from streamer.window.event_packer import Asked, EventPacker
 from streamer.window.kinds import Count as CountKind
 from streamer.window.kinds import EventTime, Tumbling
+from streamer.window.kinds import Join as JoinKind
 from streamer.window.kinds import Session as SessionKind
 from streamer.window.kinds import Sliding as SlidingKind
+from streamer.window.row import Kind
 from tests.window.fakes import FakeMapping, Uses, execution
 from tests.window.oracle.count import Count
-from tests.window.oracle.events import KEY_FAILS, Emitted, Event, MicroBatch
+from tests.window.oracle.events import KEY_FAILS, NO_KEY, Emitted, Event, MicroBatch
 from tests.window.oracle.hopping import Hopping
-from tests.window.oracle.intake import Fields
+from tests.window.oracle.intake import Fields, partition_of
+from tests.window.oracle.join import Join, Joined
 from tests.window.oracle.session import Session
 from tests.window.oracle.sliding import Sliding
 from tests.window.oracle.sliding_kafka import KafkaSliding
@@ -57,6 +60,8 @@ def _kind(rules: Fields, mode: str) -> Any:
         return SessionKind(rules.gap, rules.max_duration)
     if isinstance(rules, KafkaSliding):
         return SlidingKind(rules.size, "kafka")
+    if isinstance(rules, Join):
+        return JoinKind("left", "right", rules.before, rules.after, rules.type)
     assert isinstance(rules, Sliding)
     return SlidingKind(rules.size, mode)  # type: ignore[arg-type]
 
@@ -145,7 +150,7 @@ class EventStream:
         """Stage 1, in as many tasks as chance will have."""
         assert self.now is not None
         rows: list[Row] = []
-        pieces = [list(same) for _, same in groupby(batch.events, lambda event: event.partition)]
+        pieces = [list(same) for _, same in groupby(batch.events, partition_of)]
         number = 0
         for piece in pieces:
             for part in self._cut(piece):
@@ -153,9 +158,15 @@ class EventStream:
                 asked = self._asked()
                 if any(event.time == "now" for event in part) and asked.timestamp is not None:
                     asked = Asked(TIME, asked.key, asked.filter)
-                partition = str(part[0].partition).encode()
+                partition = repr(partition_of(part[0])).encode()
                 packer = EventPacker(
-                    self.window, len(self.stores), asked, first, partition, keep_dropped=True
+                    self.window,
+                    len(self.stores),
+                    asked,
+                    first,
+                    partition,
+                    keep_dropped=True,
+                    kind=Kind.RIGHT if part[0].side == "right" else Kind.PACK,
                 )
                 self._pack(packer, part, first, self.now)
                 rows += [*packer.ready(), *packer.rows()]
@@ -204,6 +215,9 @@ class EventStream:
     def _sort_out(self, given: Given, shard: int, emissions: list[Emission]) -> None:
         batches = given.batches.setdefault(shard, [])
         for emission in emissions:
+            if isinstance(self.rules, Join) and emission.reason not in ("failed", "dropped"):
+                batches.append(_joined(emission))
+                continue
             ids = [message.doc["id"] for message in emission.messages]
             if emission.reason == "failed":
                 assert not batches, "what failed goes ahead of the windows"
@@ -222,6 +236,23 @@ def told(emitted: Emitted) -> tuple[object, ...]:
         return emitted.reason, emitted.ids, key, len(emitted.ids)
     bounds = (emitted.start, emitted.end, emitted.latest)
     return emitted.reason, emitted.ids, key, *map(format_rfc3339, bounds)
+
+
+def told_of(joined: Joined) -> tuple[object, ...]:
+    """What a joined message says, by an oracle's."""
+    key = None if joined.key is NO_KEY else Emitted("", (), joined.key).window_key
+    time = format_rfc3339(joined.time)
+    return joined.reason, joined.left, joined.right, key and key.replace("1.0", "1"), time
+
+
+def _joined(emission: Emission) -> Any:
+    (message,) = emission.messages
+    left, right = (message.doc[side] and message.doc[side]["id"] for side in ("left", "right"))
+    meta = message.meta
+    assert meta["window_emit"] == emission.reason
+    time = meta["window_max_timestamp"]
+    assert meta["window_start_unix_ms"] <= meta["window_end_unix_ms"]
+    return emission.reason, left, right, meta.get("window_key"), time
 
 
 def _emitted(emission: Emission, ids: tuple[str, ...]) -> Any:

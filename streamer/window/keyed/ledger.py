@@ -184,8 +184,8 @@ class Ledger:
         lows, highs = (np.array(bounds) for bounds in zip(*claims.values(), strict=True))
         sheets: list[Page] = []
         parts: list[tuple[Ints, Ints]] = []
-        for page in self._pages(low, high):
-            rows, keys = _rows_of(page, numbers)
+        for page in self.pages(low, high):
+            rows, keys = rows_of(page, numbers)
             if not len(rows):
                 continue
             times = page.times[rows]
@@ -236,7 +236,8 @@ class Ledger:
                 self._put_columns(page)
         self._join()
 
-    def _pages(self, low: int, high: int) -> Iterator[Page]:
+    def pages(self, low: int, high: int) -> Iterator[Page]:
+        """Give the pages that may hold messages between two times, both inclusive."""
         for entry in list(self._entries.values()):
             if entry.low <= high and low <= entry.high:
                 yield self._page(entry)
@@ -319,7 +320,7 @@ class Ledger:
         return None
 
 
-def _rows_of(page: Page, numbers: Mapping[bytes, int]) -> tuple[Ints, Ints]:
+def rows_of(page: Page, numbers: Mapping[bytes, int]) -> tuple[Ints, Ints]:
     """Return the rows of keys that are asked for, and the number of each one's key."""
     pack = page.pack
     if not pack.keys:

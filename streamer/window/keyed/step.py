@@ -12,11 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from streamer.message import Batch
-from streamer.timestamps import format_rfc3339
 from streamer.window.aside import aside
 from streamer.window.clock import Reading
-from streamer.window.drops import REASON
 from streamer.window.emission import Emission, WindowReason
 from streamer.window.event import EventWindow
 from streamer.window.having import Having
@@ -25,16 +22,16 @@ from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.counts import Counts
 from streamer.window.keyed.drawers import Drawers, Dues
 from streamer.window.keyed.head import Head
+from streamer.window.keyed.lates import Dropped, Lates, messages_of
 from streamer.window.keyed.ledger import Ledger, Page
 from streamer.window.keyed.outputs import Output, Released
 from streamer.window.keyed.rules import rules_of
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
 from streamer.window.listing import Listing
-from streamer.window.metas import Metas
 from streamer.window.pack import Pack
 from streamer.window.queries import Query
 from streamer.window.row import Row
-from streamer.window.status import Closed, LogLine, Status
+from streamer.window.status import Closed, Status
 from streamer.window.store import Store
 
 _AT_ONCE, _AS_THEY_STAND, _CLOSED = 0, 1, 2
@@ -50,14 +47,6 @@ class Segment(NamedTuple):
     last: int
     before: int
     partition: bytes
-
-
-class Dropped(NamedTuple):
-    """A message that is dropped."""
-
-    arrival: int
-    page: Page
-    row: int
 
 
 class KeyedStep:
@@ -89,7 +78,7 @@ class KeyedStep:
         self._drawers = Drawers(store, head.least, head.drawers, head.keys)
         self._ledger = Ledger(store, self._rules.timeless, head.packs, head.next_pack)
         self._outputs: list[Output] = []
-        self._late: list[Dropped] = []
+        self._late = Lates()
         self._incomplete: dict[bytes, list[int]] = {}
         self._passed_over = 0
         self._releases: dict[bytes, list[tuple[int, int]]] = {}
@@ -109,7 +98,7 @@ class KeyedStep:
         segments = self._arrive(intake, clocks)
         self._clock_after = clocks.end(reading.backlog)
         self._visit(segments, clocks.by_key)
-        yield from self._drop_late()
+        yield from self._late.drop(head.counters, self._keep_dropped)
         closed = yield from self._emit()
         yield from self._drop_incomplete()
         self._give_back()
@@ -371,27 +360,6 @@ class KeyedStep:
             now = state.seen + settings.key_retention
         return min(clock, FOREVER), min(active, FOREVER), min(now, FOREVER)
 
-    def _drop_late(self) -> Iterator[Emission]:
-        if not self._late:
-            return
-        self._late.sort(key=lambda dropped: dropped.arrival)
-        self._head.counters.drop("late", len(self._late))
-        by_page: dict[int, list[Dropped]] = {}
-        for dropped in self._late:
-            by_page.setdefault(id(dropped.page), []).append(dropped)
-        for same in by_page.values():
-            same[0].page.give_back(np.array([dropped.row for dropped in same], np.int64))
-        if self._keep_dropped:
-            yield Emission(None, self._messages_of(self._late, "late"), "dropped")
-
-    def _messages_of(self, dropped: list[Dropped], reason: str) -> Batch:
-        metas = Metas({REASON: reason})
-        messages: Batch = []
-        for _, page, row in dropped:
-            ids = None if page.pack.meta_ids is None else page.pack.meta_ids[row : row + 1]
-            messages += metas.messages([page.payloads[row]], page.pack.metas, ids)
-        return messages
-
     def _emit(self) -> Generator[Emission, None, tuple[Closed, ...]]:
         """Give the batches, in their order."""
         counters = self._head.counters
@@ -431,7 +399,7 @@ class KeyedStep:
                 Dropped(int(found.arrivals[at]), found.sheets[found.pages[at]], int(found.rows[at]))
                 for at in places
             ]
-            yield Emission(None, self._messages_of(dropped, "incomplete"), "dropped")
+            yield Emission(None, messages_of(dropped, "incomplete"), "dropped")
 
     def _give_back(self) -> None:
         """Let go of what no window needs any more."""
@@ -459,7 +427,7 @@ class KeyedStep:
             next_due=self._next_due(),
             newest_end=None,
             closed=closed,
-            log=self._lines(),
+            log=(*self._late.lines(), *self._listing.lines()),
             open_windows=self._head.open,
         )
 
@@ -474,18 +442,6 @@ class KeyedStep:
                 dues.append(self._now + active - clocks.active)
         due = min(dues)
         return None if due == FOREVER else due
-
-    def _lines(self) -> tuple[LogLine, ...]:
-        if not self._late:
-            return self._listing.lines()
-        count = len(self._late)
-        oldest = min(int(late.page.times[late.row]) for late in self._late)
-        text = (
-            f"late messages were dropped: {count}; the oldest was of {format_rfc3339(oldest)}, and "
-            "all windows that they belong to had closed"
-        )
-        line = LogLine("WARN", text, {"reason": "late", "messages": count})
-        return (line, *self._listing.lines())
 
     def _save(self) -> None:
         head, drawers = self._head, self._drawers

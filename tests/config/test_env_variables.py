@@ -73,10 +73,10 @@ def test_a_bad_function_or_value_is_reported_without_the_value() -> None:
 @pytest.mark.parametrize("piece", ["${A:", "${{A:", "${", "${A", "${A:${", "${{A:${A}"])
 @pytest.mark.parametrize("end", ["", "}", "}}", "} }}"])
 def test_unclosed_variables_take_no_more_than_linear_time(piece: str, end: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     replaced(piece * 9_000 + end)
     replaced(piece * 100_000 + end)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_places_are_those_of_the_text_before() -> None:

@@ -29,13 +29,13 @@ def read(text: str) -> None:
             assert lint.line <= text.count("\n") + text.count("\r") + 1
 
 
-@settings(max_examples=200, deadline=1000)
+@settings(max_examples=200)
 @given(st.lists(YAML_BITS, max_size=20).map("".join))
 def test_pieces_of_yaml(text: str) -> None:
     read(text)
 
 
-@settings(max_examples=100, deadline=1000)
+@settings(max_examples=100)
 @given(st.integers(0, len(EXAMPLE)), st.integers(0, 12), st.lists(YAML_BITS, max_size=3))
 def test_a_config_with_a_piece_replaced(at: int, length: int, bits: list[str]) -> None:
     read(EXAMPLE[:at] + "".join(bits) + EXAMPLE[at + length :])

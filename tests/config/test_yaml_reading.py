@@ -91,9 +91,9 @@ def bomb() -> str:
 
 
 def test_an_alias_bomb_is_refused_at_once() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert read(bomb())[1] == ["f(6,11) the config holds, or expands to, over 100,000 values"]
-    assert time.monotonic() - started < 0.5
+    assert time.process_time() - started < 2
 
 
 def test_nesting_is_bounded_whether_written_or_by_aliases() -> None:

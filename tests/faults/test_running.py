@@ -41,9 +41,14 @@ def test_a_bad_config_ends_before_spark_starts(tmp_path):
         "buffer:\n  system_window: {size: 10x}\n"
         "pipeline:\n  processors:\n    - mapping: |\n        root = this.\n"
     )
-    began = time.monotonic()
-    ran = streamer("-c", str(config))
-    assert ran.returncode == 1 and time.monotonic() - began < 3
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexit 1\n")
+    java.chmod(0o755)
+    with_java = {**os.environ, "JAVA_HOME": str(tmp_path), "PATH": str(java.parent)}
+    ran = streamer("-c", str(config), env=with_java)
+    assert ran.returncode == 1
+    assert not (tmp_path / "asked").exists(), "Java was looked for"
     text = ran.stderr.decode()
     # A method may stand on the next line: there one is missing.
     for expected in ("(2,", "generate", "(4,", "10x", "(9,"):
@@ -223,7 +228,7 @@ def test_a_stop_does_not_wait_for_a_stuck_output(tmp_path):
         running.wait_running()
         time.sleep(8)  # long enough for the pipe to fill; nobody reads it
         began = time.monotonic()
-        assert running.stop() == 0
-        assert time.monotonic() - began < 10
+        assert running.stop(90) == 0
+        assert time.monotonic() - began < 60  # it would wait for ever
         assert any("will be replayed" in text for text in running.messages())
     os.close(read_end)

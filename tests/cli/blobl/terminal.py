@@ -18,7 +18,7 @@ import pyte
 
 ROOT = Path(__file__).parents[3]
 CTRL_C, CTRL_D, CTRL_S, TAB, DOWN, END = "\x03", "\x04", "\x13", "\t", "\x1b[B", "\x1b[F"
-_SECONDS = 20.0
+_SECONDS = 60.0
 
 
 class Terminal:

@@ -142,7 +142,7 @@ def test_a_reader_that_leaves_ends_it_quietly(threads: str) -> None:
                 send(process, b"1\n" * 10_000)
         except BrokenPipeError:
             pass
-        assert process.wait(20) == 1
+        assert process.wait(60) == 1
         assert process.stderr is not None and process.stderr.read() == b""
 
 
@@ -155,7 +155,7 @@ def test_ctrl_c_ends_all_of_it(threads: str) -> None:
         at_work = children(process)
         assert len(at_work) == (0 if threads == "1" else 2)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
         assert (process.returncode, said.strip()) == (1, b"interrupted")
         assert not any(map(alive, at_work))
 
@@ -170,8 +170,8 @@ def test_processes_end_when_the_one_that_reads_is_killed() -> None:
         # They hold its output open while they live.
         while receive(process):
             pass
-        assert process.wait(20) == -signal.SIGKILL
-        until = time.monotonic() + 20
+        assert process.wait(60) == -signal.SIGKILL
+        until = time.monotonic() + 60
         while any(map(alive, at_work)):
             assert time.monotonic() < until
             time.sleep(0.02)
@@ -188,7 +188,7 @@ def test_a_process_that_dies_is_an_error(noticed: bool) -> None:
         while noticed and any(map(alive, at_work)):
             # The pool has noticed once it has ended the other process, too.
             time.sleep(0.02)
-        _, said = process.communicate(b"2\n" * 5000, timeout=20)
+        _, said = process.communicate(b"2\n" * 5000, timeout=60)
         assert process.returncode == 1
         assert b"error: a process that applied the mapping died" in said
 

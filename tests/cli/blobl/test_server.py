@@ -43,7 +43,7 @@ def ask(
     port: int, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
 ) -> Reply:
     data = json.dumps(body) if body is not None and not isinstance(body, bytes) else body
-    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         connection.request(method, path, data, {} if headers is None else headers)
         response = connection.getresponse()
         return Reply(response.status, dict(response.headers), response.read().decode())
@@ -291,7 +291,7 @@ def test_edits_are_written_to_the_files_and_a_signal_ends_it(
         body = {"mapping": "root = this.a\n", "input": '{"a":4}'}
         assert ask(port, "POST", "/execute", body, JSON).json["result"] == "4"
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
         assert (process.returncode, out, err) == (0, "", "")
     assert (tmp_path / "new.blobl").read_text() == "root = this.a\n"
     assert (tmp_path / "in.json").read_text() == '{"a":4}'
@@ -304,7 +304,7 @@ def test_nothing_is_written_unless_asked_for(tmp_path: Path) -> None:
     with started("-m", "m.blobl", cwd=tmp_path) as (process, port):
         ask(port, "POST", "/execute", {"mapping": "root = 2", "input": "{}"}, JSON)
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     assert (tmp_path / "m.blobl").read_text() == "root = 1"
 
 

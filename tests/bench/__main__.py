@@ -3,6 +3,7 @@
     pip install -e '.[java,bench]'
     python -m tests.bench throughput              # 20 M events, about three minutes
     python -m tests.bench throughput --events 6000000 --pace 300000
+    python -m tests.bench windows --kinds session,each --alone
     python -m tests.bench all --work /var/tmp/bench
 
 Each part prints the machine, its figures, and the target where the project has one. Answers are
@@ -16,6 +17,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     idle        cores that a stream takes to which nothing comes
     start       from the launch to the first micro-batch
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
+    windows     the kinds of windows by event time, one by one; see below
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
@@ -24,6 +26,17 @@ twelve seconds after the launch. They are read as fast as the machine can, ahead
 is fast; but a pace above what it manages makes events late, which is refused. So: a pace at or a
 little below the rate that is measured. What is open at the end of the files is flushed, and counts.
 Windows that come late because a micro-batch takes long are kept (`on_expired: keep`).
+
+`windows` measures what `--kinds` names, and gives the peers the first events of the same files:
+
+    tumbling    a window of each light: against system_window on the same files, and the peers
+    hopping     ten windows hold each event: folded against tumbling, whole against whole, peers
+    session     a million users, ten events each, in bursts: events/s, and the peers
+    each        `emit: each`: a line for every event
+    join        two files with up to 5 M events each
+    release     a window of `--held` events in 1,000 groups: its release, and its state on disk
+
+Their files need no pace; only the run of system_window beside `tumbling` and `hopping` has one.
 
 It writes about 3 GB into `--work` for 20 M events, and removes it. Run it on a quiet machine; the
 load at the beginning is printed. `python -m tests.bench.kernel` measures the window kernel alone.
@@ -38,6 +51,8 @@ import tempfile
 from pathlib import Path
 
 from tests.bench import live, machine, mappings, memory, peers, report, speed
+from tests.bench.windows import kinds
+from tests.bench.windows.settings import Settings
 
 PARTS = (
     "throughput",
@@ -48,6 +63,7 @@ PARTS = (
     "idle",
     "start",
     "peers",
+    "windows",
     "mappings",
 )
 
@@ -63,15 +79,28 @@ def _arguments() -> argparse.Namespace:
     add("--events", type=int, default=20_000_000, help="of the workload (default %(default)s)")
     add("--pace", type=float, default=400_000, help="events per second of event time (%(default)s)")
     add("--sliding-pace", type=float, help="the same for sliding windows (a fifth of --pace)")
-    add("--held", type=int, default=5_000_000, help="memory: events in the window (%(default)s)")
+    add("--held", type=int, default=5_000_000, help="memory, release: events in it (%(default)s)")
     add("--rate", type=float, default=150_000, help="memory: events fed a second (%(default)s)")
     add("--windows", type=int, default=18, help="latency: windows measured (%(default)s)")
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
     add("--runs", type=int, default=5, help="start: how often (%(default)s)")
     add("--master", default="local[2]", help="Spark's master (%(default)s)")
     add("--whole", action="store_true", help="windows keep messages, as if nothing folded")
+    add("--kinds", type=kinds_of, default=kinds.KINDS, help="windows: " + ",".join(kinds.KINDS))
+    add("--alone", action="store_true", help="windows: leave the peers out")
     add("--work", type=Path, help="a directory for files, some GB (a new one in /tmp)")
     return parser.parse_args()
+
+
+def kinds_of(text: str) -> tuple[str, ...]:
+    """Read names of kinds of windows; raise ArgumentTypeError at one that there is not."""
+    found = tuple(text.split(","))
+    unknown = set(found) - set(kinds.KINDS)
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"there is no kind {', '.join(sorted(unknown))}; there are {', '.join(kinds.KINDS)}"
+        )
+    return found
 
 
 def _run(part: str, a: argparse.Namespace, work: Path) -> None:
@@ -91,6 +120,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         live.start(work, a.runs, a.master)
     elif part == "peers":
         peers.peers(work, a.events, a.pace, a.master)
+    elif part == "windows":
+        kinds.windows(work, Settings(a.events, a.pace, a.master, a.held, a.alone), a.kinds)
     elif part == "mappings":
         mappings.mappings()
 

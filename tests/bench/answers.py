@@ -8,17 +8,18 @@ of its light, since each car has one at least.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 Answers = dict[tuple[str, str], tuple[int, int]]
 """By window end and light: different plates, and passengers."""
 
+Closed = Literal["left", "right"]
 Column = np.ndarray[Any, Any]
 _CHUNK = 500_000
 
@@ -105,24 +106,41 @@ def read(paths: Iterable[Path]) -> Events:
     return Events(names, len(plates.texts), *columns)
 
 
-def expected(events: Events, size: int, slide: int) -> Answers:
-    """All windows (end - size, end] that hold an event; ends are multiples of `slide`, seconds."""
+def expected(
+    events: Events, size: int, slide: int, *, closed: Closed = "right", distinct: bool = True
+) -> Answers:
+    """All windows that hold an event.
+
+    Args:
+        events: of all files.
+        size: of a window, seconds.
+        slide: between two ends, which are multiples of it, seconds.
+        closed: which bound belongs to a window: `right` is (end - size, end], `left` the contrary.
+        distinct: whether cars are different plates, or just events.
+    """
     found: Answers = {}
-    times = events.second
+    lights, times = len(events.lights), events.second
     first, last = int(times[0]), int(times[-1])
     end = -(-first // slide) * slide
-    while end - size < last:
-        low, high = np.searchsorted(times, [end - size, end], "right")
-        light, plate = events.light[low:high], events.plate[low:high]
-        seen = np.zeros(len(events.lights) * events.plates, bool)
-        seen[light * events.plates + plate] = True
-        different = seen.reshape(len(events.lights), -1).sum(axis=1)
+    while end - size <= last:
+        low, high = np.searchsorted(times, [end - size, end], closed)
+        light = events.light[low:high]
+        cars = _different(events, low, high) if distinct else np.bincount(light, None, lights)
         weights = events.passengers[low:high]
-        passengers = np.bincount(light, weights, len(events.lights)).astype(np.int64)
+        passengers = np.bincount(light, weights, lights).astype(np.int64)
         at = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        for number in np.flatnonzero(different).tolist():
-            found[at, events.lights[number]] = int(different[number]), int(passengers[number])
+        for number in np.flatnonzero(cars).tolist():
+            found[at, events.lights[number]] = int(cars[number]), int(passengers[number])
         end += slide
+    return found
+
+
+def _different(events: Events, low: int, high: int) -> Column:
+    """Return how many different plates each light has among the events from `low` to `high`."""
+    lights = len(events.lights)
+    seen = np.zeros(lights * events.plates, bool)
+    seen[events.light[low:high] * events.plates + events.plate[low:high]] = True
+    found: Column = seen.reshape(lights, -1).sum(axis=1)
     return found
 
 
@@ -142,8 +160,8 @@ def given(lines: Iterable[bytes]) -> Answers:
     return found
 
 
-def differences(want: Answers, got: Answers) -> str:
-    """Return what is wrong, or an empty text."""
+def differences(want: Mapping[Any, Any], got: Mapping[Any, Any]) -> str:
+    """Return what is wrong with answers of any kind, or an empty text."""
     if want == got:
         return ""
     missing, extra = want.keys() - got.keys(), got.keys() - want.keys()

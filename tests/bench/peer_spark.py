@@ -1,6 +1,6 @@
 """The traffic-light job as one writes it by hand in PySpark, with all work in the JVM.
 
-`python tests/bench/peer_spark.py FILES OUT WORK MASTER` prints Spark's progress, a JSON object a
+`python tests/bench/peer_spark.py MASTER FILES OUT WORK` prints Spark's progress, a JSON object a
 micro-batch. Watermark, RocksDB and as many shuffle partitions as cores: what one sets after reading
 Spark's documentation. Windows are (start, end] in the product and [start, end) in Spark, so that
 times in whole seconds are put one second later here.
@@ -12,14 +12,14 @@ import json
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 SCHEMA = "traffic_light STRING, created_at TIMESTAMP, registration_plate STRING, passengers INT"
 
 
-def main(files: str, out: str, work: str, master: str) -> None:
-    """Run the job over all files, one a micro-batch."""
+def session(master: str) -> SparkSession:
+    """Start Spark as one does who has read how to tune such a job."""
     cores = master.partition("[")[2].rstrip("]")
     spark = (
         SparkSession.builder.master(master)
@@ -36,12 +36,40 @@ def main(files: str, out: str, work: str, master: str) -> None:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    windows = (
+    return spark
+
+
+def events(spark: SparkSession, files: str, schema: str = SCHEMA) -> DataFrame:
+    """Read the events, a file a micro-batch."""
+    return (
         spark.readStream.format("text")
         .option("maxFilesPerTrigger", 1)
         .load(files)
-        .select(F.from_json("value", SCHEMA).alias("e"))
+        .select(F.from_json("value", schema).alias("e"))
         .select("e.*")
+    )
+
+
+def run(windows: DataFrame, out: str, work: str) -> None:
+    """Write what comes out until the files end; print the progress."""
+    query = (
+        windows.writeStream.format("json")
+        .outputMode("append")
+        .option("checkpointLocation", str(Path(work) / "checkpoint"))
+        .option("path", out)
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    for progress in query.recentProgress:
+        print(json.dumps(json.loads(progress.json)), flush=True)
+
+
+def main(master: str, files: str, out: str, work: str) -> None:
+    """Run the job over all files, one a micro-batch."""
+    spark = session(master)
+    windows = (
+        events(spark, files)
         .withWatermark("created_at", "5 seconds")
         .groupBy(F.window("created_at", "10 seconds", "10 seconds", "1 second"), "traffic_light")
         .agg(
@@ -57,17 +85,7 @@ def main(files: str, out: str, work: str, master: str) -> None:
             "passengers",
         )
     )
-    query = (
-        windows.writeStream.format("json")
-        .outputMode("append")
-        .option("checkpointLocation", str(Path(work) / "checkpoint"))
-        .option("path", out)
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    for progress in query.recentProgress:
-        print(json.dumps(json.loads(progress.json)), flush=True)
+    run(windows, out, work)
     spark.stop()
 
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tests.bench.product import ROOT
 from tests.bench.speed import LEFT_OUT, Speed
 
 HOUR_LATER = 3_600.0
+SPARK = Path(__file__).with_name("peer_spark.py")
 
 
 def peers(work: Path, events: int, pace: float, master: str) -> None:
@@ -27,20 +28,26 @@ def peers(work: Path, events: int, pace: float, master: str) -> None:
     work = work / "peers"
     report.note("streamer")
     ours, paths = speed.windows(work, events, pace, master, keep=True)
-    _figures("streamer", ours)
+    figures("streamer", ours)
     want = answers.expected(answers.read(paths), 10, 10)
     report.note("PySpark: from_json, watermark, window, collect_set, RocksDB, a file a micro-batch")
-    theirs = _pyspark(work, paths, want, master)
-    _figures("PySpark", theirs)
+    # Windows close when an event moves the watermark beyond them: here it is.
+    end = datetime.fromisoformat(max(at for at, _ in want)).timestamp()
+    sentinel = next(traffic.chunks(1, end + HOUR_LATER, 1))
+    theirs, out = run_pyspark(SPARK, [master], paths, sentinel, work)
+    _check(want, out)
+    figures("PySpark", theirs)
     report.figure("streamer / PySpark", ours.rate / theirs.rate, "", least=2.5)
     report.note("Bytewax: one process, its fastest way here: between two, each event is pickled")
-    theirs = _bytewax(work, paths, want)
-    _figures("Bytewax", theirs)
+    theirs, out = run_bytewax("tests.bench.peer_bytewax:flow", [1], paths, work)
+    _check(want, out)
+    figures("Bytewax", theirs)
     report.figure("streamer / Bytewax", ours.rate / theirs.rate, "", least=2.5)
     shutil.rmtree(work)
 
 
-def _figures(name: str, measured: Speed) -> None:
+def figures(name: str, measured: Speed) -> None:
+    """Print what was measured of one of them."""
     report.figure(f"{name}, events a second", measured.rate, "events/s")
     report.figure(f"{name}, CPU for a million events", measured.cpu_per_million, "s")
 
@@ -70,23 +77,29 @@ def _watch(command: list[str], log: Path) -> tuple[Tree, list[dict[str, Any]]]:
     return tree, [json.loads(row) for row in rows]
 
 
-def _pyspark(work: Path, paths: list[Path], want: answers.Answers, master: str) -> Speed:
+def run_pyspark(
+    script: Path, arguments: Sequence[str], paths: list[Path], sentinel: bytes, work: Path
+) -> tuple[Speed, list[Path]]:
+    """Run a job written in PySpark to its end; return its speed, and its files.
+
+    Args:
+        script: is called with the arguments, the files, and directories for output and for itself.
+        arguments: what it wants to know besides.
+        paths: its input, one file a micro-batch, in this order.
+        sentinel: a last line: windows close when an event moves the watermark beyond them.
+        work: for its files; there must be none of an earlier run.
+    """
     _number_by_time(paths)
-    # Windows close when an event moves the watermark beyond them: here it is.
-    end = datetime.fromisoformat(max(at for at, _ in want)).timestamp()
-    traffic.write(work / "sentinel", 1, 1, end + HOUR_LATER, 1)[0].rename(
-        paths[0].parent / "sentinel.jsonl"
-    )
+    (paths[0].parent / "sentinel.jsonl").write_bytes(sentinel)
     out = work / "pyspark"
     tree, rows = _watch(
         [
-            str(Path(__file__).with_name("peer_spark.py")),
-            *(str(paths[0].parent / "*.jsonl"), str(out), str(work / "pyspark-work"), master),
+            *(str(script), *arguments),
+            *(str(paths[0].parent / "*.jsonl"), str(out), str(work / "pyspark-work")),
         ],
         work / "pyspark.log",
     )
     (paths[0].parent / "sentinel.jsonl").unlink()
-    _check(want, (line for path in sorted(out.glob("*.json")) for line in path.open("rb")))
     ends = [
         datetime.fromisoformat(row["timestamp"]).timestamp()
         + row["durationMs"]["triggerExecution"] / 1e3
@@ -96,7 +109,7 @@ def _pyspark(work: Path, paths: list[Path], want: answers.Answers, master: str) 
     first, last = ends[LEFT_OUT - 1], ends[-1]
     cpu = tree.cpu_at(last) - tree.cpu_at(first)
     shutil.rmtree(work / "pyspark-work")
-    return Speed(counted, last - first, cpu, len(rows) - LEFT_OUT)
+    return Speed(counted, last - first, cpu, len(rows) - LEFT_OUT), sorted(out.glob("*.json"))
 
 
 def _number_by_time(paths: list[Path]) -> None:
@@ -106,23 +119,38 @@ def _number_by_time(paths: list[Path]) -> None:
         os.utime(path, (now, now - len(paths) + number))
 
 
-def _bytewax(work: Path, paths: list[Path], want: answers.Answers) -> Speed:
+def run_bytewax(
+    flow: str, arguments: Sequence[str | int], paths: list[Path], work: Path
+) -> tuple[Speed, list[Path]]:
+    """Run a job written in Bytewax to its end; return its speed, and its file.
+
+    Args:
+        flow: module and function, which is called with the files, the output and the arguments.
+        arguments: what it wants to know besides.
+        paths: its input, all files of their directory.
+        work: for its file; there must be none of an earlier run.
+    """
     out = work / "bytewax.jsonl"
     out.touch()
-    flow = f"tests.bench.peer_bytewax:flow({str(paths[0].parent / '*.jsonl')!r}, {str(out)!r}, 1)"
-    tree, rows = _watch(["-m", "bytewax.run", flow], work / "bytewax.log")
-    with out.open("rb") as lines:
-        _check(want, lines)
+    given = ", ".join(map(repr, (str(paths[0].parent / "*.jsonl"), str(out), *arguments)))
+    tree, rows = _watch(["-m", "bytewax.run", f"{flow}({given})"], work / "bytewax.log")
     total = rows[-1]["messages"]
     # There are no micro-batches: the first fifth is left out, as two of ten files are above.
     first = next(row for row in rows if row["messages"] >= total / 5)
     last = out.stat().st_mtime
     cpu = tree.cpu_at(last) - tree.cpu_at(first["at"])
-    return Speed(total - first["messages"], last - first["at"], cpu, 0)
+    return Speed(total - first["messages"], last - first["at"], cpu, 0), [out]
 
 
-def _check(want: answers.Answers, lines: Iterable[bytes]) -> None:
-    wrong = answers.differences(want, answers.given(lines))
+def lines_of(paths: Iterable[Path]) -> Iterator[bytes]:
+    """All lines of files."""
+    for path in paths:
+        with path.open("rb") as file:
+            yield from file
+
+
+def _check(want: answers.Answers, paths: Iterable[Path]) -> None:
+    wrong = answers.differences(want, answers.given(lines_of(paths)))
     if wrong:
         raise RuntimeError(f"the answers are wrong: {wrong}")
     report.note(f"all {len(want):,} answers are right")

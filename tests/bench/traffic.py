@@ -6,6 +6,7 @@ import random
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 LIGHTS, PLATES = 1_000, 50_000
@@ -22,6 +23,20 @@ def plates(rng: random.Random) -> list[str]:
     return [f"{some(2)}{rng.randrange(10)}{some(1)} {some(3)}" for _ in range(PLATES)]
 
 
+@cache
+def _halves() -> tuple[list[bytes], list[bytes]]:
+    """What stands before and behind an event's time: always the same lights and plates."""
+    rng = random.Random(1)
+    lights = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(LIGHTS)]
+    heads = [f'{{"traffic_light":"{light}","created_at":"'.encode() for light in lights]
+    tails = [
+        f'","registration_plate":"{plate}","passengers":{passengers}}}\n'.encode()
+        for plate in plates(rng)
+        for passengers in range(1, 6)
+    ]
+    return heads, tails
+
+
 def chunks(events: int, origin: float, pace: float, seed: int = 7) -> Iterator[bytes]:
     """Give events as lines, in the order of their times.
 
@@ -31,15 +46,7 @@ def chunks(events: int, origin: float, pace: float, seed: int = 7) -> Iterator[b
         pace: events in a second of event time.
         seed: of the random choices.
     """
-    # The lights and plates are always the same, whatever the seed.
-    rng = random.Random(1)
-    lights = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(LIGHTS)]
-    heads = [f'{{"traffic_light":"{light}","created_at":"'.encode() for light in lights]
-    tails = [
-        f'","registration_plate":"{plate}","passengers":{passengers}}}\n'.encode()
-        for plate in plates(rng)
-        for passengers in range(1, 6)
-    ]
+    heads, tails = _halves()
     rng = random.Random(seed)
     done = 0
     while done < events:

@@ -1,0 +1,1 @@
+"""Windows that follow event times: every kind with a workload, a job, and what it has to say."""

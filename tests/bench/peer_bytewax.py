@@ -31,7 +31,7 @@ START = datetime(2024, 1, 1, 0, 0, 1, tzinfo=UTC)
 LENGTH = timedelta(seconds=10)
 WAIT = timedelta(minutes=2)
 LINES = 2_000
-TELL_EVERY = 250_000
+TELL_EVERY = 20_000
 
 Event = tuple[datetime, str, int]
 Sums = tuple[set[str], int]

@@ -84,7 +84,7 @@ def together(size: int) -> str:
 def joined(left: Path, right: Path, within_ms: int, lateness: int) -> str:
     """The inputs and the buffer of a join of two files."""
     inputs = {"left": left, "right": right}
-    resources = [{"label": k, "file": {"paths": [str(v)]}} for k, v in inputs.items()]
+    both = [{"label": k, "file": {"paths": [str(v)]}} for k, v in inputs.items()]
     settings = {
         **{side: side for side in inputs},
         "timestamp_mapping": "root = this.at",
@@ -92,7 +92,7 @@ def joined(left: Path, right: Path, within_ms: int, lateness: int) -> str:
         "within": f"{within_ms}ms",
         "allowed_lateness": f"{lateness}s",
     }
-    found: str = yaml.safe_dump({"input_resources": resources})
+    found: str = yaml.safe_dump({"input": {"broker": {"inputs": both}}})
     return found + _buffer("window_join", settings)
 
 

@@ -1,10 +1,12 @@
 """Running it as a process: exit codes, signals, a full disk, a second program, no Java."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -216,6 +218,12 @@ def cmdline(pid: int) -> bytes:
         return b""
 
 
+def waiting_in(pipe: int) -> int:
+    """How many bytes wait in a pipe to be read."""
+    answer = fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4)
+    return int.from_bytes(answer, sys.byteorder)
+
+
 def test_a_stop_does_not_wait_for_a_stuck_output(tmp_path):
     config = tmp_path / "stuck.yaml"
     config.write_text(
@@ -225,8 +233,8 @@ def test_a_stop_does_not_wait_for_a_stuck_output(tmp_path):
     read_end, write_end = os.pipe()
     with program(config, tmp_path / "c", stdout=write_end) as running:
         os.close(write_end)
-        running.wait_running()
-        time.sleep(8)  # long enough for the pipe to fill; nobody reads it
+        # Nobody reads the pipe: when it is full, a write is stuck.
+        running.wait_for(lambda: waiting_in(read_end) >= 60_000, 120, "for the pipe to fill")
         began = time.monotonic()
         assert running.stop(90) == 0
         assert time.monotonic() - began < 60  # it would wait for ever

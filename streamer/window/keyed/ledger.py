@@ -195,8 +195,15 @@ class Ledger:
                 parts.append((rows[inside], keys[inside]))
         return _found(numbers, sheets, parts)
 
-    def give_back(self, ranges: Mapping[bytes, Sequence[tuple[int, int]]]) -> int:
-        """Mark the messages of keys between times, both inclusive; return how many there were."""
+    def give_back(
+        self, ranges: Mapping[bytes, Sequence[tuple[int, int]]], before: int | None = None
+    ) -> int:
+        """Mark the messages of keys between times, both inclusive; return how many there were.
+
+        Args:
+            ranges: by key, from which time to which.
+            before: only messages whose arrival numbers are smaller; None for all.
+        """
         claims = {
             key: (min(low for low, _ in some), max(high for _, high in some))
             for key, some in ranges.items()
@@ -209,6 +216,8 @@ class Ledger:
                 times = found.times[first:last]
                 inside = [(times >= low) & (times <= high) for low, high in some]
                 gone[first:last] = np.logical_or.reduce(inside)
+        if before is not None:
+            gone &= found.arrivals < before
         found.give_back(np.flatnonzero(gone))
         return int(gone.sum())
 

@@ -82,8 +82,9 @@ class KeyedStep:
         self._incomplete: dict[bytes, list[int]] = {}
         self._passed_over = 0
         self._releases: dict[bytes, list[tuple[int, int]]] = {}
+        self._lapsed: dict[bytes, list[tuple[int, int]]] = {}
         self._clock_after = NEVER
-        self._ended = self._behind = False
+        self._ended = self._behind = self._by_key = False
         self._now = 0
         self._since = 0
 
@@ -97,8 +98,10 @@ class KeyedStep:
         yield from aside(intake, head.counters)
         segments = self._arrive(intake, clocks)
         self._clock_after = clocks.end(reading.backlog)
+        self._by_key = clocks.by_key
         self._visit(segments, clocks.by_key)
         yield from self._late.drop(head.counters, self._keep_dropped)
+        self._head.counters.released += self._give_away(self._lapsed, self._since)
         closed = yield from self._emit()
         yield from self._drop_incomplete()
         self._give_back()
@@ -144,7 +147,7 @@ class KeyedStep:
                 state = drawer.get(key)
                 windows = len(state.windows)
                 if by_key:
-                    self._lapse(state)
+                    self._lapse(key, state)
                 if key in segments:
                     self._take(key, state, segments[key], by_key)
                 dues = self._quiet_dues(state) if plain else None
@@ -155,7 +158,7 @@ class KeyedStep:
                 drawer.put(key, state, dues)
             drawers.put_back(number, drawer, before)
 
-    def _lapse(self, state: KeyState) -> None:
+    def _lapse(self, key: bytes, state: KeyState) -> None:
         """Let a key begin afresh when its clock is no longer kept; open windows stay."""
         if state.clock != NEVER and self._now - state.seen >= self._settings.key_retention:
             state.clock = NEVER
@@ -164,6 +167,9 @@ class KeyedStep:
             state.marks = [
                 mark for mark in state.marks if any(low <= mark[0] <= high for low, high in ranges)
             ]
+            # What comes now may have the times of what no window holds any more.
+            if not self._rules.disjoint and state.oldest != FOREVER:
+                self._lapsed[key] = _around(ranges, state.oldest)
 
     def _take(self, key: bytes, state: KeyState, segments: list[Segment], by_key: bool) -> None:
         """Put the messages of a key into its windows."""
@@ -274,7 +280,7 @@ class KeyedStep:
     def _as_it_stands(self, key: bytes, window: Window) -> None:
         if self._settings.emit == "changes":
             place = (_AS_THEY_STAND, window.end, window.first, window.start)
-            self._put_out(key, window, "changes", place)
+            self._put_out(key, window, "changes", place, since=self._first_of(window))
         elif window.fresh != FOREVER:
             place = (_AS_THEY_STAND, window.end, window.fresh, window.start)
             self._put_out(key, window, "forward", place, since=self._since)
@@ -292,11 +298,19 @@ class KeyedStep:
             gone = self._rules.disjoint
             if self._settings.emit == "final":
                 place = (_CLOSED, window.end, window.first, window.start)
-                self._put_out(key, window, reason, place, gone=gone)
+                since = self._first_of(window)
+                self._put_out(key, window, reason, place, since=since, gone=gone)
             elif gone:
                 low, high = self._rules.inside(window)
                 self._release(key, low, high)
         state.windows = left
+
+    def _first_of(self, window: Window) -> int | None:
+        """Return from which arrival on what lies inside a window is in it; None for from any.
+
+        A key that began afresh may open a window again while others still hold what was in it.
+        """
+        return window.first if self._by_key else None
 
     def _reason(self, window: Window, clock: int) -> WindowReason | None:
         if clock >= self._rules.closes_at(window):
@@ -407,13 +421,19 @@ class KeyedStep:
         given_back = 0
         if self._settings.emit == "forward":
             given_back += self._ledger.give_back_fresh()
-        keys = list(self._releases)
-        for first in range(0, len(keys), _KEYS_TOGETHER):
-            some = {key: self._releases[key] for key in keys[first : first + _KEYS_TOGETHER]}
-            given_back += self._ledger.give_back(some)
+        given_back += self._give_away(self._releases)
         counters.passed_over += self._passed_over
         incomplete = sum(map(len, self._incomplete.values()))
         counters.released += given_back - self._passed_over - incomplete
+
+    def _give_away(
+        self, ranges: dict[bytes, list[tuple[int, int]]], before: int | None = None
+    ) -> int:
+        keys, given_back = list(ranges), 0
+        for first in range(0, len(keys), _KEYS_TOGETHER):
+            some = {key: ranges[key] for key in keys[first : first + _KEYS_TOGETHER]}
+            given_back += self._ledger.give_back(some, before)
+        return given_back
 
     def _status(self, closed: tuple[Closed, ...]) -> Status:
         """Say how the shard is after the micro-batch."""
@@ -448,6 +468,16 @@ class KeyedStep:
         head.drawers, head.keys, head.least = drawers.count, drawers.keys, drawers.least
         head.packs, head.next_pack = self._ledger.head()
         head.write(self._store)
+
+
+def _around(ranges: Iterable[tuple[int, int]], low: int) -> list[tuple[int, int]]:
+    """Return what lies between ranges of times from `low` on; all bounds are inclusive."""
+    found = []
+    for first, last in sorted(ranges):
+        if low < first:
+            found.append((low, first - 1))
+        low = max(low, last + 1)
+    return [*found, (low, FOREVER)] if low <= FOREVER else found
 
 
 def _in_order(segments: list[Segment]) -> Iterator[tuple[int, int, int, bytes, Page, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.window.oracle.events import Emitted, MicroBatch, Out
 from tests.window.oracle.intake import Arrived, Fields, Intake
@@ -12,13 +12,18 @@ from tests.window.oracle.intake import Arrived, Fields, Intake
 
 @dataclass(eq=False)
 class Window:
-    """An open window: `changed` is the number of the micro-batch that changed it last."""
+    """An open window.
+
+    `changed` is the number of the micro-batch that changed it last, `active` the running time at
+    which it came to be, where that may be later than its messages.
+    """
 
     key: Hashable
     start: int
     end: int
     inside: list[Arrived] = field(default_factory=list)
     changed: int = 0
+    active: int = 0
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -149,7 +154,9 @@ class WindowOracle(ABC):
         # Decided: what is idle when the input ends is closed as idle, and not as flushed.
         behind = batch.backlog or batch.lag
         if fields.idle_timeout is not None and not behind:
-            last = max(arrived.active for arrived in window.inside)
+            # Decided: a window waits from when it came to be, however old the messages are that an
+            # event beside it has it come to be with.
+            last = max(window.active, *(arrived.active for arrived in window.inside))
             if clocks.active - last >= fields.idle_timeout:
                 return "idle"
         return "flush" if batch.ended and fields.end_of_input == "flush" else None
@@ -157,10 +164,13 @@ class WindowOracle(ABC):
     def _begin_afresh(self, key: Hashable) -> None:
         # Decided: with its clock, a key loses the bounds that are remembered for it and the
         # messages that no open window holds, but not its open windows, since nothing may be lost:
-        # they close by the new clock, by idleness, or at the end of the input.
+        # they close by the new clock, by idleness, or at the end of the input. What was late by the
+        # old clock for a window that now opens again is not by the new one.
         self.remembered = {bounds for bounds in self.remembered if bounds[0] != key}
         inside = {arrived.number for window in self.open for arrived in window.inside}
-        self.kept = [a for a in self.kept if a.key != key or a.number in inside]
+        others = [a for a in self.kept if a.key != key]
+        mine = [a for a in self.kept if a.key == key and a.number in inside]
+        self.kept = [*others, *(replace(a, clock=None) for a in mine)]
 
     def _forget(self) -> None:
         def needed(arrived: Arrived) -> bool:

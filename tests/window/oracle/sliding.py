@@ -46,7 +46,7 @@ class SlidingOracle(WindowOracle):
         whichever of the two was there first. (With one partition that holds for all that came
         before the window.)
         """
-        window = Window(arrived.key, start, start + self.rules.size)
+        window = Window(arrived.key, start, start + self.rules.size, active=arrived.active)
         bounds = (window.start, window.end)
         if self.is_shut(window, arrived.clock):
             return []

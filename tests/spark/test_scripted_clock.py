@@ -26,12 +26,23 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
 WINDOWS = sorted((ROOT / "tests" / "unit_tests" / "windows").glob("*.yaml"))
 EXAMPLE = ROOT / "configs" / "traffic_light.yaml"
+# One of each kind of windows, and of each way in which they come out.
+KINDS = (
+    "ekuiper_count_5_2",
+    "ekuiper_session",
+    "ekuiper_sliding",
+    "kafka_streams_sliding",
+    "kip450_count",
+    "ksqldb_order_count",
+    "tenzir_severity_count",
+)
+RECIPES = [ROOT / "configs" / "recipes" / f"{name}.yaml" for name in KINDS]
 
 
 def cases() -> Iterator[Any]:
-    for path in [*WINDOWS, EXAMPLE]:
-        # Groups are what several shards can hold.
-        for shards in (1, 2) if path.stem == "sliding" else (1,):
+    for path in [*WINDOWS, EXAMPLE, *RECIPES]:
+        # Groups, and windows of keys, are what several shards can hold.
+        for shards in (1, 2) if path.stem in ("sliding", "ekuiper_session") else (1,):
             for case in read_definitions(str(path)).cases:
                 name = f"{path.stem}-{case.line}-{shards}"
                 yield pytest.param(path, case, shards, id=name)

@@ -297,7 +297,7 @@ def _start(*arguments: str) -> Started:
     "arguments",
     [
         ("--help",),
-        ("lint", "configs"),
+        ("lint", "configs/traffic_light.yaml"),
         ("blobl", "root.b = this.a + 1"),
         ("blobl", "server", "--help"),
         ("list", "bloblang-methods"),

@@ -249,7 +249,7 @@ def test_a_file_among_many_costs_milliseconds(tmp_path: Path) -> None:
     """
     text = (ROOT / "configs" / "event_time_late.yaml").read_text(encoding="utf-8")
     files = []
-    for number in range(150):
+    for number in range(60):
         path = tmp_path / f"c{number}.yaml"
         path.write_text(re.sub("celsius", f"celsius{number}", text), encoding="utf-8")
         files.append(str(path))
@@ -257,8 +257,8 @@ def test_a_file_among_many_costs_milliseconds(tmp_path: Path) -> None:
     tries = []
     for part in range(3):
         began = time.process_time()
-        for file in files[part * 50 : part * 50 + 50]:
+        for file in files[part * 20 : part * 20 + 20]:
             assert job.lint(file) == ()
-        tries.append((time.process_time() - began) / 50)
+        tries.append((time.process_time() - began) / 20)
     # No timed test: what would hurt is a cost that grows with the number of files.
     assert min(tries) < 0.03

@@ -68,7 +68,7 @@ def cases(draw: st.DrawFn) -> tuple[Rules, str, list[MicroBatch]]:
     return draw(rules()), says, draw(streams(says))
 
 
-@settings(max_examples=examples(60, 250), deadline=None)
+@settings(max_examples=examples(25, 250), deadline=None)
 @given(cases(), st.integers(1, 4), st.booleans(), st.integers(0, 1000))
 def test_every_micro_batch_gives_what_the_rules_say(
     case: tuple[Rules, str, list[MicroBatch]], shards: int, keyed: bool, seed: int

@@ -44,7 +44,7 @@ def local_days(draw: st.DrawFn) -> Case:
     return rules, draw(streams.streams(rules, unit=streams.HOUR, around=streams.CHANGES))
 
 
-@settings(max_examples=examples(60, 400), deadline=None)
+@settings(max_examples=examples(25, 400), deadline=None)
 @given(cases(), SHARDS, st.integers(0, 1000))
 def test_every_micro_batch_gives_what_the_rules_say(case: Case, shards: int, seed: int) -> None:
     hold_to_the_oracle(*case, shards, seed)

@@ -24,10 +24,7 @@ def lights(work: Path, wanted: Settings, *, tumbling: bool, hopping: bool) -> No
     figures("system_window", system)
     tumbled = _run("tumbling", "tumbling_window", jobs.SIZE, work, paths, wanted)
     if tumbling:
-        report.figure("tumbling / system_window", tumbled.rate / system.rate, "", least=0.8)
-        report.figure(
-            "tumbling / system_window, CPU", tumbled.cpu_per_million / system.cpu_per_million
-        )
+        _compare("tumbling / system_window", tumbled, system, 0.8)
         _peers("tumbling", tumbled, jobs.SIZE, work, paths, wanted, versus.LIGHTS)
     if hopping:
         _hopping(tumbled, work, paths, wanted)
@@ -37,11 +34,17 @@ def lights(work: Path, wanted: Settings, *, tumbling: bool, hopping: bool) -> No
 def _hopping(tumbled: Speed, work: Path, paths: list[Path], wanted: Settings) -> None:
     """Ten windows hold each event: folded panes, then whole messages, each against tumbling."""
     hopped = _run("hopping", "hopping_window", jobs.EVERY, work, paths, wanted)
-    report.figure("hopping / tumbling", hopped.rate / tumbled.rate, "", least=0.6)
+    _compare("hopping / tumbling", hopped, tumbled, 0.6)
     one = _run("tumbling, whole", "tumbling_window", jobs.SIZE, work, paths, wanted, whole=True)
     many = _run("hopping, whole", "hopping_window", jobs.EVERY, work, paths, wanted, whole=True)
-    report.figure("hopping / tumbling, both whole", many.rate / one.rate, "", least=1 / 3)
+    _compare("hopping / tumbling, both whole", many, one, 1 / 3)
     _peers("hopping", hopped, jobs.EVERY, work, paths, wanted, versus.HOPPING)
+
+
+def _compare(name: str, one: Speed, other: Speed, least: float) -> None:
+    """Print how fast one is as a share of the other; by CPU time too, which load changes less."""
+    report.figure(name, one.rate / other.rate, "", least=least)
+    report.figure(f"{name}, by CPU time", other.cpu_per_million / one.cpu_per_million)
 
 
 def _run(

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from streamer.window import Reading, Shard
+from streamer.window.event_packer import Asked, EventPacker
 from tests.examples import examples
-from tests.window.kinds_stream import EventStream, Given, told
+from tests.window.fakes import execution
+from tests.window.kinds_stream import FAST_KEY, PLAIN_TIME, EventStream, Given, raw_of, told
 from tests.window.oracle import streams
 from tests.window.oracle.count import CountOracle
-from tests.window.oracle.events import MicroBatch, Out
+from tests.window.oracle.events import Event, MicroBatch, Out
 from tests.window.oracle.hopping import HoppingOracle
-from tests.window.oracle.session import SessionOracle
+from tests.window.oracle.session import Session, SessionOracle
 from tests.window.oracle.sliding_event import EventOracle
 from tests.window.oracle.sliding_forward import ForwardOracle
 from tests.window.oracle.sliding_kafka import MS, KafkaOracle
@@ -108,3 +112,87 @@ def assert_counters(found: Given, sums: Counter[str]) -> None:
     held = sum(status.held for status in found.statuses)
     released = sum(each.released for each in counters)
     assert taken == held + released + sums["passed_over"] + dropped["dropped incomplete"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(
+    max_examples=examples(10, 60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data(), shards=st.integers(1, 16), seed=st.integers(0, 1000))
+def test_the_cut_into_micro_batches_does_not_matter(
+    kind: str, data: st.DataObject, shards: int, seed: int
+) -> None:
+    rules, batches = data.draw(cases(kind))
+    if kind != "count":
+        rules = replace(streams.uncut(rules), end_of_input="flush")
+    events = streams.one_partition(batches)
+    one_cut = data.draw(streams.recut(events))
+    another = data.draw(streams.recut(events))
+    assert emitted(kind, rules, one_cut, 1, seed) == emitted(kind, rules, another, shards, seed)
+
+
+def emitted(
+    kind: str, rules: Any, batches: list[MicroBatch], shards: int, seed: int
+) -> Counter[Any]:
+    """All batches of all micro-batches, whatever their order."""
+    mode = "event" if kind == "event" else "forward"
+    stream = EventStream(rules, mode, shards, random.Random(seed))
+    return Counter(
+        batch
+        for step in batches
+        for given in [stream.step(step)]
+        for of_shard in given.batches.values()
+        for batch in of_shard
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(
+    max_examples=examples(10, 60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data(), shards=st.integers(1, 3), seed=st.integers(0, 1000))
+def test_when_all_windows_have_closed_nothing_of_them_is_stored(
+    kind: str, data: st.DataObject, shards: int, seed: int
+) -> None:
+    rules, batches = data.draw(cases(kind))
+    batches = [replace(batch, ended=False) for batch in batches]
+    if kind != "count":
+        # What a key's own clock, and what closed early, are remembered for ends with time.
+        rules = replace(rules, clock_scope="stream", end_of_input="flush", idle_timeout=None)
+    mode = "event" if kind == "event" else "forward"
+    stream = EventStream(rules, mode, shards, random.Random(seed))
+    for batch in batches:
+        stream.step(batch)
+    stream.step(MicroBatch(stream.now or 0, ended=True))
+    far = (stream.now or 0) + 1_000_000 * streams.HOUR
+    # An event of every key, so far on that all clocks pass what is remembered, closes the rest.
+    last = Event("last", far, "another key")
+    if kind != "count":
+        stream.step(MicroBatch(far, (replace(last, filter=True),)))
+        stream.step(MicroBatch(far, ended=True))
+        stream.step(MicroBatch(far + streams.HOUR, (replace(last, time=2 * far),)))
+    held = sum(status.held for status in stream.step(MicroBatch(far, ended=True)).statuses)
+    left = sum(len(store.values) for store in stream.stores)
+    allowed = 0 if kind == "count" else 6
+    assert held <= 1 and left <= shards + allowed
+
+
+def test_a_key_costs_no_call_to_the_store() -> None:
+    rules = Session(keyed=True, gap=10**12)
+    stream = EventStream(rules, chance=random.Random(1))
+    window = stream.window
+    calls = []
+    for number in range(4):
+        store = stream.stores[0]
+        store.calls = 0
+        packer = EventPacker(window, 1, Asked(PLAIN_TIME, FAST_KEY), 0)
+        raws = [raw_of(Event(f"{n}", n, f"key {n}")) for n in range(20_000)]
+        packer.add_raws(raws, {}, 0, 10**9, execution(10**9))
+        rows = [*packer.rows(), Reading(10**9 + number, "start").row(0)]
+        list(Shard(window, store).step(rows))
+        calls.append(store.calls)
+    assert max(calls) < 100

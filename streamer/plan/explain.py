@@ -56,6 +56,9 @@ def _window(plan: Plan) -> Iterator[str]:
     yield f"  window      {plan.buffer.name}: {first}"
     for rule in others:
         yield f"              {rule}"
+    for name, text in (("filter", plan.filter), ("having", plan.having)):
+        if text:
+            yield f"  {name:<12}{' '.join(text.split())}"
     if plan.key is not None:
         by = f"{_number(plan.shards, 'shard')}, by {plan.key.text!r} of {plan.key.source}"
     else:

@@ -70,10 +70,16 @@ def rules(window: AnyWindow) -> Iterator[str]:
     else:
         yield _exactly(window.kind)
         yield from _closing(window.kind, window.time)
-    if not isinstance(window, SystemWindow) and isinstance(window.kind, Count):
-        yield "when the input ends: drops what does not fill a window (incomplete)"
-    else:
-        yield f"when the input ends: {_AT_END[window.end_of_input]}"
+    yield f"when the input ends: {_at_end(window)}"
+
+
+def _at_end(window: AnyWindow) -> str:
+    if not isinstance(window, SystemWindow):
+        if isinstance(window.kind, Count):
+            return "drops what does not fill a window (incomplete)"
+        if window.time.emit in _EMITS and window.end_of_input != "keep":
+            return "closes open windows, of which nothing more comes"
+    return _AT_END[window.end_of_input]
 
 
 def lateness(window: AnyWindow) -> int:

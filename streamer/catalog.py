@@ -25,6 +25,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "broker",
         "file",
         "generate",
         "resource",
@@ -39,6 +40,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sliding_window",
         "system_window",
         "tumbling_window",
+        "window_join",
     ),
     Kind.PROCESSOR: (
         "bloblang",

@@ -44,7 +44,7 @@ def _check(parsed: Parsed) -> Problems:
     yield from lateness_problems(parsed)
     for name in (LEFT, RIGHT):
         if not parsed[name]:
-            yield name, "is empty; expected the label of one of the input_resources"
+            yield name, "is empty; expected the label of one of the inputs"
     if parsed[LEFT] and parsed[LEFT] == parsed[RIGHT]:
         yield RIGHT, f"is {parsed[RIGHT]!r}, which is the left side already; name another input"
     yield from _bounds_problems(parsed)
@@ -76,23 +76,29 @@ SPEC: Final = Spec(
         'no more than `within`, becomes one message, `{"left": …, "right": …}`, whose time is the '
         "later one of both. With `type: left` or `outer`, a message that has found no partner is "
         "emitted once none can come any more, with null for the other side.\n\n"
-        "The sides are `input_resources`, which the buffer reads itself: a config with it has no "
-        "`input`. There is one clock, the largest event time of both sides."
+        "The sides are two inputs of a `broker`, told apart by their labels. There is one clock, "
+        "the largest event time of both sides; a message is late when its time lies more than "
+        "`allowed_lateness` before the clock. A pair comes out when its second message comes in, "
+        "as a batch of its own; messages are kept as long as a match of them may come.\n\n"
+        "The metadata are those of the left message, and what only the right one has; besides "
+        "these `window_emit` (`event` for a pair, `final` or `flush` for a message without a "
+        "partner), `window_key`, and the times: `window_max_timestamp` is the later time of the "
+        "pair; `window_start_timestamp` and `window_end_timestamp` are the earlier and the later "
+        "one, and for a message without a partner the bounds between which that would have been. "
+        "A payload that is no JSON becomes a text."
     ),
     status="beta",
     fields=(
         Field(
             LEFT,
             "string",
-            "The label of the input resource whose messages are the left side.",
-            refers=Kind.INPUT,
+            "The label of the input whose messages are the left side.",
             examples=("orders",),
         ),
         Field(
             RIGHT,
             "string",
-            "The label of the input resource whose messages are the right side.",
-            refers=Kind.INPUT,
+            "The label of the input whose messages are the right side.",
             examples=("shipments",),
         ),
         TIMESTAMP_FIELD,
@@ -147,11 +153,13 @@ SPEC: Final = Spec(
     examples=(
         Example(
             "Orders that have shipped within an hour",
-            "input_resources:\n"
-            "  - label: orders\n"
-            "    file: { paths: [ orders.jsonl ] }\n"
-            "  - label: shipments\n"
-            "    file: { paths: [ shipments.jsonl ] }\n"
+            "input:\n"
+            "  broker:\n"
+            "    inputs:\n"
+            "      - label: orders\n"
+            "        file: { paths: [ orders.jsonl ] }\n"
+            "      - label: shipments\n"
+            "        file: { paths: [ shipments.jsonl ] }\n"
             "buffer:\n"
             "  window_join:\n"
             "    left: orders\n"

@@ -31,6 +31,7 @@ from streamer.config.resources import (
 from streamer.config.rules import RULES
 from streamer.config.sections import SECTIONS
 from streamer.config.sets import apply_set
+from streamer.config.sides import check_sides
 from streamer.config.source import Source
 from streamer.config.tests_section import check_tests
 from streamer.config.whole import check_whole
@@ -169,6 +170,7 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
         roots += [tree] if tree is not None else []
     if not holds_resources_only(root):
         check_references(reading, roots)
+    check_sides(reading, root, parsed, resources)
     if reading.options.thorough:
         check_whole(reading, root)
     if findings.harmful:

@@ -75,6 +75,13 @@ SENT: Final = (
         default=0,
         check=lambda value: None if value >= 0 else f"is {value}; expected 0 or more",
     ),
+    Field(
+        "input",
+        "string",
+        "The label of the input that the message comes from; a `window_join` asks for it.",
+        default="",
+        examples=("orders",),
+    ),
 )
 
 CONDITIONS: Final = (

@@ -15,9 +15,11 @@ from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.task import Task
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
-from streamer.pipeline import run
+from streamer.pipeline import Processor, run
 from streamer.plan import Plan
+from streamer.plan.origins import origin_of
 from streamer.source.replayable import Chunk, Raws, Readable
+from streamer.source.several import way_of
 from streamer.tally import Tally
 
 
@@ -39,7 +41,8 @@ class DirectStage:
         """
         context = build_context(plan.resources)
         self._plan = plan
-        self._input_processors = context.all(plan.input.processors)
+        self._context = context
+        self._input_processors: dict[tuple[int, ...], list[Processor]] = {}
         self._buffer = context.build(plan.buffer)
         self._processors = context.all(plan.processors)
         self._output = output or OutputStage(plan, 0, plan.output)
@@ -59,8 +62,9 @@ class DirectStage:
     def _payloads(
         self, source: Readable, number: int, piece: Any, ex: Execution
     ) -> Iterator[Payload]:
+        taken_through = self._processors_of(piece)
         if self._plan.buffer.name == "none":
-            processors = [*self._input_processors, *self._processors]
+            processors = [*taken_through, *self._processors]
             for chunk in _counted(source.read(piece, ex), ex):
                 made = feed(processors, chunk, ex, written=True)
                 yield from self._output.payloads(made, number, ex)
@@ -69,10 +73,19 @@ class DirectStage:
         taken = (
             batch
             for chunk in _counted(source.read(piece, ex), ex)
-            for batch in _received(feed(self._input_processors, chunk, ex), tally)
+            for batch in _received(feed(taken_through, chunk, ex), tally)
         )
         batches = _sent(self._buffer.batches(taken, ex), tally)
         yield from self._output.payloads(run(self._processors, batches, ex), number, ex)
+
+    def _processors_of(self, piece: Any) -> list[Processor]:
+        """Return the processors of the input that a piece is from."""
+        way = way_of(piece)
+        found = self._input_processors.get(way)
+        if found is None:
+            origin = origin_of(self._plan.input, piece, self._plan.resources)
+            found = self._input_processors[way] = self._context.all(origin.processors)
+        return found
 
 
 def _counted(chunks: Iterable[Chunk], ex: Execution) -> Iterator[Chunk]:

@@ -16,15 +16,19 @@ from streamer.engine.feed import feed
 from streamer.engine.folding import FROM_THE_START, FoldedSince
 from streamer.engine.frame import FrameKind
 from streamer.engine.task import Task
+from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.message import Execution
 from streamer.plan import Plan
+from streamer.plan.origins import origin_of
 from streamer.source.replayable import Raws, Readable
-from streamer.window import Packer, Reading, Row
+from streamer.window import Kind, Packer, Reading, Row
 from streamer.window.event import EventWindow
 from streamer.window.event_packer import Asked, EventPacker
 from streamer.window.folds.groups import fold_for
+from streamer.window.kinds import Join
 from streamer.window.row import PIECE_BITS
+from streamer.window.words import AnyWindow
 
 SAID_ROWS = {FrameKind.LOG: 100, FrameKind.COUNT: 101, FrameKind.TIMING: 102}
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
@@ -44,6 +48,7 @@ def pack_piece(
     t: int,
     folded: FoldedSince = FROM_THE_START,
     partition: str = "",
+    label: str = "",
 ) -> Iterator[Row]:
     """Read one piece of a source and pack its messages.
 
@@ -55,6 +60,10 @@ def pack_piece(
         t: the micro-batch's time, ns.
         folded: which windows fold, as the micro-batch's offset says.
         partition: names the source's partition that the piece is from.
+        label: of the input that the piece is from, where the piece does not know it.
+
+    Raises:
+        StreamerError: the windows join two inputs, and the piece is from neither.
     """
     assert plan.window is not None
     fold = None
@@ -64,8 +73,10 @@ def pack_piece(
     ex = task.execution
     # In the mappings of the buffer, now() is the micro-batch's time.
     at_t = Execution(lambda: t, ex.log, ex.count)
-    processors = build_context(plan.resources).all(plan.input.processors)
-    packer = _packer(plan, number << PIECE_BITS, partition, fold, folded.after)
+    origin = origin_of(plan.input, piece, plan.resources)
+    processors = build_context(plan.resources).all(origin.processors)
+    side = _side(plan.window, label or origin.label)
+    packer = _packer(plan, number << PIECE_BITS, partition, fold, folded.after, side)
     arrival = number << PIECE_BITS
     tally = ex.tally(Origin(plan.buffer).key)
     for chunk in source.read(piece, ex):
@@ -86,8 +97,27 @@ def pack_piece(
         yield Row(0, SAID_ROWS[kind], 0, number, body)
 
 
+def _side(window: AnyWindow, label: str) -> Kind:
+    """Return the kind of rows that an input's messages go in."""
+    if not isinstance(window, EventWindow) or not isinstance(window.kind, Join):
+        return Kind.PACK
+    join = window.kind
+    if label not in (join.left, join.right):
+        found = f"of the input {label!r}" if label else "of an input without a label"
+        raise StreamerError(
+            f"a window_join of {join.left} and {join.right} got messages {found}; expected those "
+            "two: correct the label"
+        )
+    return Kind.RIGHT if label == join.right else Kind.PACK
+
+
 def _packer(
-    plan: Plan, arrival: int, partition: str, fold: Fold | None, folds_after: int | None
+    plan: Plan,
+    arrival: int,
+    partition: str,
+    fold: Fold | None,
+    folds_after: int | None,
+    side: Kind,
 ) -> Packer | EventPacker:
     window, key = plan.window, plan.key.compiled() if plan.key else None
     keep_dropped = plan.late_output is not None
@@ -106,6 +136,7 @@ def _packer(
             keep_dropped=keep_dropped,
             fold=fold,
             folds_after=folds_after,
+            kind=side,
         )
     assert window is not None
     timestamp = compile_mapping(plan.timestamp)

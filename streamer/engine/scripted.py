@@ -31,10 +31,17 @@ from streamer.window import DictStore, Reading
 
 
 class Sent(NamedTuple):
-    """A message as it comes out of the input, after the input's processors."""
+    """A message as it comes out of the input, after the input's processors.
+
+    Attributes:
+        message: the message.
+        partition: of the input's partitions.
+        input: the label of the input, where there are several and it matters.
+    """
 
     message: Message
     partition: int = 0
+    input: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,7 @@ class ScriptedStream:
         """
         self._now = max(self._now, t)
         self._ended = self._ended or ended
-        pieces = [list(group) for _, group in groupby(sent, lambda one: one.partition)]
+        pieces = [list(group) for _, group in groupby(sent, lambda one: one[1:])]
         kept = [_Kept(self._plan, n, output) for n, output in enumerate(self._plan.outputs)]
         self._delivery.deliver(self._delivery.batch + 1, list(self._frames(pieces, kept)))
         batches, *others = ([batch for _, batch in stage.in_order()] for stage in kept)
@@ -114,7 +121,10 @@ class ScriptedStream:
         rows = list(clock_rows(plan, Reading(self._now, str(self._starts), ended=self._ended)))
         for number, piece in enumerate(pieces):
             partition = _SOURCE.partition(piece)
-            rows += pack_piece(plan, _SOURCE, number, piece, self._now, partition=partition)
+            label = piece[0].input
+            rows += pack_piece(
+                plan, _SOURCE, number, piece, self._now, partition=partition, label=label
+            )
         for shard, store in enumerate(self._stores):
             mine = [row for row in rows if row.shard == shard]
             yield from release(plan, shard, mine, store, kept, lambda: self._now)
@@ -151,7 +161,8 @@ class _Messages:
 
     def partition(self, piece: list[Sent]) -> str:
         """Name the partition, which is the same for all messages of a piece."""
-        return str(piece[0].partition)
+        _, partition, label = piece[0]
+        return f"{label}:{partition}" if label else str(partition)
 
 
 _SOURCE = _Messages()

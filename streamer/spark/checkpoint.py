@@ -133,9 +133,23 @@ class Checkpoint:
             self._file.unlink()
         return finished
 
-    def bind(self, fingerprint: Mapping[str, Any], files: list[str]) -> None:
-        """Write down what the state belongs to."""
-        self._write({"format": FORMAT, "fingerprint": dict(fingerprint), "files": files})
+    def bind(
+        self,
+        fingerprint: Mapping[str, Any],
+        files: list[str],
+        files_of_inputs: Mapping[str, list[str]] | None = None,
+    ) -> None:
+        """Write down what the state belongs to.
+
+        Args:
+            fingerprint: the plan's.
+            files: what the input reads, in its order.
+            files_of_inputs: the same for each of several inputs, by their names.
+        """
+        record = {"format": FORMAT, "fingerprint": dict(fingerprint), "files": files}
+        if files_of_inputs:
+            record["files_of_inputs"] = dict(files_of_inputs)
+        self._write(record)
 
     def finish(self) -> None:
         """Note that the input was read to its end and nothing is held: the next start is new."""

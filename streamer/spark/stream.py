@@ -30,6 +30,7 @@ from streamer.inputs.stdin import StdinInput
 from streamer.plan import Plan
 from streamer.plan.plan import cores
 from streamer.source.replayable import Limit, Replayable
+from streamer.source.several import Several
 from streamer.source.spool import SpoolWriter, pump
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.source import SourcePlan, stream_source
@@ -99,16 +100,25 @@ class Stream:
 
     def _open_source(self, read_stdin: Callable[[int], bytes] | None) -> Replayable:
         source: Any = build_context(self.plan.resources).build(self.plan.input)
-        files: list[str] = []
-        if isinstance(source, FileInput):
-            source = source.resume(self._checkpoint.record().get("files", []))
-            files = list(source.files)
-        elif isinstance(source, StdinInput):
-            directory = self._checkpoint.directory / "spool"
-            source = source.resume(directory)
-            self._pump(directory, source.scanner.delimiter, read_stdin)
-        self._checkpoint.bind(self.plan.fingerprint, files)
-        found: Replayable = source
+        known: dict[str, list[str]] = self._checkpoint.record().get("files_of_inputs", {})
+        known[""] = self._checkpoint.record().get("files", [])
+        files: dict[str, list[str]] = {}
+
+        def opened(name: str, source: Any) -> Any:
+            if isinstance(source, Several):
+                return source.resume(lambda inner, child: opened(f"{name}/{inner}", child))
+            if isinstance(source, FileInput):
+                source = source.resume(known.get(name, []))
+                files[name] = list(source.files)
+            elif isinstance(source, StdinInput):
+                directory = self._checkpoint.directory / "spool"
+                source = source.resume(directory)
+                self._pump(directory, source.scanner.delimiter, read_stdin)
+            return source
+
+        found: Replayable = opened("", source)
+        own = files.pop("", [])
+        self._checkpoint.bind(self.plan.fingerprint, own, files)
         return found
 
     def _pump(self, directory: Path, delimiter: bytes, read: Callable[[int], bytes] | None) -> None:

@@ -71,4 +71,4 @@ def turns(case: Parsed, directory: Path) -> Iterator[Turn]:
 
 def _sent(parsed: Parsed, directory: Path) -> Sent:
     message = make_message(parsed, directory)
-    return Sent(message.with_error(parsed["failed"]), parsed["partition"])
+    return Sent(message.with_error(parsed["failed"]), parsed["partition"], parsed["input"])

@@ -17,12 +17,13 @@ from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.intake import SAID_ROWS
 from streamer.engine.task import Task
 from streamer.message import Batch
-from streamer.pipeline import run
+from streamer.pipeline import run, run_each
 from streamer.plan import Plan
 from streamer.window import Emission, Kind, Reading, Row, Shard, Store
 from streamer.window.folds.release import FoldedGroup
 
 _AT_ONCE: Final = ("each", "event", "count")
+_TOGETHER: Final = 500
 _FIRST, _LAST = -(2**63), 2**63 - 1
 
 _PASSED_ON = {row: frame for frame, row in SAID_ROWS.items()}
@@ -66,8 +67,23 @@ def release(
     emitted = Emitted(plan, ex)
     stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
 
+    def singly(ones: Batch) -> Iterator[Payload]:
+        """What events make come out are batches of one, and many: together they cost less."""
+        if ones:
+            yield from stages[0].payloads(run_each(processors, ones, ex), _FIRST, ex)
+
     def payloads() -> Iterator[Payload]:
+        ones: Batch = []
         for emission in step:
+            if emission.reason == "event" and len(emission.messages) == 1:
+                emitted.add(emission)
+                ones += emission.messages
+                if len(ones) >= _TOGETHER:
+                    yield from singly(ones)
+                    ones = []
+                continue
+            yield from singly(ones)
+            ones = []
             order = _order(emission)
             batches: Iterable[Batch] = (emission.messages,)
             if emission.reason == "dropped":
@@ -82,6 +98,7 @@ def release(
                 rest = folding.processors(emission.messages)
             batches = run(rest, batches, ex)
             yield from stages[0].payloads(batches, order, ex)
+        yield from singly(ones)
 
     yield from frames(payloads(), shard)
     status = step.status

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamer.durations import format_duration
+from streamer.plan.origins import origins
 from streamer.plan.plan import Plan, cores
 from streamer.spec import ParsedComponent
 from streamer.window.words import rules
@@ -28,11 +29,12 @@ def _lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     yield ""
     if plan.window is None:
         yield "stage 1 (workers): read, process, encode"
-        yield from _steps(plan.input, plan.input.processors, plan.processors)
+        yield from _read(plan)
+        yield from _steps(None, plan.processors)
         yield from _output(plan)
     else:
         yield f"stage 1 (workers): read {plan.input.name}, pack by shard and pane"
-        yield from _steps(plan.input, plan.input.processors)
+        yield from _read(plan)
         yield f"    {_at(plan.buffer)} timestamp_mapping, once per message"
         if plan.key is not None:
             yield f"    {plan.key.source} its expression, once per message, for the shard"
@@ -74,6 +76,14 @@ def _window(plan: Plan) -> Iterator[str]:
         kept = ", ".join(("the first message", *folding.parts))
         yield f"  keeps       of each group: {kept} (folded for {folding.source})"
     yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"
+
+
+def _read(plan: Plan) -> Iterator[str]:
+    """Say what is read: an input with its processors; of a broker each one, with all of its own."""
+    if plan.input.name == "broker":
+        yield from _steps(plan.input)
+    for origin in origins(plan.input, plan.resources):
+        yield from _steps(origin, origin.processors)
 
 
 def _steps(source: ParsedComponent | None, *groups: tuple[ParsedComponent, ...]) -> Iterator[str]:

@@ -178,6 +178,11 @@ def _closing(kind: Windows, time: EventTime) -> Iterator[str]:
     clock += " of its key" if time.clock_scope == "key" else ""
     gap = f" + {format_duration(kind.gap)}" if isinstance(kind, Session) else ""
     wait = format_duration(time.allowed_lateness)
+    if isinstance(kind, Join):
+        yield "pairs come out with their second message"
+        by = f" by {wait}" if time.allowed_lateness else ""
+        yield f"messages wait until the {clock} has passed their last possible match{by}"
+        return
     yield f"closes by the {clock} at its end{gap} + {wait}"
     if time.idle_timeout is not None:
         yield f"closes when nothing came for {format_duration(time.idle_timeout)}"

@@ -111,7 +111,8 @@ def test_a_line_says_what_the_windows_are(window: AnyWindow, word: str, text: st
             EventWindow(Join("a", "b", TEN, TEN, "left")),
             [
                 "left, pairs of a and b, at most 10s apart",
-                "closes by the largest event time at its end + 0s",
+                "pairs come out with their second message",
+                "messages wait until the largest event time has passed their last possible match",
                 "when the input ends: emits open windows at once",
             ],
         ),

@@ -124,10 +124,10 @@ class Near:
             others: among them are the matches.
         """
         self._arrivals = events.arrivals
-        times = np.unique(others.times)
-        # A key's number and a time's are one number, so that one search finds both.
+        times = np.sort(others.times)
+        # A key's number and a time's rank are one number, so that one search finds both.
         width = len(times) + 1
-        codes = others.keys * width + np.searchsorted(times, others.times)
+        codes = others.keys * width + np.searchsorted(times, others.times, "left")
         self._order = np.argsort(codes, kind="stable")
         self._others = others.arrivals
         codes = codes[self._order]

@@ -14,6 +14,7 @@ from streamer.plan.fold import Folding
 from streamer.spec import Kind, ParsedComponent
 from streamer.timestamps import parse_event_time
 from streamer.window.event import EventWindow
+from streamer.window.kinds import Join
 
 _MOST_TICKS = 100_000
 
@@ -57,7 +58,16 @@ class Player:
         Args:
             plan: the stream's plan, with windows.
             note: hears what comes out of each micro-batch, and the clock, ns.
+
+        Raises:
+            StreamerError: the windows join two inputs, and messages do not say which they are from.
         """
+        if isinstance(plan.window, EventWindow) and isinstance(plan.window.kind, Join):
+            raise StreamerError(
+                "a window_join reads two inputs, and sample messages do not say from which of them "
+                "they are; write a test instead, with `target: stream` and `input: <label>` beside "
+                "each message"
+            )
         self._stream = ScriptedStream(plan)
         self._note = note
         self._clock: int | None = None

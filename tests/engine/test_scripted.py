@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from streamer.config import parse_config
 from streamer.durations import SECOND
 from streamer.engine.scripted import ScriptedStream, Sent
+from streamer.errors import StreamerError
 from streamer.message import Message
 from streamer.plan import make_plan
 
@@ -70,3 +73,33 @@ def test_an_input_that_has_ended_stays_so_until_a_restart() -> None:
     run.restart()
     run.micro_batch(T + SECOND)
     assert not run.snapshot.ended
+
+
+JOIN = """
+input: {broker: {inputs: [{label: a, stdin: {}}, {label: b, generate: {mapping: root = 1}}]}}
+buffer: {window_join: {left: a, right: b, timestamp_mapping: root = this.at, within: 10s}}
+"""
+
+
+def test_a_join_asks_from_which_input_a_message_is() -> None:
+    run = ScriptedStream(make_plan(parse_config(JOIN)))
+    one, other = (Message(b'{"at": %d}' % at) for at in (5, 9))
+    run.micro_batch(T, [Sent(one, 0, "a")])
+    (batch,) = run.micro_batch(T, [Sent(other, 0, "b")]).batches
+    assert [message.doc for message in batch] == [{"left": {"at": 5}, "right": {"at": 9}}]
+    with pytest.raises(StreamerError, match="got messages of the input 'c'"):
+        run.micro_batch(T, [Sent(one, 0, "c")])
+    with pytest.raises(StreamerError, match="got messages of an input without a label"):
+        run.micro_batch(T, [Sent(one)])
+
+
+def test_a_payload_that_is_no_json_is_joined_as_a_text() -> None:
+    text = JOIN.replace("root = this.at", 'root = "2026-01-01T00:00:00Z"')
+    run = ScriptedStream(make_plan(parse_config(text)))
+    sent = [
+        Sent(Message(b"no json", {"m": 1, "n": 1}), 0, "a"),
+        Sent(Message(b"", {"n": 2}), 0, "b"),
+    ]
+    ((message,),) = run.micro_batch(T, sent).batches
+    assert message.doc == {"left": "no json", "right": ""}
+    assert (message.meta["m"], message.meta["n"]) == (1, 1)

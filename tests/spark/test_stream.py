@@ -236,3 +236,56 @@ def test_messages_that_failed_before_a_window_pass_it_by(run_stream, tmp_path):
     first, second = (json.loads(line) for line in ran.lines)
     assert first["id"] == "x" and first["end"] is None and "number" in first["error"]
     assert second["id"] == 1 and second["end"]
+
+
+def test_two_files_are_joined_as_the_rules_say_and_each_is_read_from_its_own_place(
+    run_stream, tmp_path
+):
+    chance = random.Random(random.randrange(10**6))
+    sides = {"orders": {}, "shipments": {}}
+    for side, times in sides.items():
+        times |= {f"{side}{n}": (n % 400, 10 * n + chance.randrange(600)) for n in range(2000)}
+        lines = (
+            json.dumps({"id": name, "key": key, "at": at}) for name, (key, at) in times.items()
+        )
+        (tmp_path / f"{side}.jsonl").write_text("\n".join(lines) + "\n")
+    ran = run_stream(f"""
+input:
+  broker:
+    inputs:
+      - label: orders
+        file: {{paths: ["{tmp_path}/orders.jsonl"]}}
+        processors: [{{mutation: 'root.by = "orders"'}}]
+      - label: shipments
+        file: {{paths: ["{tmp_path}/shipments.jsonl"]}}
+buffer:
+  window_join:
+    left: orders
+    right: shipments
+    timestamp_mapping: root = this.at
+    key_mapping: root = this.key
+    before: 5m
+    after: 10m
+    type: outer
+    allowed_lateness: 24h
+pipeline:
+  processors:
+    - mapping: |
+        root = [this.left.id, this.right.id, this.left.by, batch_size()]
+spark: {{master: "local[2]", shards: 2}}
+""")
+    found = [tuple(json.loads(line)) for line in ran.lines]
+    pairs = {
+        (left, right)
+        for left, (key, at) in sides["orders"].items()
+        for right, (other, beside) in sides["shipments"].items()
+        if key == other and at - 300 <= beside <= at + 600
+    }
+    assert pairs, "a test of no pairs"
+    lone_left = sides["orders"].keys() - {left for left, _ in pairs}
+    lone_right = sides["shipments"].keys() - {right for _, right in pairs}
+    expected = {(*pair, "orders", 1) for pair in pairs}
+    expected |= {(left, None, "orders", 1) for left in lone_left}
+    expected |= {(None, right, None, 1) for right in lone_right}
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert ran.last.messages == 4000 and not ran.last.dropped

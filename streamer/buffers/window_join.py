@@ -115,7 +115,7 @@ SPEC: Final = Spec(
             WITHIN,
             "string",
             "How far apart the times of a pair may be, either way.",
-            default="",
+            optional=True,
             duration=True,
             examples=("1h",),
         ),

@@ -41,6 +41,7 @@ SPEC: Final = Spec(
             "input",
             "The inputs.",
             shape="array",
+            examples=([{"stdin": {}}],),
             check=lambda inputs: None if inputs else "is empty; expected one input at least",
         ),
     ),

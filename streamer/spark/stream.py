@@ -103,6 +103,7 @@ class Stream:
         known: dict[str, list[str]] = self._checkpoint.record().get("files_of_inputs", {})
         known[""] = self._checkpoint.record().get("files", [])
         files: dict[str, list[str]] = {}
+        pumped: list[str] = []
 
         def opened(name: str, source: Any) -> Any:
             if isinstance(source, Several):
@@ -111,6 +112,12 @@ class Stream:
                 source = source.resume(known.get(name, []))
                 files[name] = list(source.files)
             elif isinstance(source, StdinInput):
+                if pumped:
+                    raise StreamerError(
+                        "two inputs read the standard input, and each would get a part of it: "
+                        "keep one stdin"
+                    )
+                pumped.append(name)
                 directory = self._checkpoint.directory / "spool"
                 source = source.resume(directory)
                 self._pump(directory, source.scanner.delimiter, read_stdin)

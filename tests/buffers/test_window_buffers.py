@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from streamer import catalog
-from streamer.buffers import window_join
 from streamer.catalog import build_context
 from streamer.config import parse_config
 from streamer.durations import DAY, HOUR, MILLISECOND, MINUTE, SECOND
@@ -19,19 +17,14 @@ from streamer.windowing.event_time import WindowBuffer
 
 EVENT_TIME = ("tumbling_window", "hopping_window", "sliding_window", "session_window")
 JOIN = """\
-input_resources:
-  - label: orders
-    stdin: {}
-  - label: shipments
-    file: { paths: [ shipments.jsonl ] }
+input:
+  broker:
+    inputs:
+      - label: orders
+        stdin: {}
+      - label: shipments
+        file: { paths: [ shipments.jsonl ] }
 """
-
-
-@pytest.fixture(autouse=True)
-def known() -> Iterator[None]:
-    """The join stands in the catalogue once the kernel runs it."""
-    with catalog.added([window_join.SPEC]):
-        yield
 
 
 def buffer(yaml: str, more: str = "") -> Any:

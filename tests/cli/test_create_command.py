@@ -105,13 +105,13 @@ def test_several_of_a_kind_are_held_by_a_broker(
 def test_a_component_that_is_to_come_is_told_from_a_mistake(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    without = {kind: () for kind in Kind} | {Kind.INPUT: ("stdin",)}
+    without = {kind: () for kind in Kind} | {Kind.INPUT: ("stdin",), Kind.OUTPUT: ("stdout",)}
     monkeypatch.setattr(catalog, "COMPONENTS", without)
     assert invoke(["create", "kafka//stdout"]) == 1
-    assert invoke(["create", "stdin,stdin//"]) == 1
+    assert invoke(["create", "stdin//stdout,stdout"]) == 1
     assert capsys.readouterr() == (
         "",
         "error: input 'kafka' is not available yet; available are stdin\n"
-        "error: 2 inputs (stdin, stdin) need the input broker, which is not available yet; "
-        "name one input, and make a config for each other\n",
+        "error: 2 outputs (stdout, stdout) need the output broker, which is not available yet; "
+        "name one output, and make a config for each other\n",
     )

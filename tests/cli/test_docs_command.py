@@ -40,6 +40,11 @@ def test_a_page_names_every_field_and_its_configs_have_no_findings(
     if spec.kind == Kind.SCANNER:
         head = "input:\n  file:\n    paths: [x]\n    "
         configs = [head + one.replace("\n", "\n    ") for one in configs]
+    if spec.name == "window_join":
+        sides = "{label: orders, stdin: {}}, {label: shipments, file: {paths: [x]}}"
+        head = f"input: {{broker: {{inputs: [{sides}]}}}}\n"
+        # Which bounds there are is to be chosen.
+        configs = [head + one.replace("# within:", "within:") for one in configs]
     if spec.name == "resource":
         label = str(spec.body.examples[0])
         made = {Kind.INPUT: "stdin", Kind.OUTPUT: "drop"}.get(spec.kind, "noop")

@@ -128,18 +128,20 @@ class JoinStep:
     def _status(self, now: int) -> Status:
         """Say how the shard is after the micro-batch."""
         ledgers = [self._waiting[side].ledger for side in SIDES]
+        held = sum(ledger.held for ledger in ledgers)
         return Status(
             now=now,
             horizon=None,
             counters=self._head.counters,
-            held=sum(ledger.held for ledger in ledgers),
+            held=held,
             held_bytes=sum(ledger.size for ledger in ledgers),
             open=(),
             next_due=None,
             newest_end=None,
             closed=(),
             log=self._late.lines(),
-            open_windows=0,
+            # Each message that waits has a window of its own, in which its match would be.
+            open_windows=held,
         )
 
     def _save(self) -> None:

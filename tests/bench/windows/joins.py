@@ -16,8 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from streamer import catalog
-from streamer.spec import Kind
 from tests.bench import answers, report
 from tests.bench.peers import lines_of
 from tests.bench.windows import jobs, measure
@@ -96,9 +94,6 @@ def differences(left: Path, right: Path, lines: Iterable[bytes]) -> str:
 
 def join(work: Path, wanted: Settings) -> None:
     """Join two files."""
-    if "window_join" not in catalog.names(Kind.BUFFER):
-        report.heading("window_join: not measured, since the program does not have it yet")
-        return
     events = min(MOST, wanted.events)
     report.heading(f"window_join: {events:,} events a side, {WITHIN_MS} ms, {wanted.master}")
     left, right = write(work / "files", events)

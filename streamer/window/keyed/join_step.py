@@ -109,14 +109,14 @@ class JoinStep:
         alone: list[tuple[int, int, Side, Alone]] = []
         for side in SIDES:
             until = rules.gone_before(side, clock)
-            count, unmatched = self._waiting[side].leave(None if flush else until)
-            if rules.alone(side):
-                reach = rules.reach(side)
-                alone += [(one.time + reach, one.arrival, side, one) for one in unmatched]
-            else:
-                counters.passed_over += len(unmatched)
-                count -= len(unmatched)
+            listed, reach = rules.alone(side), rules.reach(side)
+            leaving = self._waiting[side].leave(None if flush else until, listed)
+            count, without, unmatched = leaving
+            if not listed:
+                counters.passed_over += without
+                count -= without
             counters.released += count
+            alone += [(one.time + reach, one.arrival, side, one) for one in unmatched]
         counters.emitted_windows += len(alone)
         counters.emitted_messages += len(alone)
         alone.sort(key=lambda one: one[:2])

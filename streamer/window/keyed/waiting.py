@@ -102,9 +102,17 @@ class Waiting:
                     found.append(self._on_page(page, rows[here], keys[here]))
         return Events.of(found)
 
-    def leave(self, until: int | None) -> tuple[int, list[Alone]]:
-        """Give back what is older than a time, or all; return how many, and the unmatched."""
-        count = 0
+    def leave(self, until: int | None, listed: bool) -> tuple[int, int, list[Alone]]:
+        """Give back what is older than a time, or all.
+
+        Args:
+            until: the time, ns; None for all.
+            listed: whether it is asked which of them are without a match.
+
+        Returns:
+            How many there are, how many of them are without a match, and these if asked for.
+        """
+        count = without = 0
         alone: list[Alone] = []
         for page in list(self.ledger.pages(_LEAST, _MOST if until is None else until)):
             going = ~page.gone if until is None else ~page.gone & (page.times < until)
@@ -112,8 +120,11 @@ class Waiting:
             if len(rows):
                 count += len(rows)
                 page.give_back(rows)
-                alone += self._alone(page, rows[~self.matched.remove(page.pack.arrivals[rows])])
-        return count, alone
+                unmatched = rows[~self.matched.remove(page.pack.arrivals[rows])]
+                without += len(unmatched)
+                if listed:
+                    alone += self._alone(page, unmatched)
+        return count, without, alone
 
     def settle(self) -> None:
         """Write what has changed."""

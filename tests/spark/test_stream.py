@@ -289,3 +289,8 @@ spark: {{master: "local[2]", shards: 2}}
     expected |= {(None, right, None, 1) for right in lone_right}
     assert sorted(found, key=repr) == sorted(expected, key=repr)
     assert ran.last.messages == 4000 and not ran.last.dropped
+
+
+def test_two_inputs_cannot_share_the_standard_input(run_stream):
+    with pytest.raises(StreamerError, match="two inputs read the standard input"):
+        run_stream("input: {broker: {copies: 2, inputs: [stdin: {}]}}", stdin=b"one\n")

@@ -242,7 +242,7 @@ def told_of(joined: Joined) -> tuple[object, ...]:
     """What a joined message says, by an oracle's."""
     key = None if joined.key is NO_KEY else Emitted("", (), joined.key).window_key
     time = format_rfc3339(joined.time)
-    return joined.reason, joined.left, joined.right, key and key.replace("1.0", "1"), time
+    return joined.reason, joined.left, joined.right, key, time
 
 
 def _joined(emission: Emission) -> Any:

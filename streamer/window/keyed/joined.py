@@ -20,7 +20,7 @@ from streamer.window.keyed.joins import Events, Pairs, Side
 from streamer.window.keyed.ledger import Page
 from streamer.window.keyed.waiting import Alone
 from streamer.window.labels import EMIT, END, END_MS, KEY, NEWEST, START, START_MS, key_text
-from streamer.window.metadata import decode_meta
+from streamer.window.metadata import decode_meta, spelling_of
 
 _ROW_BITS: Final = 32
 _TOGETHER: Final = 200
@@ -60,7 +60,8 @@ class Joined:
             start, end = (time, beside) if time <= beside else (beside, time)
             meta = self._both(mine[1], other[1])
             body = {"left": mine[0], "right": other[0]}
-            yield self._emission(body, meta, start, end, end, key, "event")
+            told = spelling_of(mine[1]) or key
+            yield self._emission(body, meta, start, end, end, (key, told), "event")
 
     def alone(
         self, side: Side, one: Alone, bounds: tuple[int, int], reason: WindowReason
@@ -75,7 +76,8 @@ class Joined:
         """
         ((doc, meta),) = _on_page(one.page, np.array([one.row]))
         body = {"left": doc, "right": None} if side == "left" else {"left": None, "right": doc}
-        return self._emission(body, self._decoded(meta), *bounds, one.time, one.key, reason)
+        key = one.key, spelling_of(meta) or one.key
+        return self._emission(body, self._decoded(meta), *bounds, one.time, key, reason)
 
     def _emission(
         self,
@@ -84,9 +86,10 @@ class Joined:
         start: int,
         end: int,
         newest: int,
-        key: bytes,
+        key: tuple[bytes, bytes],
         reason: WindowReason,
     ) -> Emission:
+        """Make a batch; a key is told in the spelling of the message, the left one of a pair."""
         ends = self._text(end)
         found = {
             **meta,
@@ -98,9 +101,9 @@ class Joined:
             NEWEST: ends if newest == end else self._text(newest),
         }
         if self._keyed:
-            found[KEY] = key_text(key)
+            found[KEY] = key_text(key[1])
         messages = [Message(None, found, None, body)]
-        return Emission(end, messages, reason, key if self._keyed else None, start)
+        return Emission(end, messages, reason, key[0] if self._keyed else None, start)
 
     def _text(self, time: int) -> str:
         """Return a time as text: most of them lie in a few seconds, which are written once."""

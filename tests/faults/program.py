@@ -56,14 +56,14 @@ class Program:
             time.sleep(0.1)
 
     def wait_running(self) -> None:
-        self.wait_for(lambda: "Running" in self.messages(), 90, "for the stream to run")
+        self.wait_for(lambda: "Running" in self.messages(), 240, "for the stream to run")
 
     def kill(self) -> None:
         """kill -9 of the driver; its JVM and workers have to notice by themselves."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
-    def stop(self, seconds: float = 60) -> int:
+    def stop(self, seconds: float = 240) -> int:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 

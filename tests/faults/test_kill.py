@@ -134,13 +134,13 @@ def test_every_event_is_in_exactly_its_windows(tmp_path, slide, output, repeats,
             running.wait_running()
             # The first run goes on until there are windows; later ones die whenever.
             if kill == 0:
-                running.wait_for(lambda: out.stat().st_size > 0, 90, "for the first window")
+                running.wait_for(lambda: out.stat().st_size > 0, 240, "for the first window")
             time.sleep(rng.uniform(0.1, 14))
             print(f"kill {kill}: {out.stat().st_size} bytes of output")
             running.kill()
         time.sleep(rng.choice([0, 0, 5, 15]))
     with run("-s", "input.generate.count=1") as running:
-        assert running.finish(120) == 0
+        assert running.finish(240) == 0
         farewell = running.lines()[-1]
     events = check([line for line in read_whole_lines(out) if line], 2 if slide else 1, repeats)
     assert events > 1000

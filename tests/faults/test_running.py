@@ -14,7 +14,7 @@ import pytest
 
 from .program import program
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 STDIN_TO = "output: {{file: {{path: {path}}}}}\nspark: {{master: 'local[2]'}}\n"
 
@@ -23,7 +23,7 @@ def streamer(*arguments: str, **more) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-m", "streamer.cli.main", *arguments],
         capture_output=True,
-        timeout=120,
+        timeout=240,
         **more,
     )
 
@@ -78,13 +78,15 @@ def test_a_full_disk_is_said_and_lasts_until_the_program_is_stopped(tmp_path):
         running.process.stdin.write(b"one\n")
         running.process.stdin.flush()
         running.wait_for(
-            lambda: any("No space left" in text for text in running.messages()), 90, "for the error"
+            lambda: any("No space left" in text for text in running.messages()),
+            240,
+            "for the error",
         )
         assert running.stop() == 0
     # The message was taken in and not lost: the next start, with room, writes it.
     config.write_text(STDIN_TO.format(path=tmp_path / "out"))
     with program(config, tmp_path / "c") as running:
-        assert running.finish(90) == 0
+        assert running.finish(240) == 0
     assert (tmp_path / "out").read_bytes() == b"one\n"
 
 
@@ -108,11 +110,11 @@ def test_what_was_piped_in_survives_a_kill(tmp_path):
         running.process.stdin.flush()
         durable = tmp_path / "c" / "spool" / "durable.json"
         running.wait_for(
-            lambda: durable.exists() and json.loads(durable.read_bytes())[1] > 3000, 90, "spool"
+            lambda: durable.exists() and json.loads(durable.read_bytes())[1] > 3000, 240, "spool"
         )
         running.kill()
     with program(config, tmp_path / "c") as running:
-        assert running.finish(90) == 0
+        assert running.finish(240) == 0
     assert out.read_bytes().split() == [b"%d" % n for n in range(1000)]
 
 
@@ -124,7 +126,7 @@ def test_a_reader_that_goes_away_ends_the_program(tmp_path):
         os.close(write_end)
         with os.fdopen(read_end, "rb") as pipe:
             assert pipe.readline() == b"1\n"
-        assert running.finish(60) == 1
+        assert running.finish(240) == 1
         assert any("closed by its reader" in text for text in running.messages())
 
 
@@ -143,13 +145,13 @@ output: {{file: {{path: {out}}}}}
 spark: {{master: 'local[2]'}}
 """)
     with program(config, tmp_path / "c") as running:
-        running.wait_for(lambda: out.exists(), 90, "for a window")
+        running.wait_for(lambda: out.exists(), 240, "for a window")
         time.sleep(3)
         assert running.stop() == 0
         farewell = running.lines()[-1]
         assert farewell["held"] > 0 and "stay in the checkpoint" in farewell["msg"]
     with program(config, tmp_path / "c", "-s", "input.generate.count=1") as running:
-        assert running.finish(90) == 0
+        assert running.finish(240) == 0
     ids = [json.loads(line)["id"] for line in Path(out).read_bytes().splitlines()]
     assert sorted(ids) == list(range(len(ids))) and len(ids) > farewell["held"]
 
@@ -177,7 +179,7 @@ spark: {{master: 'local[2]'}}
 def check_steady(tmp_path: Path, config: Path, out: Path) -> None:
     """End the input and see that every number came out once, in order."""
     with program(config, tmp_path / "c", "-s", "input.generate.count=1") as running:
-        assert running.finish(90) == 0
+        assert running.finish(240) == 0
     ids = [json.loads(line)["id"] for line in out.read_bytes().splitlines()]
     assert ids == list(range(len(ids))) and len(ids) > 100
 
@@ -186,10 +188,10 @@ def test_a_killed_jvm_ends_the_program_and_the_next_start_goes_on(tmp_path):
     config, out = tmp_path / "steady.yaml", tmp_path / "out"
     config.write_text(STEADY.format(out=out))
     with program(config, tmp_path / "c") as running:
-        running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 90, "output")
+        running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 240, "output")
         (jvm,) = children(running.process.pid)
         os.kill(jvm, signal.SIGKILL)
-        assert running.finish(60) == 1
+        assert running.finish(240) == 1
         assert any("JVM ended unexpectedly" in text for text in running.messages())
     check_steady(tmp_path, config, out)
 
@@ -198,7 +200,7 @@ def test_a_killed_worker_costs_nothing(tmp_path):
     config, out = tmp_path / "steady.yaml", tmp_path / "out"
     config.write_text(STEADY.format(out=out))
     with program(config, tmp_path / "c") as running:
-        running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 90, "output")
+        running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 240, "output")
         (jvm,) = children(running.process.pid)
         daemons = [pid for pid in children(jvm) if b"daemon" in cmdline(pid)]
         workers = [worker for pid in daemons for worker in children(pid)]
@@ -236,7 +238,7 @@ def test_a_stop_does_not_wait_for_a_stuck_output(tmp_path):
         # Nobody reads the pipe: when it is full, a write is stuck.
         running.wait_for(lambda: waiting_in(read_end) >= 60_000, 120, "for the pipe to fill")
         began = time.monotonic()
-        assert running.stop(90) == 0
-        assert time.monotonic() - began < 60  # it would wait for ever
+        assert running.stop(240) == 0
+        assert time.monotonic() - began < 200  # it would wait for ever
         assert any("will be replayed" in text for text in running.messages())
     os.close(read_end)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.faults.program import program
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 CONFIG = """\
 http: { address: "127.0.0.1:0" }
@@ -64,7 +64,7 @@ def test_it_answers_from_before_spark_starts_until_the_delay_is_over(tmp_path: P
         running.wait_for(lambda: ask(f"{url}/ready")[0] == 200, 90, "to be ready")
         assert connected(url) == [True, True]
         before = received(ask(f"{url}/metrics")[1])
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while received(ask(f"{url}/benthos/stats")[1]) <= before:
             assert time.monotonic() < until, "the figures stand still"
             time.sleep(0.1)
@@ -92,7 +92,7 @@ def port_is_taken(config: Path, tmp_path: Path, url: str) -> None:
     address = url.removeprefix("http://")
     command = [sys.executable, "-m", "streamer.cli.main", "-c", str(config)]
     more = ["--checkpoint", str(tmp_path / "second"), "-s", f"http.address={address}"]
-    ran = subprocess.run([*command, *more], capture_output=True, timeout=60)
+    ran = subprocess.run([*command, *more], capture_output=True, timeout=240)
     assert ran.returncode == 1
     assert ran.stderr.decode() == (
         f"error: cannot listen on {address}: address already in use; "

@@ -60,7 +60,7 @@ def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         text: str,
         stdin: bytes = b"",
         checkpoint: str = "checkpoint",
-        seconds: float = 120,
+        seconds: float = 300,
         until: Callable[[Snapshot], bool] = lambda snapshot: False,
         watch: Callable[[Any], None] = lambda stream: None,
     ) -> Ran:
@@ -81,7 +81,7 @@ def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             ran.last = stream.snapshot()
             ran.counts = dict(stream.meters.counts)
         finally:
-            assert stream.stop(30)
+            assert stream.stop(120)
             held.close()
         ran.out = stdout.buffer.getvalue()
         return ran

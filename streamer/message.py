@@ -113,6 +113,10 @@ class Message:
         """Return this message with more metadata."""
         return Message(self._raw, {**self.meta, **entries}, self.error, self._doc)
 
+    def told(self, meta: Mapping[str, Any]) -> Message:
+        """Return this message with other metadata."""
+        return Message(self._raw, meta, self.error, self._doc)
+
     def with_error(self, error: str | None) -> Message:
         """Return this message marked as failed, or with its mark removed."""
         return Message(self._raw, self.meta, error, self._doc)

@@ -75,6 +75,8 @@ class Element:
         if broken:
             pairs = zip(docs, values, strict=True)
             values = [_broken(doc) if type(doc) is Broken else value for doc, value in pairs]
+            # A step may well take what stands for an error for a value: each is looked at.
+            return [_one(self._compiled, value) for value in values] if self.steps else values
         return _each(self._compiled, values) if self.steps else values
 
     @cached_property

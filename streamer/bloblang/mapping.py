@@ -126,6 +126,35 @@ class Mapping:
                 made.append(result)
         return made
 
+    def apply_firsts(
+        self,
+        batches: Sequence[Batch],
+        ex: Execution,
+        failed: Callable[[Message, str, Execution], Message],
+    ) -> list[Message]:
+        """Return what the mapping makes of the first message of each of some batches.
+
+        Args:
+            batches: the batches, none of them empty.
+            ex: the run.
+            failed: as `apply_each` takes it.
+        """
+        run = self._full.run
+        made: list[Message] = []
+        for batch in batches:
+            message = batch[0]
+            try:
+                root, meta = run(batch, 0, message, ex, message.meta)
+            except Exception as e:
+                error = diagnostics.assignment_error(e, self._full.table)
+                made.append(failed(message, error, ex))
+                continue
+            if type(root) is dict:
+                made.append(Message(None, meta, message.error, root))
+            elif (result := _finished(message, root, meta)) is not None:
+                made.append(result)
+        return made
+
     def overlay(self, batch: Batch, index: int, ex: Execution) -> Message | None:
         """Return the message with the mapping's assignments made onto its own document.
 

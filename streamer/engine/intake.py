@@ -67,7 +67,8 @@ def pack_piece(
     """
     assert plan.window is not None
     fold = None
-    if plan.folding.text is not None and folded.identity in (None, plan.folding.identity):
+    early = not isinstance(plan.window, EventWindow) or plan.window.way == "panes"
+    if early and plan.folding.text is not None and folded.identity in (None, plan.folding.identity):
         fold = fold_for(plan.folding.text)
     task = Task(plan.level, strict=plan.strict)
     ex = task.execution

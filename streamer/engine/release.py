@@ -12,7 +12,7 @@ from streamer.bloblang import compile_mapping
 from streamer.catalog import build_context
 from streamer.engine.emitted import Emitted
 from streamer.engine.encode import OutputStage, Stage
-from streamer.engine.folds import FoldedPipeline
+from streamer.engine.folds import TOGETHER, FoldedPipeline
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.intake import SAID_ROWS
 from streamer.engine.task import Task
@@ -61,7 +61,9 @@ def release(
     task = Task(plan.level, now, strict=plan.strict)
     ex = task.execution
     having = compile_mapping(plan.having) if plan.having else None
-    step = Shard(plan.window, store, plan.late_output is not None, having).step(kernel_rows)
+    text = plan.folding.text
+    shard_ = Shard(plan.window, store, plan.late_output is not None, having, text)
+    step = shard_.step(kernel_rows)
     processors = build_context(plan.resources).all(plan.processors)
     folding = FoldedPipeline(plan, processors, ex)
     emitted = Emitted(plan, ex)
@@ -74,6 +76,8 @@ def release(
 
     def payloads() -> Iterator[Payload]:
         ones: Batch = []
+        groups: list[FoldedGroup] = []
+        before = _FIRST
         for emission in step:
             if emission.reason == "event" and len(emission.messages) == 1:
                 emitted.add(emission)
@@ -85,6 +89,15 @@ def release(
             yield from singly(ones)
             ones = []
             order = _order(emission)
+            folded = emission.messages if isinstance(emission.messages, FoldedGroup) else None
+            if groups and _ends(groups, folded, same=order == before):
+                yield from stages[0].payloads(folding.run(groups), before, ex)
+                groups = []
+            before = order
+            if folded is not None:
+                emitted.add(emission)
+                groups.append(folded)
+                continue
             batches: Iterable[Batch] = (emission.messages,)
             if emission.reason == "dropped":
                 yield from stages[1].payloads(batches, order, ex)
@@ -94,11 +107,11 @@ def release(
             # key failed, which have the empty key, are still to be looked at by it.
             grouped = plan.key is not None and plan.key.replaces_grouping and emission.key
             rest = processors[1:] if grouped else processors
-            if isinstance(emission.messages, FoldedGroup):
-                rest = folding.processors(emission.messages)
             batches = run(rest, batches, ex)
             yield from stages[0].payloads(batches, order, ex)
         yield from singly(ones)
+        if groups:
+            yield from stages[0].payloads(folding.run(groups), before, ex)
 
     yield from frames(payloads(), shard)
     status = step.status
@@ -108,6 +121,13 @@ def release(
     yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
     for kind, said in task.said():
         yield Frame(kind, status.now, shard, 1 << 30, 0, "", said)
+
+
+def _ends(groups: list[FoldedGroup], following: FoldedGroup | None, same: bool) -> bool:
+    """Tell whether groups go through the pipeline now; `same`: what follows has their order."""
+    if following is None or not same or len(groups) >= TOGETHER:
+        return True
+    return following.text != groups[0].text
 
 
 def _order(emission: Emission) -> int:

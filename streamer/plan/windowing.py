@@ -11,7 +11,7 @@ from streamer.plan.fold import Folding, folding_of
 from streamer.plan.key import Key, key_of
 from streamer.spec import ParsedComponent
 from streamer.window.event import EventWindow
-from streamer.window.kinds import EventTime
+from streamer.window.kinds import EventTime, Session, Tumbling
 from streamer.window.words import AnyWindow
 
 
@@ -53,16 +53,17 @@ def windowing_of(
         return Windowing(buffer.window, buffer.timestamp.text, "", "", key, folding)
     has_key, having = buffer.key is not None, buffer.having
     window = EventWindow(buffer.window, buffer.time or EventTime(), has_key, having is not None)
-    folding = Folding(None, obstacle="windows that are decided key by key keep their messages")
     key = None
     if has_key:
         key = Key((buffer.key.text,), "mapping", f"{component.path}.key_mapping")
     elif window.way == "panes" and having is None:
         key = key_of(processors)
-    if window.way == "panes":
+    if (obstacle := _obstacle(window)) is not None:
+        folding = Folding(None, obstacle=obstacle)
+    elif having is not None and having.uses.batch:
+        folding = Folding(None, obstacle=f"{component.path}.having looks at the whole window")
+    else:
         folding = folding_of(processors, key, late)
-        if having is not None and having.uses.batch:
-            folding = Folding(None, obstacle=f"{component.path}.having looks at the whole window")
     return Windowing(
         window,
         _text(buffer.timestamp),
@@ -71,6 +72,15 @@ def windowing_of(
         key,
         folding,
     )
+
+
+def _obstacle(window: EventWindow) -> str | None:
+    """Return why windows of this kind keep their messages, whatever the mapping; None if not."""
+    if not isinstance(window.kind, Tumbling | Session):
+        return "messages leave sliding and count windows again, and joins pair them one by one"
+    if window.time.emit == "forward":
+        return "emit: forward gives messages on as they come, and keeps none"
+    return None
 
 
 def _text(mapping: Mapping | None) -> str:

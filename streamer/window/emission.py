@@ -11,7 +11,7 @@ WindowReason = Literal["final", "changes", "each", "event", "forward", "count", 
 """Why a window's batch comes: the values of `window_emit`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Emission:
     """A batch that goes on.
 

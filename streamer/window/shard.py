@@ -54,6 +54,7 @@ class Shard:
         store: Store,
         keep_dropped: bool = False,
         having: Query | None = None,
+        folds: str | None = None,
     ) -> None:
         """Prepare.
 
@@ -62,11 +63,14 @@ class Shard:
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
             having: a compiled mapping; a window for which it is not true is suppressed.
+            folds: the mapping that windows decided key by key are folded for; None to keep their
+                messages. Other windows are folded by stage 1.
         """
         self._window = window
         self._store = store
         self._keep_dropped = keep_dropped
         self._having = having
+        self._folds = folds
 
     def step(self, rows: Iterable[Row]) -> Step:
         """Process a micro-batch.
@@ -89,5 +93,5 @@ class Shard:
         if isinstance(window.kind, Join):
             return JoinStep(window, store, self._keep_dropped)
         if window.way == "keys":
-            return KeyedStep(window, store, self._keep_dropped, self._having)
+            return KeyedStep(window, store, self._keep_dropped, self._having, self._folds)
         return PaneStep(window, store, self._keep_dropped, self._having)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamer.bloblang.element import Broken
-from streamer.bloblang.errors import QueryError, UnplacedError
+from streamer.bloblang.errors import QueryError, ToldError
 from streamer.bloblang.folding import FoldedBatch
 from streamer.bloblang.runtime import document
 from streamer.message import Message
@@ -123,7 +123,7 @@ class _Window:
         broken = self._broken.get(self._groups.keys[group])
         field = self._parts[part].element is None and self._parts[part].origin
         if broken is not None and field:
-            raise UnplacedError(broken)
+            raise ToldError(broken, sealed=False)
         return self._accumulators[part].value(self._groups.states[part], group)
 
 

@@ -14,6 +14,7 @@ class Counts:
     at_once: WindowReason = "count"
     disjoint = False
     timeless = True
+    joins = False
 
     def __init__(self, count: int, every: int) -> None:
         self._count = count

@@ -8,11 +8,14 @@ from typing import Any, Final
 import orjson
 
 from streamer.errors import StreamerError
+from streamer.value import dump_json
 from streamer.window.keyed.clocks import ShardClocks
 from streamer.window.status import Counters
 from streamer.window.store import Store
 
-VERSION: Final = 1
+VERSION: Final = 2
+_WHOLE: Final = 1
+"""The version of a head without folded windows."""
 PLACE: Final = (0, -1)
 
 
@@ -31,6 +34,8 @@ class Head:
         least: by drawer, when its first record must be looked at.
         packs: the entries of the ledger.
         next_pack: the number of the ledger's next pack.
+        texts: the mappings that windows are folded for.
+        folded: how many messages are held that are not kept, since they were folded.
     """
 
     fingerprint: str
@@ -43,6 +48,8 @@ class Head:
     least: dict[int, list[int]] = field(default_factory=dict)
     packs: list[list[int]] = field(default_factory=list)
     next_pack: int = 0
+    texts: list[str] = field(default_factory=list)
+    folded: int = 0
 
     @classmethod
     def read(cls, store: Store, fingerprint: str) -> Head:
@@ -56,7 +63,7 @@ class Head:
             return cls(fingerprint)
         fields: dict[str, Any] = orjson.loads(data)
         version = fields.pop("version")
-        if version != VERSION:
+        if version not in (_WHOLE, VERSION):
             raise StreamerError(
                 f"the window's state has format {version}, and this program reads format "
                 f"{VERSION}: run the version that wrote the checkpoint, or start from another one"
@@ -73,8 +80,8 @@ class Head:
 
     def write(self, store: Store) -> None:
         """Write it to a store."""
-        fields = {
-            "version": VERSION,
+        fields: dict[str, Any] = {
+            "version": VERSION if self.texts else _WHOLE,
             "fingerprint": self.fingerprint,
             "clocks": self.clocks.as_fields(),
             "next_arrival": self.next_arrival,
@@ -86,4 +93,6 @@ class Head:
             "packs": self.packs,
             "next_pack": self.next_pack,
         }
-        store.put(*PLACE, orjson.dumps(fields))
+        if self.texts:
+            fields.update(texts=self.texts, folded=self.folded)
+        store.put(*PLACE, dump_json(fields))

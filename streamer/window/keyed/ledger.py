@@ -26,6 +26,7 @@ PANE: Final = 0
 GONE: Final = -4
 """Where packs are in the store: pane 0, a seq each; the marks of a pack have its seq as pane."""
 
+_LAST: Final = (1 << 63) - 1
 _SHIFT: Final = struct.Struct("<q")
 _JOIN: Final = 8
 _LEAST: Final = 16 * 1024
@@ -34,6 +35,10 @@ _MOST: Final = 2 * 1024 * 1024
 Bools = NDArray[np.bool_]
 Claims = Mapping[bytes, tuple[int, int]]
 """By key, between which times messages are asked for, both inclusive."""
+
+
+Range = tuple[int, int, int]
+"""Between which times messages are given back, both inclusive, and the last arrival number."""
 
 
 @dataclass(slots=True)
@@ -83,6 +88,13 @@ class Page:
     def give_back(self, rows: Ints) -> None:
         """Mark messages as gone."""
         self.gone[rows] = True
+        self.changed = True
+
+    def keep_only(self, rows: Ints) -> None:
+        """Mark all messages as gone but some; what was marked stays so."""
+        others = np.ones(len(self.gone), np.bool_)
+        others[rows] = False
+        self.gone |= others
         self.changed = True
 
     @property
@@ -174,6 +186,11 @@ class Ledger:
         self._fresh.append(page)
         return page
 
+    @property
+    def fresh(self) -> Sequence[Page]:
+        """The pages of this micro-batch."""
+        return self._fresh
+
     def find(self, claims: Claims) -> Found:
         """Return messages of keys that are not gone."""
         if not claims:
@@ -196,26 +213,35 @@ class Ledger:
         return _found(numbers, sheets, parts)
 
     def give_back(
-        self, ranges: Mapping[bytes, Sequence[tuple[int, int]]], before: int | None = None
+        self,
+        ranges: Mapping[bytes, Sequence[Range]],
+        spared: Mapping[bytes, set[int]],
+        before: int | None = None,
     ) -> int:
-        """Mark the messages of keys between times, both inclusive; return how many there were.
+        """Mark the messages of keys between times; return how many there were.
 
         Args:
-            ranges: by key, from which time to which.
+            ranges: by key.
+            spared: by key, the arrival numbers of messages that stay.
             before: only messages whose arrival numbers are smaller; None for all.
         """
         claims = {
-            key: (min(low for low, _ in some), max(high for _, high in some))
+            key: (min(low for low, *_ in some), max(high for _, high, _ in some))
             for key, some in ranges.items()
         }
         found = self.find(claims)
         gone = np.ones(len(found.times), np.bool_)
         for key, some in ranges.items():
-            if len(some) > 1:
+            if len(some) > 1 or key in spared or some[0][2] < _LAST:
                 first, last = found.starts[key]
-                times = found.times[first:last]
-                inside = [(times >= low) & (times <= high) for low, high in some]
+                times, arrivals = found.times[first:last], found.arrivals[first:last]
+                inside = [
+                    (times >= low) & (times <= high) & (arrivals <= until)
+                    for low, high, until in some
+                ]
                 gone[first:last] = np.logical_or.reduce(inside)
+                if key in spared:
+                    gone[first:last] &= ~np.isin(arrivals, list(spared[key]))
         if before is not None:
             gone &= found.arrivals < before
         found.give_back(np.flatnonzero(gone))

@@ -14,6 +14,7 @@ class Lookback:
     at_once: WindowReason = "event"
     disjoint = False
     timeless = False
+    joins = False
 
     def __init__(self, size: int, lateness: int) -> None:
         self._size = size

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamer.message import Batch
 from streamer.window.emission import Emission, WindowReason
-from streamer.window.keyed.ledger import Found, Ledger
+from streamer.window.keyed.groups import FoldedGroups, Snapshot
+from streamer.window.keyed.ledger import Ledger
+from streamer.window.keyed.lines import Lines
 from streamer.window.keyed.state import FOREVER
 from streamer.window.labels import WindowLabels, count_labels
-from streamer.window.metadata import spelling_of
 from streamer.window.metas import Decoded, Metas
 
 _AT_ONCE: Final = 200_000
@@ -36,6 +36,9 @@ class Output:
         since: only messages that arrived from then on are in it.
         excluded: arrivals that are not in it although they lie inside.
         gone: whether its messages are in no other window, and are given back with it.
+        arrivals: the smallest and the largest arrival number in it, where messages of another
+            window, which was closed to them, may lie among its own.
+        folded: what its messages come to; None when they are kept whole.
     """
 
     key: bytes
@@ -50,6 +53,8 @@ class Output:
     since: int | None = None
     excluded: set[int] | None = None
     gone: bool = False
+    arrivals: tuple[int, int] | None = None
+    folded: Snapshot | None = None
 
 
 class Released:
@@ -59,17 +64,25 @@ class Released:
         given_back: how many messages were given back with their batches.
     """
 
-    def __init__(self, ledger: Ledger, keyed: bool, unit: int) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        keyed: bool,
+        unit: int,
+        spared: Mapping[bytes, set[int]],
+    ) -> None:
         """Prepare.
 
         Args:
             ledger: where the messages are.
             keyed: whether messages are told of a key.
             unit: times are rounded down to multiples of it, ns.
+            spared: by key, the arrival numbers of messages that are not given back.
         """
         self._ledger = ledger
         self._keyed = keyed
         self._unit = unit
+        self._spared = spared
         self._decoded: Decoded = {}
         self.given_back = 0
 
@@ -79,7 +92,7 @@ class Released:
         size = 0
         for output in outputs:
             portion.append(output)
-            size += output.count
+            size += output.count if output.folded is None else 1
             if size >= _AT_ONCE:
                 yield from self._portion(portion)
                 portion, size = [], 0
@@ -92,16 +105,28 @@ class Released:
             claims[output.key] = (min(low, output.low), min(max(high, output.high), FOREVER))
         found = self._ledger.find(claims)
         lines = Lines(found)
+        groups = FoldedGroups(lines, self._keyed, self._decoded)
         gone: list[int] = []
         for output in outputs:
+            if output.folded is not None:
+                if output.gone:
+                    gone += self._let_go(output, lines, lines.of(output, claims[output.key]))
+                assert output.start is not None and output.end is not None
+                bounds = (output.start, output.end)
+                yield groups.emission(output.key, bounds, output.reason, output.folded)
+                continue
             places = lines.of(output, claims[output.key])
             if output.gone:
-                gone += places
+                gone += self._let_go(output, lines, places)
             if places:
                 yield self._emission(output, lines, places)
         if gone:
             found.give_back(np.array(gone, np.int64))
             self.given_back += len(gone)
+
+    def _let_go(self, output: Output, lines: Lines, places: Sequence[int]) -> Sequence[int]:
+        spared = self._spared.get(output.key)
+        return places if spared is None else lines.but(places, spared)
 
     def _emission(self, output: Output, lines: Lines, places: Sequence[int]) -> Emission:
         key = output.key if self._keyed else None
@@ -114,58 +139,3 @@ class Released:
             labels = own.of(newest - newest % self._unit, told)
         messages = lines.messages(places, Metas(labels, self._decoded))
         return Emission(output.end, messages, output.reason, key, output.start)
-
-
-class Lines:
-    """Messages that were found, at hand one by one."""
-
-    def __init__(self, found: Found) -> None:
-        """Take them."""
-        self._found = found
-        self.times: list[int] = found.times.tolist()
-        self._arrivals: list[int] = found.arrivals.tolist()
-        self._pages: list[int] = found.pages.tolist()
-        self._rows: list[int] = found.rows.tolist()
-
-    def of(self, output: Output, claim: tuple[int, int]) -> Sequence[int]:
-        """Return the places of a batch's messages, in order of arrival."""
-        first, last = self._found.starts.get(output.key, (0, 0))
-        places: Sequence[int] = range(first, last)
-        low, high = output.low, output.high
-        if claim != (low, high):
-            times = self.times
-            places = [place for place in places if low <= times[place] <= high]
-        if output.until is not None or output.since is not None or output.excluded:
-            places = [place for place in places if self._holds(output, self._arrivals[place])]
-        return places
-
-    def spelling(self, place: int) -> bytes | None:
-        """Return how a message spells its key, if it does so otherwise than equal keys."""
-        pack, row = self._found.sheets[self._pages[place]].pack, self._rows[place]
-        return spelling_of(pack.metas[0 if pack.meta_ids is None else pack.meta_ids[row]])
-
-    def messages(self, places: Sequence[int], metas: Metas) -> Batch:
-        """Make the messages of a batch."""
-        messages: Batch = []
-        pages, rows = self._pages, self._rows
-        first = 0
-        while first < len(places):
-            page = pages[places[first]]
-            last = first + 1
-            while last < len(places) and pages[places[last]] == page:
-                last += 1
-            sheet = self._found.sheets[page]
-            payloads, pack = sheet.payloads, sheet.pack
-            some = [rows[place] for place in places[first:last]]
-            ids = None if pack.meta_ids is None else pack.meta_ids[some]
-            messages += metas.messages([payloads[row] for row in some], pack.metas, ids)
-            first = last
-        return messages
-
-    @staticmethod
-    def _holds(output: Output, arrival: int) -> bool:
-        if output.until is not None and arrival > output.until:
-            return False
-        if output.since is not None and arrival < output.since:
-            return False
-        return not output.excluded or arrival not in output.excluded

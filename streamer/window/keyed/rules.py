@@ -24,6 +24,7 @@ class Rules(Protocol):
         at_once: why an event makes a batch come out at once; None when none does so by itself.
         disjoint: whether a message is in one window only.
         timeless: whether windows know no time; what is said of times is then said of arrivals.
+        joins: whether windows of a key may become one.
     """
 
     @property
@@ -44,6 +45,10 @@ class Rules(Protocol):
 
     @property
     def timeless(self) -> bool:
+        """See above."""
+
+    @property
+    def joins(self) -> bool:
         """See above."""
 
     def take(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamer.window.keyed.folded import together
 from streamer.window.keyed.state import KeyState, Window
 
 
@@ -14,6 +15,7 @@ class Sessions:
     at_once = None
     disjoint = True
     timeless = False
+    joins = True
 
     def __init__(self, gap: int, max_duration: int | None, lateness: int) -> None:
         self._gap = gap
@@ -43,7 +45,9 @@ class Sessions:
         near = [window for window in windows if self._is_near(window, time, before)]
         if not near and before > time + self._gap + self._lateness:
             return None
-        joined = Window(time, time, arrival, 1, active, self._cut_after(time), fresh=arrival)
+        joined = Window(
+            time, time, arrival, 1, active, self._cut_after(time), fresh=arrival, last=arrival
+        )
         if len(near) > 1:
             near.sort(key=lambda window: window.start)
         for number, session in enumerate(near):
@@ -98,4 +102,6 @@ class Sessions:
             max(session.active, other.active),
             cut,
             fresh=min(session.fresh, other.fresh),
+            folded=together(session.folded, other.folded),
+            last=max(session.last, other.last),
         )

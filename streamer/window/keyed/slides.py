@@ -16,6 +16,7 @@ class ForwardSlides:
     at_once = None
     disjoint = False
     timeless = False
+    joins = False
 
     def __init__(self, size: int, lateness: int) -> None:
         self._size = size

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import orjson
 
+from streamer.window.keyed.folded import Folded
+
 NEVER: Final = -(1 << 66)
 """A clock that has seen nothing: it is before every time, and closes no window."""
 
@@ -29,6 +31,8 @@ class Window:
         changed: whether this micro-batch has changed it.
         fresh: the smallest arrival number of this micro-batch in it; `FOREVER` without any.
         excluded: arrivals of this micro-batch that lie in its bounds but found it closed.
+        folded: what its messages come to; None when they are kept whole.
+        last: the largest arrival number of this micro-batch in it; -1 without any.
     """
 
     start: int
@@ -40,12 +44,15 @@ class Window:
     changed: bool = True
     fresh: int = FOREVER
     excluded: set[int] | None = None
+    folded: Folded | None = None
+    last: int = -1
 
     def take(self, arrival: int, active: int) -> None:
         """Take a message in, which is not before those of earlier micro-batches."""
         self.count += 1
         self.active = active
         self.changed = True
+        self.last = arrival
         if arrival < self.fresh:
             self.fresh = arrival
 
@@ -98,7 +105,7 @@ class KeyState:
 
     def encoded(self) -> bytes:
         """Write it down."""
-        windows = [[w.start, w.end, w.first, w.count, w.active, w.cut] for w in self.windows]
+        windows = [_fields(window) for window in self.windows]
         fields: list[Any] = [windows, self.oldest]
         if self.clock != NEVER or self.remembered or self.marks or self.total:
             clock = None if self.clock == NEVER else self.clock
@@ -124,5 +131,19 @@ class KeyState:
         return found
 
 
-def _window(start: int, end: int, first: int, count: int, active: int, cut: int | None) -> Window:
-    return Window(start, end, first, count, active, cut, changed=False)
+def _fields(w: Window) -> list[Any]:
+    fields = [w.start, w.end, w.first, w.count, w.active, w.cut]
+    return fields if w.folded is None else [*fields, w.folded.as_fields()]
+
+
+def _window(
+    start: int,
+    end: int,
+    first: int,
+    count: int,
+    active: int,
+    cut: int | None,
+    folded: list[Any] | None = None,
+) -> Window:
+    known = None if folded is None else Folded.of_fields(folded)
+    return Window(start, end, first, count, active, cut, changed=False, folded=known)

@@ -16,14 +16,18 @@ from streamer.window.aside import aside
 from streamer.window.clock import Reading
 from streamer.window.emission import Emission, WindowReason
 from streamer.window.event import EventWindow
+from streamer.window.folds.release import FoldedGroup
 from streamer.window.having import Having
 from streamer.window.intake import Intake
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.counts import Counts
 from streamer.window.keyed.drawers import Drawers, Dues
+from streamer.window.keyed.folds import Folds
+from streamer.window.keyed.groups import Snapshot
 from streamer.window.keyed.head import Head
 from streamer.window.keyed.lates import Dropped, Lates, messages_of
-from streamer.window.keyed.ledger import Ledger, Page
+from streamer.window.keyed.ledger import Ledger, Page, Range
+from streamer.window.keyed.moments import Moment, emissions_of, snapshot_of
 from streamer.window.keyed.outputs import Output, Released
 from streamer.window.keyed.rules import rules_of
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
@@ -58,6 +62,7 @@ class KeyedStep:
         store: Store,
         keep_dropped: bool,
         having: Query | None = None,
+        folds: str | None = None,
     ) -> None:
         """Prepare.
 
@@ -66,6 +71,7 @@ class KeyedStep:
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
             having: a compiled mapping; a batch for which it is not true is suppressed.
+            folds: the mapping that windows are folded for from now on; None to keep them whole.
         """
         self._window = window
         self._settings = window.time
@@ -77,12 +83,15 @@ class KeyedStep:
         self._head = head = Head.read(store, window.fingerprint)
         self._drawers = Drawers(store, head.least, head.drawers, head.keys)
         self._ledger = Ledger(store, self._rules.timeless, head.packs, head.next_pack)
+        self._folds = Folds(folds, head.texts, head.folded, self._rules.joins)
         self._outputs: list[Output] = []
+        self._moments: list[Moment] = []
         self._late = Lates()
         self._incomplete: dict[bytes, list[int]] = {}
         self._passed_over = 0
-        self._releases: dict[bytes, list[tuple[int, int]]] = {}
-        self._lapsed: dict[bytes, list[tuple[int, int]]] = {}
+        self._releases: dict[bytes, list[Range]] = {}
+        self._lapsed: dict[bytes, list[Range]] = {}
+        self._spared: dict[bytes, set[int]] = {}
         self._clock_after = NEVER
         self._ended = self._behind = self._by_key = False
         self._now = 0
@@ -100,6 +109,7 @@ class KeyedStep:
         self._clock_after = clocks.end(reading.backlog)
         self._by_key = clocks.by_key
         self._visit(segments, clocks.by_key)
+        self._folds.settle(self._ledger.fresh)
         yield from self._late.drop(head.counters, self._keep_dropped)
         self._head.counters.released += self._give_away(self._lapsed, self._since)
         closed = yield from self._emit()
@@ -130,7 +140,7 @@ class KeyedStep:
     def _visit(self, segments: dict[bytes, list[Segment]], by_key: bool) -> None:
         """Look at every key that has messages, or that is due."""
         clocks: Dues = (self._clock_after, self._head.clocks.active, self._now)
-        drawers = self._drawers
+        drawers, folds = self._drawers, self._folds
         flush = self._ended and (self._settings.end_of_input == "flush" or self._rules.timeless)
         settings = self._settings
         plain = not by_key and not flush and settings.emit in ("final", "each")
@@ -146,6 +156,8 @@ class KeyedStep:
             for key in keys:
                 state = drawer.get(key)
                 windows = len(state.windows)
+                if folds.needed:
+                    folds.open(state)
                 if by_key:
                     self._lapse(key, state)
                 if key in segments:
@@ -175,6 +187,7 @@ class KeyedStep:
         """Put the messages of a key into its windows."""
         rules, active = self._rules, self._head.clocks.active
         unit = rules.unit
+        folds = self._folds if self._folds.needed else None
         here: dict[bytes, int] = {}
         taken = 0
         reason: WindowReason | None = rules.at_once
@@ -190,6 +203,8 @@ class KeyedStep:
                 self._late.append(Dropped(arrival, page, row))
                 continue
             taken += 1
+            if folds is not None:
+                folds.take(state, changed, time, arrival, page, row)
             if time < state.oldest:
                 state.oldest = time
             if by_key and time > here.get(partition, NEVER):
@@ -208,6 +223,11 @@ class KeyedStep:
     ) -> None:
         """Let windows come out that an event has changed, with what they hold by then."""
         for window in windows:
+            folded, end, first = window.folded, window.end, window.first
+            if folded is not None:
+                told = (folded, folded.states, folded.newest, window.count)
+                self._moments.append((arrival, end, first, window.start, key, *told))
+                continue
             place = (_AT_ONCE, arrival, window.end, window.first, window.start)
             self._put_out(key, window, reason, place, until=arrival)
 
@@ -240,6 +260,12 @@ class KeyedStep:
                 since,
                 window.excluded,
                 gone,
+                (window.first, window.last if window.last >= 0 else self._since - 1)
+                if self._rules.joins
+                else None,
+                None
+                if window.folded is None
+                else Snapshot.of(window, window.folded, self._head.next_arrival),
             )
         )
 
@@ -287,12 +313,14 @@ class KeyedStep:
 
     def _close(self, key: bytes, state: KeyState, clock: int) -> None:
         left = []
+        several = self._rules.joins and len(state.windows) > 1
         for window in state.windows:
             reason = self._reason(window, clock)
             if reason is None:
                 window.changed, window.fresh, window.excluded = False, FOREVER, None
                 left.append(window)
                 continue
+            self._folds.let_go(window)
             if reason != "final" and self._rules.remembers:
                 state.remembered.append((window.start, window.end))
             gone = self._rules.disjoint
@@ -302,7 +330,11 @@ class KeyedStep:
                 self._put_out(key, window, reason, place, since=since, gone=gone)
             elif gone:
                 low, high = self._rules.inside(window)
-                self._release(key, low, high)
+                last = window.last if window.last >= 0 else self._since - 1
+                self._release(key, low, high, last if several else FOREVER)
+        if several and len(left) < len(state.windows):
+            # A session that was closed before another's first message may lie among its times.
+            self._spared.setdefault(key, set()).update(window.first for window in left)
         state.windows = left
 
     def _first_of(self, window: Window) -> int | None:
@@ -352,10 +384,13 @@ class KeyedStep:
         if state.oldest > first:
             self._release(key, first, state.oldest - 1)
 
-    def _release(self, key: bytes, low: int, high: int) -> None:
-        """Give back what lies between two times, both inclusive, when everything has come out."""
+    def _release(self, key: bytes, low: int, high: int, until: int = FOREVER) -> None:
+        """Give back what lies between two times, both inclusive, when everything has come out.
+
+        What arrived after `until` stays.
+        """
         if self._settings.emit != "forward":
-            self._releases.setdefault(key, []).append((low, high))
+            self._releases.setdefault(key, []).append((low, high, until))
 
     def _dues(self, state: KeyState, by_key: bool) -> Dues:
         """Return when a key must be looked at, though nothing of it comes in."""
@@ -378,14 +413,14 @@ class KeyedStep:
         """Give the batches, in their order."""
         counters = self._head.counters
         closed: list[Closed] = []
-        self._outputs.sort(key=lambda output: output.place)
         having = None
         if self._asked is not None:
             having = Having(self._asked, self._now, self._listing)
-        released = Released(self._ledger, self._window.keyed, self._rules.unit)
-        for emission in released.emissions(self._outputs):
-            count = len(emission.messages)
-            if having is not None and not having.keeps(emission.messages):
+        released = Released(self._ledger, self._window.keyed, self._rules.unit, self._spared)
+        for emission in self._in_place(released):
+            messages = emission.messages
+            count = messages.size if isinstance(messages, FoldedGroup) else len(messages)
+            if having is not None and not having.keeps(messages):
                 counters.suppressed += count
                 continue
             counters.emitted_windows += 1
@@ -393,8 +428,24 @@ class KeyedStep:
             if emission.end is not None and len(closed) < _SHOWN:
                 closed.append(Closed(emission.end, count, emission.reason))
             yield emission
-        counters.released += released.given_back
+        counters.released += released.given_back + self._folds.released
         return tuple(closed)
+
+    def _in_place(self, released: Released) -> Iterator[Emission]:
+        """Give the batches in their order, their messages looked up."""
+        outputs = self._outputs
+        if self._moments and not outputs:
+            yield from emissions_of(self._moments, self._ledger, self._window.keyed)
+            return
+        # Windows that are folded and such that are not, in between.
+        for moment in self._moments:
+            arrival, end, first, start, key, *_ = moment
+            place = (_AT_ONCE, arrival, end, first, start)
+            bounds = (start, min(end, FOREVER), start, end)
+            output = Output(key, *bounds, "each", place, 1, folded=snapshot_of(moment))
+            outputs.append(output)
+        outputs.sort(key=lambda output: output.place)
+        yield from released.emissions(outputs)
 
     def _drop_incomplete(self) -> Iterator[Emission]:
         """Drop what no count window will hold, since the input has ended."""
@@ -426,13 +477,11 @@ class KeyedStep:
         incomplete = sum(map(len, self._incomplete.values()))
         counters.released += given_back - self._passed_over - incomplete
 
-    def _give_away(
-        self, ranges: dict[bytes, list[tuple[int, int]]], before: int | None = None
-    ) -> int:
+    def _give_away(self, ranges: dict[bytes, list[Range]], before: int | None = None) -> int:
         keys, given_back = list(ranges), 0
         for first in range(0, len(keys), _KEYS_TOGETHER):
             some = {key: ranges[key] for key in keys[first : first + _KEYS_TOGETHER]}
-            given_back += self._ledger.give_back(some, before)
+            given_back += self._ledger.give_back(some, self._spared, before)
         return given_back
 
     def _status(self, closed: tuple[Closed, ...]) -> Status:
@@ -441,7 +490,7 @@ class KeyedStep:
             now=self._now,
             horizon=None,
             counters=self._head.counters,
-            held=self._ledger.held,
+            held=self._ledger.held + self._folds.held,
             held_bytes=self._ledger.size,
             open=(),
             next_due=self._next_due(),
@@ -467,17 +516,18 @@ class KeyedStep:
         head, drawers = self._head, self._drawers
         head.drawers, head.keys, head.least = drawers.count, drawers.keys, drawers.least
         head.packs, head.next_pack = self._ledger.head()
+        head.texts, head.folded = self._folds.texts, self._folds.held
         head.write(self._store)
 
 
-def _around(ranges: Iterable[tuple[int, int]], low: int) -> list[tuple[int, int]]:
+def _around(ranges: Iterable[tuple[int, int]], low: int) -> list[Range]:
     """Return what lies between ranges of times from `low` on; all bounds are inclusive."""
-    found = []
+    found: list[Range] = []
     for first, last in sorted(ranges):
         if low < first:
-            found.append((low, first - 1))
+            found.append((low, first - 1, FOREVER))
         low = max(low, last + 1)
-    return [*found, (low, FOREVER)] if low <= FOREVER else found
+    return [*found, (low, FOREVER, FOREVER)] if low <= FOREVER else found
 
 
 def _in_order(segments: list[Segment]) -> Iterator[tuple[int, int, int, bytes, Page, int]]:

@@ -1,0 +1,96 @@
+"""What keeps one part up to date in one window: the protocol, and what has no value."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from streamer.window.folds.part import Spoiler
+from streamer.window.folds.values import read_values, write_values
+
+_PLAIN: Final = frozenset((str, bool, type(None)))
+_LEAST, _MOST = -(1 << 63), 1 << 63
+
+
+class Spoilt(NamedTuple):
+    """The state of a part that a message has spoilt.
+
+    Attributes:
+        place: the message's index among those that brought a value; where two sessions have
+            joined, among those of its own.
+        arrival: its arrival number.
+        text: what is wrong with it.
+    """
+
+    place: int
+    arrival: int
+    text: str
+
+
+class Running(Protocol):
+    """Keeps one part up to date.
+
+    A state is a value that stays as it is; `add` gives another one. Only the newest state may be
+    added to.
+    """
+
+    @property
+    def empty(self) -> Any:
+        """The state without any message."""
+
+    def prepared(self, values: list[Any]) -> Sequence[Any]:
+        """Return what `add` takes of each message, from what its field or expression gives."""
+
+    def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
+        """Return the state with one more message.
+
+        Args:
+            state: the state so far.
+            value: what `prepared` gave for the message; a `Spoiler` when it spoils the part.
+            arrival: its arrival number, larger than those before.
+            place: how many messages there were before.
+        """
+
+    def joined(self, one: Any, other: Any) -> Any:
+        """Return the state of the messages of two, which may have arrived in turns."""
+
+    def value(self, state: Any) -> Any:
+        """Return what the part comes to.
+
+        Raises:
+            UnplacedError: the part fails, in Benthos's words.
+        """
+
+    def dump(self, state: Any) -> Any:
+        """Return a state as plain values."""
+
+    def load(self, plain: Any) -> Any:
+        """Return the state that was dumped."""
+
+
+def spoilt(spoiler: Spoiler, arrival: int, place: int) -> Spoilt:
+    """Return the state that a message leaves which spoils the part."""
+    return Spoilt(place, arrival, spoiler.text)
+
+
+def earlier(one: Spoilt, other: Any) -> Spoilt:
+    """Return the state of two that are joined, one of which is spoilt, by the first that did it."""
+    return other if type(other) is Spoilt and other.arrival < one.arrival else one
+
+
+def dump_value(value: Any) -> Any:
+    """Return any value of a message as a plain one: a list of one text where it is none itself."""
+    kind = type(value)
+    if kind in _PLAIN or (kind is int and _LEAST <= value < _MOST):
+        return value
+    if kind is float and value - value == 0:
+        return value
+    return [base64.b64encode(write_values([value])).decode()]
+
+
+def load_value(plain: Any) -> Any:
+    """Return the value that was dumped."""
+    if type(plain) is list:
+        return read_values(base64.b64decode(plain[0]))[0]
+    return plain

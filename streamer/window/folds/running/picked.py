@@ -1,0 +1,79 @@
+"""The number of messages, and the value of the first or the last of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from streamer.bloblang.element import Failed
+from streamer.bloblang.errors import ToldError
+from streamer.window.folds.running.part import dump_value, load_value
+
+
+class RunningCount:
+    """See `part.Running`. The state is the number."""
+
+    empty = 0
+
+    def prepared(self, values: list[Any]) -> Sequence[Any]:
+        """See `part.Running`; nothing is taken of a message."""
+        return [None] * len(values)
+
+    def add(self, state: int, value: Any, arrival: int, place: int) -> int:
+        """See `part.Running`."""
+        return state + 1
+
+    def joined(self, one: int, other: int) -> int:
+        """See `part.Running`."""
+        return one + other
+
+    def value(self, state: int) -> int:
+        """See `part.Running`."""
+        return state
+
+    def dump(self, state: int) -> Any:
+        """See `part.Running`."""
+        return state
+
+    def load(self, plain: Any) -> int:
+        """See `part.Running`."""
+        return int(plain)
+
+
+class RunningPicked:
+    """See `part.Running`. The state is the arrival and the value; None without any."""
+
+    empty = None
+
+    def __init__(self, last: bool) -> None:
+        """Take which one."""
+        self._last = last
+
+    def prepared(self, values: list[Any]) -> Sequence[Any]:
+        """See `part.Running`."""
+        return values
+
+    def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
+        """See `part.Running`."""
+        return (arrival, value) if self._last or state is None else state
+
+    def joined(self, one: Any, other: Any) -> Any:
+        """See `part.Running`."""
+        if one is None or other is None:
+            return one or other
+        return one if (one[0] > other[0]) == self._last else other
+
+    def value(self, state: Any) -> Any:
+        """See `part.Running`."""
+        value = state[1]
+        if type(value) is Failed:
+            raise ToldError(value.text, value.sealed, value.said)
+        return value
+
+    def dump(self, state: Any) -> Any:
+        """See `part.Running`."""
+        return None if state is None else [state[0], dump_value(state[1])]
+
+    def load(self, plain: Any) -> Any:
+        """See `part.Running`."""
+        return None if plain is None else (plain[0], load_value(plain[1]))

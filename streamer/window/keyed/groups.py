@@ -1,0 +1,108 @@
+"""The batches of folded windows: the first message, and what their mapping's parts have come to."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+
+from streamer.durations import SECOND
+from streamer.errors import MessageError
+from streamer.message import Message
+from streamer.timestamps import format_rfc3339
+from streamer.window.emission import Emission, WindowReason
+from streamer.window.folds.release import FoldedGroup
+from streamer.window.folds.running.fold import States
+from streamer.window.keyed.folded import Folded
+from streamer.window.keyed.lines import Lines
+from streamer.window.keyed.state import Window
+from streamer.window.labels import NEWEST, WindowLabels
+from streamer.window.metas import Decoded, Metas
+
+
+class Snapshot(NamedTuple):
+    """What a folded window had come to when a batch of it came out.
+
+    Attributes:
+        folded: the window, as it went on from there.
+        states: what its parts had come to.
+        first: the arrival of its first message.
+        newest: the largest event time, ns.
+        size: how many messages it had.
+        until: the arrival of its last message.
+    """
+
+    folded: Folded
+    states: States
+    first: int
+    newest: int
+    size: int
+    until: int
+
+    @classmethod
+    def of(cls, window: Window, folded: Folded, until: int) -> Snapshot:
+        """Return what a window has come to by now; `until` is at or after its last arrival."""
+        return cls(folded, folded.states, window.first, folded.newest, window.count, until)
+
+
+class FoldedGroups:
+    """Makes the batches of folded windows."""
+
+    def __init__(self, lines: Lines, keyed: bool, decoded: Decoded) -> None:
+        """Prepare.
+
+        Args:
+            lines: the messages, among them the first of each window.
+            keyed: whether messages are told of a key.
+            decoded: remembers metadata.
+        """
+        self._lines = lines
+        self._keyed = keyed
+        self._decoded = decoded
+        self._firsts: dict[tuple[int, int, int], Message] = {}
+        self._seconds: dict[int, str] = {}
+
+    def emission(
+        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, snapshot: Snapshot
+    ) -> Emission:
+        """Return the batch of a window.
+
+        Args:
+            key: the window's.
+            bounds: its start and end, as its messages are told.
+            reason: why it comes out.
+            snapshot: what it had come to.
+        """
+        folded, states, first, newest, size, until = snapshot
+        place = (first, *bounds)
+        known = self._firsts.get(place)
+        if known is None:
+            known = self._firsts[place] = self._first(key, bounds, reason, first)
+        elif not known.has_doc():
+            with suppress(MessageError):  # it is asked for more than once: parse it once
+                _ = known.doc
+        meta = dict(known.meta)
+        meta[NEWEST] = self._instant(newest)
+        fold, broken = folded.fold, folded.broken
+        assert fold is not None
+        why = None if broken is None or broken.arrival > until else broken.text
+        message = known.told(meta)
+        batch = FoldedGroup(message, fold.text, partial(fold.value, states, why), size)
+        return Emission(bounds[1], batch, reason, key if self._keyed else None, bounds[0])
+
+    def _first(
+        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, arrival: int
+    ) -> Message:
+        """Return the first message of a window with its metadata, but for the newest time."""
+        place = self._lines.place_of(arrival)
+        told = (self._lines.spelling(place) or key) if self._keyed else None
+        labels = WindowLabels(*bounds, reason).of(0, told)
+        return self._lines.messages([place], Metas(labels, self._decoded))[0]
+
+    def _instant(self, ns: int) -> str:
+        """Return a time as RFC 3339; those of one second come often."""
+        seconds, fraction = divmod(ns, SECOND)
+        text = self._seconds.get(seconds)
+        if text is None:
+            text = self._seconds[seconds] = format_rfc3339(seconds * SECOND)[:-1]
+        return f"{text}.{fraction:09d}".rstrip("0") + "Z" if fraction else text + "Z"

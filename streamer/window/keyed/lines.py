@@ -1,0 +1,93 @@
+"""Messages that the ledger has found, at hand one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from streamer.message import Batch
+from streamer.window.keyed.ledger import Found
+from streamer.window.metadata import spelling_of
+from streamer.window.metas import Metas
+
+
+class Wanted(Protocol):
+    """Which messages a batch has; see `outputs.Output`."""
+
+    key: bytes
+    low: int
+    high: int
+    until: int | None
+    since: int | None
+    excluded: set[int] | None
+    count: int
+    arrivals: tuple[int, int] | None
+
+
+class Lines:
+    """Messages that were found, at hand one by one."""
+
+    def __init__(self, found: Found) -> None:
+        """Take them."""
+        self._found = found
+        self.times: list[int] = found.times.tolist()
+        self._arrivals: list[int] = found.arrivals.tolist()
+        self._pages: list[int] = found.pages.tolist()
+        self._rows: list[int] = found.rows.tolist()
+        self._by_arrival: dict[int, int] | None = None
+
+    def of(self, output: Wanted, claim: tuple[int, int]) -> Sequence[int]:
+        """Return the places of a batch's messages, in order of arrival."""
+        first, last = self._found.starts.get(output.key, (0, 0))
+        places: Sequence[int] = range(first, last)
+        low, high = output.low, output.high
+        if claim != (low, high):
+            times = self.times
+            places = [place for place in places if low <= times[place] <= high]
+        if output.until is not None or output.since is not None or output.excluded:
+            places = [place for place in places if self._holds(output, self._arrivals[place])]
+        if output.arrivals is not None and len(places) > output.count:
+            first, last = output.arrivals
+            places = [place for place in places if first <= self._arrivals[place] <= last]
+        return places
+
+    def but(self, places: Sequence[int], spared: set[int]) -> Sequence[int]:
+        """Return places without those of some messages, given by their arrival numbers."""
+        return [place for place in places if self._arrivals[place] not in spared]
+
+    def place_of(self, arrival: int) -> int:
+        """Return the place of a message by its arrival number."""
+        if self._by_arrival is None:
+            self._by_arrival = {number: place for place, number in enumerate(self._arrivals)}
+        return self._by_arrival[arrival]
+
+    def spelling(self, place: int) -> bytes | None:
+        """Return how a message spells its key, if it does so otherwise than equal keys."""
+        pack, row = self._found.sheets[self._pages[place]].pack, self._rows[place]
+        return spelling_of(pack.metas[0 if pack.meta_ids is None else pack.meta_ids[row]])
+
+    def messages(self, places: Sequence[int], metas: Metas) -> Batch:
+        """Make the messages of a batch."""
+        messages: Batch = []
+        pages, rows = self._pages, self._rows
+        first = 0
+        while first < len(places):
+            page = pages[places[first]]
+            last = first + 1
+            while last < len(places) and pages[places[last]] == page:
+                last += 1
+            sheet = self._found.sheets[page]
+            payloads, pack = sheet.payloads, sheet.pack
+            some = [rows[place] for place in places[first:last]]
+            ids = None if pack.meta_ids is None else pack.meta_ids[some]
+            messages += metas.messages([payloads[row] for row in some], pack.metas, ids)
+            first = last
+        return messages
+
+    @staticmethod
+    def _holds(output: Wanted, arrival: int) -> bool:
+        if output.until is not None and arrival > output.until:
+            return False
+        if output.since is not None and arrival < output.since:
+            return False
+        return not output.excluded or arrival not in output.excluded

@@ -1,0 +1,256 @@
+"""Windows that are decided key by key give, folded, what they give when they keep every message."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from streamer.durations import SECOND
+from streamer.plan.fold import Folding
+from streamer.source.replayable import Limit
+from tests.examples import examples
+
+from .stream import Run, write_lines
+from .test_folded_parts import AROUND, ONES, PARTS, SPELT
+
+T = 1_700_000_000  # seconds; a multiple of 10
+CONFIG = """
+input:
+  file: {paths: [cars.jsonl]}
+buffer:
+  %s:
+    timestamp_mapping: root = this.ts.or(now())
+    %s
+pipeline:
+  processors:
+    - mapping: |
+        root = if batch_index() == 0 {
+          {
+            "told": metadata().filter(e -> e.key.has_prefix("window")),
+            "first": this.catch(null),
+            "parts": [ %s ],
+          }
+        } else { deleted() }
+    - mapping: 'root = if errored() { {"failed": error(), "of": content().string()} }'
+spark: {shards: %d, master: "local[2]"}
+"""
+BY_LIGHT = "key_mapping: root = this.light.or(null)"
+WINDOWS = {
+    "tumbling each": ("tumbling_window", "{size: 5s, emit: each, allowed_lateness: 2s}"),
+    "tumbling changes": ("tumbling_window", "{size: 5s, emit: changes}"),
+    "tumbling idle": ("tumbling_window", "{size: 10s, idle_timeout: 4s}"),
+    "hopping each": ("hopping_window", "{size: 6s, every: 2s, emit: each}"),
+    "hopping changes": ("hopping_window", "{size: 6s, every: 2s, emit: changes}"),
+    "hopping by key": ("hopping_window", "{size: 6s, every: 3s, clock_scope: key}"),
+    "hopping, system": (
+        "hopping_window",
+        "{size: 6s, every: 3s, clock: system, emit: changes, idle_timeout: 3s}",
+    ),
+    "session": ("session_window", "{gap: 2s, allowed_lateness: 6s}"),
+    "session changes": ("session_window", "{gap: 2s, emit: changes, allowed_lateness: 4s}"),
+    "session each": ("session_window", "{gap: 2s, emit: each, allowed_lateness: 6s}"),
+    "session, cut": ("session_window", "{gap: 2s, max_duration: 4s, emit: each}"),
+    "session, idle": ("session_window", "{gap: 3s, idle_timeout: 3s, clock_scope: key}"),
+}
+
+
+@st.composite
+def lines(draw):
+    """Some documents with times near T, and some lines that are none."""
+    made = []
+    for document in draw(st.lists(ONES, max_size=10)):
+        light = draw(st.sampled_from(["a", "a", "b", 1, 1.0]))
+        time = T + draw(st.sampled_from([1, 2.5, 3, 4, 5, 7, 9, 10, 13]))
+        text = json.dumps({**document, "light": light, "ts": time})
+        for plain, spelt in SPELT.items() if draw(st.booleans()) else ():
+            text = text.replace(plain, spelt)
+        made.append(text.encode() if draw(st.integers(0, 9)) else b'{"p": ')
+    return made
+
+
+STEPS = st.lists(
+    st.tuples(st.integers(0, 12), lines(), st.sampled_from([1, 3, 100]), st.booleans()),
+    min_size=1,
+    max_size=4,
+)
+
+
+def config(name: str, keyed: bool, parts: list[str], shards: int) -> str:
+    kind, fields = WINDOWS[name]
+    keyed = keyed or "clock_scope: key" in fields
+    more = [*fields.strip("{}").split(", "), *([BY_LIGHT] if keyed else [])]
+    return CONFIG % (kind, "\n    ".join(more), ", ".join(parts), shards)
+
+
+def outcome(directory, text, steps, folds):
+    """Run micro-batches, with restarts, and return all that is printed, in order."""
+    path = directory / "cars.jsonl"
+    path.write_bytes(b"")
+
+    def started(before: Run | None) -> Run:
+        if before is None:
+            run = Run(text)
+        else:
+            run = Run(text, before.state, before.start_id + "'")
+            run.delivery.statuses = before.delivery.statuses
+        assert run.plan.folding.text is not None, run.plan.folding.obstacle
+        if not folds:
+            run.plan = replace(run.plan, folding=Folding(None))
+        return run
+
+    run = started(None)
+    printed = []
+    for second, documents, limit, restarted in steps:
+        run = started(run) if restarted else run
+        write_lines(path, documents)
+        ended = False
+        while not ended:
+            ended = run.step(
+                (T + second) * SECOND, Limit(messages=limit), tries=1 + restarted
+            ).ended
+            printed.append(run.printed())
+            assert sums_up(run)
+    run.step((T + 60) * SECOND)
+    statuses = run.delivery.statuses.values()
+    held = [(status["held"], status["open_windows"]) for status in statuses]
+    return [*printed, run.printed()], held, [counters(status) for status in statuses]
+
+
+def counters(status):
+    return {name: value for name, value in status["counters"].items() if name != "released"}
+
+
+def sums_up(run: Run) -> bool:
+    """Tell whether what was taken is held or was given back."""
+    for status in run.delivery.statuses.values():
+        found = status["counters"]
+        if found["taken"] != status["held"] + found["released"]:
+            return False
+    return True
+
+
+def rounded(value, places):
+    """Return what must be equal: all but the rounding of sums, and maybe places in errors."""
+    text = json.dumps(value, default=repr)
+    if not places:
+        text = re.sub(r"(index|element) \d+", "place", text)
+    return json.loads(text, parse_float=lambda number: f"{float(number):.9g}")
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module():
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@settings(
+    max_examples=examples(8, 100),
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
+@given(
+    keyed=st.booleans(),
+    parts=st.lists(st.tuples(PARTS, st.sampled_from(AROUND)), min_size=1, max_size=4),
+    steps=STEPS,
+    shards=st.integers(1, 3),
+)
+def test_folded_windows_of_keys_give_what_whole_ones_give(
+    tmp_path_factory, monkeypatch_module, name, keyed, parts, steps, shards
+):
+    directory = tmp_path_factory.mktemp("stream")
+    monkeypatch_module.chdir(directory)
+    steps = sorted(steps, key=lambda step: step[0])
+    # Where two sessions join, a message's place among all is not known.
+    places = "session" not in name
+    asked = [f"({around.format(part)}).catch(this)" for part, around in parts]
+    text = config(name, keyed, asked, shards)
+    folded = outcome(directory, text, steps, folds=True)
+    whole = outcome(directory, text, steps, folds=False)
+    assert rounded(folded, places) == rounded(whole, places)
+
+
+COUNTING = """
+input:
+  file: {paths: [cars.jsonl]}
+buffer:
+  %s
+pipeline:
+  processors:
+    - mapping: |
+        root = if batch_index() == 0 {
+          {"key": this.light, "%s": json("p").from_all().sum(), "first": this.p}
+        } else { deleted() }
+spark: {shards: 2, master: "local[2]"}
+"""
+TUMBLING = """tumbling_window:
+    {timestamp_mapping: root = this.ts, key_mapping: root = this.light, size: 10s, emit: each}"""
+SESSIONS = """session_window:
+    {timestamp_mapping: root = this.ts, key_mapping: root = this.light, gap: 10s}"""
+
+
+def cars(times, p=1, lights="a"):
+    return [{"ts": T + time, "light": light, "p": p} for time in times for light in lights]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_windows_of_keys_finish_on_the_mapping_that_they_began_with(tmp_path, monkeypatch, before):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "cars.jsonl"
+    tumbling = TUMBLING.replace("emit: each", "emit: each, end_of_input: keep")
+    write_lines(path, cars([1, 2]))
+    first = Run(COUNTING % (tumbling, "old"))
+    if not before:
+        first.plan = replace(first.plan, folding=Folding(None))
+    first.step((T + 2) * SECOND)
+    again = Run(COUNTING % (tumbling, "new"), first.state, "second")
+    write_lines(path, cars([3, 11], p=5))
+    again.step((T + 4) * SECOND)
+    # What was kept whole goes to the mapping that there is.
+    name = "old" if before else "new"
+    assert again.printed() == [
+        {"key": "a", name: 7, "first": 1},
+        {"key": "a", "new": 5, "first": 5},
+    ]
+
+
+def test_sessions_that_join_finish_on_the_mapping_of_the_one_that_was_open(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "cars.jsonl"
+    more = "gap: 10s, allowed_lateness: 60s, end_of_input: keep"
+    sessions = SESSIONS.replace("gap: 10s", more)
+    write_lines(path, cars([1]))
+    first = Run(COUNTING % (sessions, "old"))
+    first.step((T + 2) * SECOND)
+    again = Run(COUNTING % (sessions, "new"), first.state, "second")
+    write_lines(path, cars([20, 10], p=2) + cars([200, 300], p=3, lights="b"))
+    again.step((T + 4) * SECOND)
+    again.step((T + 5) * SECOND)
+    assert again.printed() == [
+        {"key": "a", "old": 5, "first": 1},
+        {"key": "b", "new": 3, "first": 3},
+    ]
+
+
+@pytest.mark.parametrize("buffer", [TUMBLING, SESSIONS])
+def test_the_state_of_folded_keys_does_not_grow_with_their_messages(tmp_path, monkeypatch, buffer):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "cars.jsonl"
+    path.touch()
+    buffer = buffer.replace("this.light,", "this.light, end_of_input: keep,")
+    run = Run(COUNTING % (buffer, "sum"))
+    sizes = []
+    for number in range(3):
+        lights = [f"light {n}" for n in range(20)]
+        write_lines(path, cars([number + part / 100 for part in range(50)], lights=lights))
+        run.step((T + number) * SECOND)
+        values = [store.values.values() for store in run.state.stores]
+        sizes.append(sum(len(value) for some in values for value in some))
+        statuses = run.delivery.statuses.values()
+        assert sum(status["held"] for status in statuses) == 1000 * (number + 1)
+    assert sizes[2] < 1.2 * sizes[0] < 20 * 400

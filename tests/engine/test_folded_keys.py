@@ -80,10 +80,11 @@ STEPS = st.lists(
 )
 
 
-def config(name: str, keyed: bool, parts: list[str], shards: int) -> str:
+def config(name: str, keyed: bool, keeps: bool, parts: list[str], shards: int) -> str:
     kind, fields = WINDOWS[name]
     keyed = keyed or "clock_scope: key" in fields
     more = [*fields.strip("{}").split(", "), *([BY_LIGHT] if keyed else [])]
+    more += ["end_of_input: keep"] if keeps else []
     return CONFIG % (kind, "\n    ".join(more), ", ".join(parts), shards)
 
 
@@ -156,12 +157,13 @@ def monkeypatch_module():
 )
 @given(
     keyed=st.booleans(),
+    keeps=st.booleans(),
     parts=st.lists(st.tuples(PARTS, st.sampled_from(AROUND)), min_size=1, max_size=4),
     steps=STEPS,
     shards=st.integers(1, 3),
 )
 def test_folded_windows_of_keys_give_what_whole_ones_give(
-    tmp_path_factory, monkeypatch_module, name, keyed, parts, steps, shards
+    tmp_path_factory, monkeypatch_module, name, keyed, keeps, parts, steps, shards
 ):
     directory = tmp_path_factory.mktemp("stream")
     monkeypatch_module.chdir(directory)
@@ -169,7 +171,7 @@ def test_folded_windows_of_keys_give_what_whole_ones_give(
     # Where two sessions join, a message's place among all is not known.
     places = "session" not in name
     asked = [f"({around.format(part)}).catch(this)" for part, around in parts]
-    text = config(name, keyed, asked, shards)
+    text = config(name, keyed, keeps, asked, shards)
     folded = outcome(directory, text, steps, folds=True)
     whole = outcome(directory, text, steps, folds=False)
     assert rounded(folded, places) == rounded(whole, places)

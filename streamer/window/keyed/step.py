@@ -7,8 +7,7 @@ closed. Which messages a batch has is looked up at the end, for many batches tog
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -26,10 +25,11 @@ from streamer.window.keyed.folds import Folds
 from streamer.window.keyed.groups import Snapshot
 from streamer.window.keyed.head import Head
 from streamer.window.keyed.lates import Dropped, Lates, messages_of
-from streamer.window.keyed.ledger import Ledger, Page, Range
-from streamer.window.keyed.moments import Moment, emissions_of, snapshot_of
+from streamer.window.keyed.ledger import Ledger, Range
+from streamer.window.keyed.moments import Moment, emissions_of, output_of
 from streamer.window.keyed.outputs import Output, Released
 from streamer.window.keyed.rules import rules_of
+from streamer.window.keyed.segments import Segment, in_order
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
 from streamer.window.listing import Listing
 from streamer.window.pack import Pack
@@ -41,16 +41,6 @@ from streamer.window.store import Store
 _AT_ONCE, _AS_THEY_STAND, _CLOSED = 0, 1, 2
 _KEYS_TOGETHER: Final = 50_000
 _SHOWN: Final = 16
-
-
-class Segment(NamedTuple):
-    """Messages of one key in a pack that came in, in order of arrival."""
-
-    page: Page
-    first: int
-    last: int
-    before: int
-    partition: bytes
 
 
 class KeyedStep:
@@ -181,7 +171,7 @@ class KeyedStep:
             ]
             # What comes now may have the times of what no window holds any more.
             if not self._rules.disjoint and state.oldest != FOREVER:
-                self._lapsed[key] = _around(ranges, state.oldest)
+                self._lapsed[key] = around(ranges, state.oldest)
 
     def _take(self, key: bytes, state: KeyState, segments: list[Segment], by_key: bool) -> None:
         """Put the messages of a key into its windows."""
@@ -193,7 +183,7 @@ class KeyedStep:
         reason: WindowReason | None = rules.at_once
         if reason is None and self._settings.emit == "each":
             reason = "each"
-        for arrival, time, before, partition, page, row in _in_order(segments):
+        for arrival, time, before, partition, page, row in in_order(segments):
             if by_key:
                 before = max(state.clock, here.get(partition, NEVER))
             if unit > 1 and before != NEVER:
@@ -438,12 +428,7 @@ class KeyedStep:
             yield from emissions_of(self._moments, self._ledger, self._window.keyed)
             return
         # Windows that are folded and such that are not, in between.
-        for moment in self._moments:
-            arrival, end, first, start, key, *_ = moment
-            place = (_AT_ONCE, arrival, end, first, start)
-            bounds = (start, min(end, FOREVER), start, end)
-            output = Output(key, *bounds, "each", place, 1, folded=snapshot_of(moment))
-            outputs.append(output)
+        outputs += [output_of(moment) for moment in self._moments]
         outputs.sort(key=lambda output: output.place)
         yield from released.emissions(outputs)
 
@@ -518,32 +503,3 @@ class KeyedStep:
         head.packs, head.next_pack = self._ledger.head()
         head.texts, head.folded = self._folds.texts, self._folds.held
         head.write(self._store)
-
-
-def _around(ranges: Iterable[tuple[int, int]], low: int) -> list[Range]:
-    """Return what lies between ranges of times from `low` on; all bounds are inclusive."""
-    found: list[Range] = []
-    for first, last in sorted(ranges):
-        if low < first:
-            found.append((low, first - 1, FOREVER))
-        low = max(low, last + 1)
-    return [*found, (low, FOREVER, FOREVER)] if low <= FOREVER else found
-
-
-def _in_order(segments: list[Segment]) -> Iterator[tuple[int, int, int, bytes, Page, int]]:
-    """Give the messages of a key: arrival, time, clock before, partition, page and row."""
-    if len(segments) == 1:
-        return _of_segment(segments[0])
-    every = [one for segment in segments for one in _of_segment(segment)]
-    every.sort(key=itemgetter(0))
-    return iter(every)
-
-
-def _of_segment(segment: Segment) -> Iterator[tuple[int, int, int, bytes, Page, int]]:
-    page, first, last, base, partition = segment
-    arrivals, times = page.listed
-    lags = page.pack.lags
-    for row in range(first, last):
-        time = times[row]
-        lag = 0 if lags is None else int(lags[row])
-        yield arrivals[row], time, max(base, time + lag) if lag else base, partition, page, row

@@ -9,7 +9,7 @@ is left at its end.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -368,6 +368,16 @@ def rows_of(page: Page, numbers: Mapping[bytes, int]) -> tuple[Ints, Ints]:
     keys = np.repeat(wanted, np.diff(np.array(pack.starts)))
     rows = np.flatnonzero(keys >= 0)
     return rows, keys[rows]
+
+
+def around(ranges: Iterable[tuple[int, int]], low: int) -> list[Range]:
+    """Return what lies between ranges of times from `low` on; all bounds are inclusive."""
+    found: list[Range] = []
+    for first, last in sorted(ranges):
+        if low < first:
+            found.append((low, first - 1, _LAST))
+        low = max(low, last + 1)
+    return [*found, (low, _LAST, _LAST)] if low <= _LAST else found
 
 
 def _found(

@@ -11,6 +11,7 @@ from streamer.window.keyed.folded import Folded
 from streamer.window.keyed.groups import FoldedGroups, Snapshot
 from streamer.window.keyed.ledger import Ledger
 from streamer.window.keyed.lines import Lines
+from streamer.window.keyed.outputs import AT_ONCE, Output
 from streamer.window.keyed.state import FOREVER
 from streamer.window.metas import Decoded
 
@@ -20,7 +21,7 @@ it is folded to, its parts' states, the largest event time, and the number of me
 
 It is a plain tuple, and in this order, since there is one for every event, and they are sorted."""
 
-_AT_ONCE: Final = 200_000
+_TOGETHER: Final = 200_000
 _LEAST: Final = -(1 << 63)
 
 
@@ -28,14 +29,17 @@ def emissions_of(moments: list[Moment], ledger: Ledger, keyed: bool) -> Iterator
     """Give the batches, in the order of the events; the list is sorted on the way."""
     moments.sort()
     decoded: Decoded = {}
-    for start in range(0, len(moments), _AT_ONCE):
-        yield from _portion(moments[start : start + _AT_ONCE], ledger, keyed, decoded)
+    for start in range(0, len(moments), _TOGETHER):
+        yield from _portion(moments[start : start + _TOGETHER], ledger, keyed, decoded)
 
 
-def snapshot_of(moment: Moment) -> Snapshot:
-    """Return what a window had come to."""
-    arrival, _, first, _, _, folded, states, newest, size = moment
-    return Snapshot(folded, states, first, newest, size, arrival)
+def output_of(moment: Moment) -> Output:
+    """Return the same as a batch to be, to be put in its place among others."""
+    arrival, end, first, start, key, folded, states, newest, size = moment
+    snapshot = Snapshot(folded, states, first, newest, size, arrival)
+    place = (AT_ONCE, arrival, end, first, start)
+    bounds = (start, min(end, FOREVER), start, end)
+    return Output(key, *bounds, "each", place, 1, folded=snapshot)
 
 
 def _portion(

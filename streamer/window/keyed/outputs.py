@@ -16,7 +16,10 @@ from streamer.window.keyed.state import FOREVER
 from streamer.window.labels import WindowLabels, count_labels
 from streamer.window.metas import Decoded, Metas
 
-_AT_ONCE: Final = 200_000
+_TOGETHER: Final = 200_000
+
+AT_ONCE, AS_THEY_STAND, CLOSED = 0, 1, 2
+"""What the places of batches begin with: those of single events, of a micro-batch, of a close."""
 
 
 @dataclass(slots=True)
@@ -93,7 +96,7 @@ class Released:
         for output in outputs:
             portion.append(output)
             size += output.count if output.folded is None else 1
-            if size >= _AT_ONCE:
+            if size >= _TOGETHER:
                 yield from self._portion(portion)
                 portion, size = [], 0
         yield from self._portion(portion)

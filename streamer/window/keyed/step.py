@@ -25,9 +25,9 @@ from streamer.window.keyed.folds import Folds
 from streamer.window.keyed.groups import Snapshot
 from streamer.window.keyed.head import Head
 from streamer.window.keyed.lates import Dropped, Lates, messages_of
-from streamer.window.keyed.ledger import Ledger, Range
+from streamer.window.keyed.ledger import Ledger, Range, around
 from streamer.window.keyed.moments import Moment, emissions_of, output_of
-from streamer.window.keyed.outputs import Output, Released
+from streamer.window.keyed.outputs import AS_THEY_STAND, AT_ONCE, CLOSED, Output, Released
 from streamer.window.keyed.rules import rules_of
 from streamer.window.keyed.segments import Segment, in_order
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
@@ -38,7 +38,6 @@ from streamer.window.row import Row
 from streamer.window.status import Closed, Status
 from streamer.window.store import Store
 
-_AT_ONCE, _AS_THEY_STAND, _CLOSED = 0, 1, 2
 _KEYS_TOGETHER: Final = 50_000
 _SHOWN: Final = 16
 
@@ -218,7 +217,7 @@ class KeyedStep:
                 told = (folded, folded.states, folded.newest, window.count)
                 self._moments.append((arrival, end, first, window.start, key, *told))
                 continue
-            place = (_AT_ONCE, arrival, window.end, window.first, window.start)
+            place = (AT_ONCE, arrival, window.end, window.first, window.start)
             self._put_out(key, window, reason, place, until=arrival)
 
     def _put_out(
@@ -295,10 +294,10 @@ class KeyedStep:
 
     def _as_it_stands(self, key: bytes, window: Window) -> None:
         if self._settings.emit == "changes":
-            place = (_AS_THEY_STAND, window.end, window.first, window.start)
+            place = (AS_THEY_STAND, window.end, window.first, window.start)
             self._put_out(key, window, "changes", place, since=self._first_of(window))
         elif window.fresh != FOREVER:
-            place = (_AS_THEY_STAND, window.end, window.fresh, window.start)
+            place = (AS_THEY_STAND, window.end, window.fresh, window.start)
             self._put_out(key, window, "forward", place, since=self._since)
 
     def _close(self, key: bytes, state: KeyState, clock: int) -> None:
@@ -315,7 +314,7 @@ class KeyedStep:
                 state.remembered.append((window.start, window.end))
             gone = self._rules.disjoint
             if self._settings.emit == "final":
-                place = (_CLOSED, window.end, window.first, window.start)
+                place = (CLOSED, window.end, window.first, window.start)
                 since = self._first_of(window)
                 self._put_out(key, window, reason, place, since=since, gone=gone)
             elif gone:

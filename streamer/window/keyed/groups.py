@@ -40,8 +40,11 @@ class Snapshot(NamedTuple):
     until: int
 
     @classmethod
-    def of(cls, window: Window, folded: Folded, until: int) -> Snapshot:
+    def of(cls, window: Window, until: int) -> Snapshot | None:
         """Return what a window has come to by now; `until` is at or after its last arrival."""
+        folded = window.folded
+        if folded is None:
+            return None
         return cls(folded, folded.states, window.first, folded.newest, window.count, until)
 
 

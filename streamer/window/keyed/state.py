@@ -56,6 +56,10 @@ class Window:
         if arrival < self.fresh:
             self.fresh = arrival
 
+    def until(self, since: int) -> int:
+        """Return its largest arrival number; `since` is the micro-batch's first."""
+        return self.last if self.last >= 0 else since - 1
+
     def exclude(self, arrival: int) -> None:
         """Leave a message out, which lies inside but came when the window had closed for it."""
         if self.excluded is None:

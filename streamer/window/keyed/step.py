@@ -249,12 +249,8 @@ class KeyedStep:
                 since,
                 window.excluded,
                 gone,
-                (window.first, window.last if window.last >= 0 else self._since - 1)
-                if self._rules.joins
-                else None,
-                None
-                if window.folded is None
-                else Snapshot.of(window, window.folded, self._head.next_arrival),
+                (window.first, window.until(self._since)) if self._rules.joins else None,
+                Snapshot.of(window, self._head.next_arrival),
             )
         )
 
@@ -319,8 +315,7 @@ class KeyedStep:
                 self._put_out(key, window, reason, place, since=since, gone=gone)
             elif gone:
                 low, high = self._rules.inside(window)
-                last = window.last if window.last >= 0 else self._since - 1
-                self._release(key, low, high, last if several else FOREVER)
+                self._release(key, low, high, window.until(self._since) if several else FOREVER)
         if several and len(left) < len(state.windows):
             # A session that was closed before another's first message may lie among its times.
             self._spared.setdefault(key, set()).update(window.first for window in left)

@@ -62,11 +62,12 @@ def run_command(config: Config, options: Options) -> int:
 
     for lint in config.lints:
         log("WARN", "Config lint error", {"lint": str(lint)})
-    checkpoint, launch = _launched(config, options, log, log_config.level)
-    plan = make_plan(config, level=log_config.level)
     view = StreamView(config)
     stopper = Stopper(lambda text: log("INFO", text, {}))
     with served(view, log), exported(view, log):
+        # Not before the server: where its port is taken nothing is to be left behind.
+        checkpoint, launch = _launched(config, options, log, log_config.level)
+        plan = make_plan(config, level=log_config.level)
         run = _begin(config, plan, checkpoint, launch, log, stopper, view)
         logger.attach(run.status)
         try:

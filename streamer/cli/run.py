@@ -23,7 +23,7 @@ from streamer.engine.delivery import LogLine
 from streamer.engine.snapshot import Snapshot
 from streamer.errors import StreamerError
 from streamer.logs import LogConfig, Logger
-from streamer.plan import Plan, make_plan, name_of
+from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
 from streamer.service.view import Now, StreamView
 from streamer.window.words import short
@@ -39,8 +39,8 @@ class _Run:
     config: Config
     plan: Plan
     checkpoint: Any
-    launch: Any
     log: LogLine
+    level: str
     status: StatusLine
     stopper: Stopper
     view: StreamView
@@ -62,13 +62,11 @@ def run_command(config: Config, options: Options) -> int:
 
     for lint in config.lints:
         log("WARN", "Config lint error", {"lint": str(lint)})
+    plan = make_plan(config, level=log_config.level)
     view = StreamView(config)
     stopper = Stopper(lambda text: log("INFO", text, {}))
     with served(view, log), exported(view, log):
-        # Not before the server: where its port is taken nothing is to be left behind.
-        checkpoint, launch = _launched(config, options, log, log_config.level)
-        plan = make_plan(config, level=log_config.level)
-        run = _begin(config, plan, checkpoint, launch, log, stopper, view)
+        run = _begin(config, plan, options, log, log_config.level, stopper, view)
         logger.attach(run.status)
         try:
             return _run(run)
@@ -81,35 +79,19 @@ def run_command(config: Config, options: Options) -> int:
             logger.attach(None)
 
 
-def _launched(config: Config, options: Options, log: LogLine, level: str) -> tuple[Any, Any]:
-    """Take the checkpoint and launch Spark; what takes a second in Python is done meanwhile."""
-    from streamer.spark.checkpoint import Checkpoint
-
-    checkpoint = Checkpoint(checkpoint_of(config, options))
-
-    from streamer.spark.session import Launch
-
-    launch = Launch(
-        f"streamer {name_of(config)}",
-        config.spark["master"],
-        config.spark["conf"],
-        log,
-        level,
-        keep_open=(checkpoint.lock,),
-    )
-    return checkpoint, launch
-
-
 def _begin(
     config: Config,
     plan: Plan,
-    checkpoint: Any,
-    launch: Any,
+    options: Options,
     log: LogLine,
+    level: str,
     stopper: Stopper,
     view: StreamView,
 ) -> _Run:
-    """Say what is going to run."""
+    """Take the checkpoint, and say what is going to run."""
+    from streamer.spark.checkpoint import Checkpoint
+
+    checkpoint = Checkpoint(checkpoint_of(config, options))
     if checkpoint.begin():
         text = "The earlier run read its input to the end; this one begins anew"
         log("INFO", text, {"checkpoint": str(checkpoint.directory)})
@@ -126,7 +108,7 @@ def _begin(
     banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
     status = StatusLine(sys.stderr, time.time_ns)
-    return _Run(config, plan, checkpoint, launch, log, status, stopper, view)
+    return _Run(config, plan, checkpoint, log, level, status, stopper, view)
 
 
 def checkpoint_of(config: Config, options: Options) -> str:
@@ -146,17 +128,26 @@ def _way(plan: Plan) -> tuple[str, ...]:
 
 
 def _run(run: _Run) -> int:
+    from streamer.spark.session import start_session
     from streamer.spark.stream import Stream
 
     log, status, stopper = run.log, run.status, run.stopper
     status.update(0, 0.0, 0, None, 0, "starting Spark")
+    began = time.monotonic()
     overlay = status if sys.stdout.isatty() else None
     stream = Stream(run.plan, run.checkpoint, log, overlay=overlay)
-    session = run.launch.session()
+    session = start_session(
+        f"streamer {run.plan.name}",
+        run.plan.master,
+        run.config.spark["conf"],
+        log,
+        run.level,
+        keep_open=(run.checkpoint.lock,),
+    )
     stopper.install()
     stream.start(session)
     run.view.running(lambda: _now(stream))
-    log("INFO", "Running", {"seconds": round(time.monotonic() - run.launch.began, 1)})
+    log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
     meter = _Meter()
     while not stopper.asked.is_set():
         try:

@@ -97,11 +97,6 @@ def cores(master: str) -> int:
     return int(named.group(1)) if named else available or 1
 
 
-def name_of(config: Config) -> str:
-    """Return the name of a config's stream: its file's."""
-    return Path(config.path).stem or "stdin"
-
-
 def make_plan(config: Config, level: str = "INFO") -> Plan:
     """Make the plan of a config that lint has found to be right.
 
@@ -133,7 +128,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         interval = config.spark["trigger_interval"]
     master = config.spark["master"]
     return Plan(
-        name=name_of(config),
+        name=Path(config.path).stem or "stdin",
         input=resolved(config.input, resources),
         buffer=config.buffer,
         window=windowing.window if windowing else None,

@@ -11,7 +11,6 @@ import shlex
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -129,54 +128,6 @@ def local_master(master: str) -> str:
     if master.startswith("local[") and "," not in master:
         return master[:-1] + ",3]"
     return master
-
-
-class Launch:
-    """Spark on its way up, while the program gets ready for it.
-
-    Attributes:
-        began: when, by the monotonic clock, s.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        master: str,
-        conf: Mapping[str, str],
-        log: LogLine,
-        level: str,
-        keep_open: tuple[int, ...] = (),
-    ) -> None:
-        """Find a Java and begin; see `start_session`.
-
-        Raises:
-            NoJavaError: there is no Java.
-        """
-        find_java(os.environ)
-        self.began = time.monotonic()
-        self._found: SparkSession | None = None
-        self._failure: Exception | None = None
-
-        def start() -> None:
-            try:
-                self._found = start_session(name, master, conf, log, level, keep_open)
-            except Exception as e:  # it is raised where the session is asked for
-                self._failure = e
-
-        self._thread = threading.Thread(target=start, daemon=True, name="spark-launch")
-        self._thread.start()
-
-    def session(self) -> SparkSession:
-        """Wait for the session.
-
-        Raises:
-            StreamerError: the JVM or Spark did not start; the text has its last words.
-        """
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-        assert self._found is not None
-        return self._found
 
 
 def start_session(

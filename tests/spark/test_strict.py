@@ -31,8 +31,11 @@ def test_a_window_that_fails_is_tried_again_until_it_does_not(run_stream, tmp_pa
     source.write_text("".join(json.dumps({"k": n % 3}) + "\n" for n in range(30)))
 
     def watch(stream) -> None:
-        if stream.problem:
-            there.write_text("yes")
+        if stream.problem and not there.exists():
+            # At once: a worker may look at any moment.
+            draft = there.with_name("draft")
+            draft.write_text("yes")
+            draft.replace(there)
 
     ran = run_stream(CONFIG.format(source=source, there=there, target=target), watch=watch)
     lines = sorted(target.read_text().splitlines())

@@ -80,8 +80,8 @@ class Held:
             return
         stays = self._stays_whole(codes)
         if stays is None:
-            times = () if timed is None else (timed.times,)
-            self.folder.add(raws, codes, arrivals, metas, columns, *times)
+            times = None if timed is None else timed.times
+            self.folder.add(raws, codes, arrivals, metas, columns, times)
         else:
             chosen, folded = np.flatnonzero(stays), np.flatnonzero(~stays)
             some, of = _chosen(raws, metas, chosen)
@@ -89,8 +89,8 @@ class Held:
             self._whole.add(some, lengths[chosen], codes[chosen], arrivals[chosen], of, of_these)
             some, of = _chosen(raws, metas, folded)
             brings = [selected(column, folded) for column in columns]
-            times = () if timed is None else (timed.times[folded],)
-            self.folder.add(some, codes[folded], arrivals[folded], of, brings, *times)
+            times = None if timed is None else timed.times[folded]
+            self.folder.add(some, codes[folded], arrivals[folded], of, brings, times)
         if not self.folder.worthwhile:
             self.flush()
             self.folder = None

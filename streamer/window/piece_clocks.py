@@ -28,10 +28,13 @@ class PieceClocks:
             clock: the one before the micro-batch; None when there never was a message.
         """
         self._before: dict[int, int | None] = {}
+        self._partitions: dict[int, bytes] = {}
         here: dict[bytes, int] = {}
         self.after = clock
         for first, newest, partition in pieces:
-            self._before[first >> PIECE_BITS] = _later(clock, here.get(partition))
+            number = first >> PIECE_BITS
+            self._partitions[number] = partition
+            self._before[number] = _later(clock, here.get(partition))
             here[partition] = max(newest, here.get(partition, newest))
             self.after = _later(self.after, newest)
 
@@ -41,13 +44,24 @@ class PieceClocks:
         Raises:
             StreamerError: nothing was told of the piece.
         """
+        return self._before[self._piece(arrival)]
+
+    def partition(self, arrival: int) -> bytes:
+        """Return the name of the partition that a message is from.
+
+        Raises:
+            StreamerError: nothing was told of the message's piece.
+        """
+        return self._partitions[self._piece(arrival)]
+
+    def _piece(self, arrival: int) -> int:
         number = arrival >> PIECE_BITS
         if number not in self._before:
             raise StreamerError(
                 f"a window shard was not told of the clock of piece {number}: this is a bug in the "
                 "program; the micro-batch is not lost, a restart replays it"
             )
-        return self._before[number]
+        return number
 
 
 def _later(one: int | None, other: int | None) -> int | None:

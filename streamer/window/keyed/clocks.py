@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from streamer.window.clock import Reading
 from streamer.window.intake import Piece
 from streamer.window.keyed.state import NEVER
 from streamer.window.kinds import EventTime
-
-PIECE_BITS: Final = 40
-"""An arrival number is the number of its piece, then so many bits for the message in it."""
+from streamer.window.piece_clocks import PieceClocks
 
 
 @dataclass(slots=True)
@@ -76,34 +74,24 @@ class BatchClocks:
         self._unit = unit
         self._system = settings.clock == "system"
         self._closing = known.closing
-        self._stream = known.stream
         self.by_key = settings.clock_scope == "key" and not self._system
-        self._before: dict[int, int] = {}
-        self.partitions: dict[int, bytes] = {}
-        newest: dict[bytes, int] = {}
-        self._newest = known.stream
-        for piece in pieces:
-            number = piece.first >> PIECE_BITS
-            self.partitions[number] = piece.partition
-            before = newest.get(piece.partition, NEVER)
-            self._before[number] = max(known.stream, before)
-            newest[piece.partition] = max(piece.newest, before)
-            self._newest = max(self._newest, piece.newest)
+        self._pieces = PieceClocks(pieces, None if known.stream == NEVER else known.stream)
 
     def before(self, arrival: int) -> int:
         """Return what an event's piece found the clock at; `arrival` is the event's, as it came."""
         if self._system:
             return self._closing
-        return self._before.get(arrival >> PIECE_BITS, self._stream)
+        before = self._pieces.before(arrival)
+        return NEVER if before is None else before
 
     def partition(self, arrival: int) -> bytes:
         """Return the partition of an event's piece; `arrival` is the event's, as it came."""
-        return self.partitions.get(arrival >> PIECE_BITS, b"")
+        return self._pieces.partition(arrival)
 
     def end(self, backlog: bool) -> int:
         """Move the shard's clocks; return the one that closes windows of all keys."""
         known = self._known
-        known.stream = self._newest
+        known.stream = NEVER if self._pieces.after is None else self._pieces.after
         if not backlog and known.now is not None:
             known.closing = known.now - known.now % self._unit
         if self.by_key:

@@ -21,7 +21,7 @@ from streamer.window.folds.part import (
     read_bad,
     write_bad,
 )
-from streamer.window.folds.texts import array_of, read_table, unmarked_text, write_table
+from streamer.window.folds.texts import array_of, joined, read_table, unmarked_text, write_table
 from streamer.window.ints import (
     Ints,
     pack_ints,
@@ -88,19 +88,10 @@ class Counted:
         self, states: list[CountedState], where: list[Ints], before: list[Ints], count: int
     ) -> CountedState:
         """See `part.Accumulator`."""
-        encoded = pa.concat_arrays([state.table for state in states]).dictionary_encode()
-        places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        groups, ids = [], []
-        start = 0
-        for state, numbers in zip(states, where, strict=True):
-            ids.append(places[start : start + len(state.table)][state.ids])
-            groups.append(np.repeat(numbers, state.counts))
-            start += len(state.table)
+        table, groups, ids = joined(states, where)
         times = np.concatenate([state.times for state in states])
         bad = merged_bad([state.bad for state in states], where, before, last=False)
-        return _state(
-            encoded.dictionary, np.concatenate(groups), np.concatenate(ids), times, count, bad
-        )
+        return _state(table, groups, ids, times, count, bad)
 
     def write(self, state: CountedState) -> bytes:
         """See `part.Accumulator`."""

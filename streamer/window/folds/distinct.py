@@ -26,6 +26,7 @@ from streamer.window.folds.part import (
 from streamer.window.folds.texts import (
     MARK,
     array_of,
+    joined,
     marked_text,
     read_table,
     unmarked_text,
@@ -126,19 +127,10 @@ class Distinct:
         self, states: list[DistinctState], where: list[Ints], before: list[Ints], count: int
     ) -> DistinctState:
         """See `part.Accumulator`."""
-        encoded = pa.concat_arrays([state.table for state in states]).dictionary_encode()
-        places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        groups, ids = [], []
-        start = 0
-        for state, numbers in zip(states, where, strict=True):
-            ids.append(places[start : start + len(state.table)][state.ids])
-            groups.append(np.repeat(numbers, state.counts))
-            start += len(state.table)
+        table, groups, ids = joined(states, where)
         arrivals = np.concatenate([state.arrivals for state in states])
         bad = merged_bad([state.bad for state in states], where, before, last=False)
-        return self._state(
-            encoded.dictionary, np.concatenate(groups), np.concatenate(ids), arrivals, count, bad
-        )
+        return self._state(table, groups, ids, arrivals, count, bad)
 
     def _state(
         self, table: pa.Array, groups: Ints, ids: Ints, arrivals: Ints, count: int, bad: Bad

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from streamer.window.ints import pack_ints, unpack_ints
+from streamer.window.ints import Ints, pack_ints, unpack_ints
 
 MARK: Final = "\x00"
 """What is no plain text begins with it, and so does a text that begins with it itself."""
@@ -31,6 +31,49 @@ def unmarked_text(text: str) -> str:
     if text.startswith(_BYTES):
         return bytes.fromhex(text.removeprefix(_BYTES)).decode("utf-8", "surrogatepass")
     return text.removeprefix(_TEXT)
+
+
+class Indexed(Protocol):
+    """Texts by group, as places in a table.
+
+    Attributes:
+        table: the texts, marked.
+        counts: by group, how many it has.
+        ids: of group after group, the places of its texts.
+    """
+
+    @property
+    def table(self) -> pa.Array:
+        """See above."""
+
+    @property
+    def counts(self) -> Ints:
+        """See above."""
+
+    @property
+    def ids(self) -> Ints:
+        """See above."""
+
+
+def joined(states: Sequence[Indexed], where: list[Ints]) -> tuple[pa.Array, Ints, Ints]:
+    """Bring texts by group together.
+
+    Args:
+        states: what each brings.
+        where: by state, what its groups are numbered afterwards.
+
+    Returns:
+        One table of all texts; of all entries, state after state, the group and the place.
+    """
+    encoded = pa.concat_arrays([state.table for state in states]).dictionary_encode()
+    places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    groups, ids = [], []
+    start = 0
+    for state, numbers in zip(states, where, strict=True):
+        ids.append(places[start : start + len(state.table)][state.ids])
+        groups.append(np.repeat(numbers, state.counts))
+        start += len(state.table)
+    return encoded.dictionary, np.concatenate(groups), np.concatenate(ids)
 
 
 def array_of(texts: Sequence[str]) -> pa.Array:

@@ -21,6 +21,7 @@ from streamer.window.kinds import Join as JoinKind
 from streamer.window.kinds import Session as SessionKind
 from streamer.window.kinds import Sliding as SlidingKind
 from streamer.window.row import Kind
+from tests.window.event_stream import times_of
 from tests.window.fakes import FakeMapping, Uses, execution
 from tests.window.oracle.count import Count
 from tests.window.oracle.events import KEY_FAILS, NO_KEY, Emitted, Event, MicroBatch
@@ -39,18 +40,7 @@ def window_of(rules: Rules, mode: str = "forward", having: bool = False) -> Even
     if isinstance(rules, Count):
         kind = CountKind(rules.count, rules.every or rules.count)
         return EventWindow(kind, EventTime(), rules.keyed, having)
-    time = EventTime(
-        rules.clock,
-        rules.clock_scope,
-        rules.key_retention,
-        rules.allowed_lateness,
-        rules.max_ahead,
-        rules.idle_timeout,
-        rules.emit,
-        None,
-        rules.end_of_input,
-    )
-    return EventWindow(_kind(rules, mode), time, rules.keyed, having)
+    return EventWindow(_kind(rules, mode), times_of(rules), rules.keyed, having)
 
 
 def _kind(rules: Fields, mode: str) -> Any:

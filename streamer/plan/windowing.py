@@ -52,7 +52,7 @@ def windowing_of(
         folding = folding_of(processors, key, late)
         return Windowing(buffer.window, buffer.timestamp.text, "", "", key, folding)
     has_key, having = buffer.key is not None, buffer.having
-    window = EventWindow(buffer.window, buffer.time or EventTime(), has_key, having is not None)
+    window = EventWindow(buffer.window, buffer.time or EventTime(), has_key)
     key = None
     if has_key:
         key = Key((buffer.key.text,), "mapping", f"{component.path}.key_mapping")

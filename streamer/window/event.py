@@ -28,13 +28,11 @@ class EventWindow:
         kind: which windows there are.
         time: the settings that all kinds share.
         keyed: whether a `key_mapping` gives each message a key.
-        having: whether windows may be suppressed by a `having`.
     """
 
     kind: Windows
     time: EventTime = EventTime()
     keyed: bool = False
-    having: bool = False
 
     @property
     def way(self) -> Literal["panes", "keys"]:

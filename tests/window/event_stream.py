@@ -29,9 +29,9 @@ TIMES = ('root = if this.ts == "now" { now() } else { this.ts }',)
 FILTERS = ("root = this.keep",)
 
 
-def window_of(rules: Hopping, having: bool = False) -> EventWindow:
+def window_of(rules: Hopping) -> EventWindow:
     kind = Tumbling(rules.size, rules.hop, rules.offset, rules.timezone)
-    return EventWindow(kind, times_of(rules), rules.keyed, having)
+    return EventWindow(kind, times_of(rules), rules.keyed)
 
 
 def times_of(rules: Fields) -> EventTime:

@@ -35,12 +35,12 @@ from tests.window.oracle.sliding_kafka import KafkaSliding
 Rules = Fields | Count
 
 
-def window_of(rules: Rules, mode: str = "forward", having: bool = False) -> EventWindow:
+def window_of(rules: Rules, mode: str = "forward") -> EventWindow:
     """The settings as the product has them."""
     if isinstance(rules, Count):
         kind = CountKind(rules.count, rules.every or rules.count)
-        return EventWindow(kind, EventTime(), rules.keyed, having)
-    return EventWindow(_kind(rules, mode), times_of(rules), rules.keyed, having)
+        return EventWindow(kind, EventTime(), rules.keyed)
+    return EventWindow(_kind(rules, mode), times_of(rules), rules.keyed)
 
 
 def _kind(rules: Fields, mode: str) -> Any:

@@ -215,7 +215,7 @@ def test_having_suppresses_windows_whose_first_message_it_does_not_like(
 ) -> None:
     rules, batches = case
     oracle = HoppingOracle(rules)
-    window = window_of(rules, having=True)
+    window = window_of(rules)
     having = compile_mapping(HAVING)
     stream = EventStream(window, rules.filtered, shards, random.Random(seed), having)
     suppressed = 0

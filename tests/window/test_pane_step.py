@@ -167,7 +167,7 @@ def test_late_messages_are_told_of_in_one_line() -> None:
 
 def test_what_having_is_not_true_for_is_suppressed_and_counted() -> None:
     having = compile_mapping('root = this.id == "a"')
-    stream = EventStream(window_of(TEN, having=True), having=having)
+    stream = EventStream(window_of(TEN), having=having)
     stream.step(batch(event("a", 1), event("b", 2), event("c", 11)))
     given = stream.step(batch(event("d", 12), event("e", 21)))
     assert windows(given) == []
@@ -181,7 +181,7 @@ def test_what_having_is_not_true_for_is_suppressed_and_counted() -> None:
     [("root = 1", "expected a boolean, got int"), ('root = throw("oh")', "oh")],
 )
 def test_a_having_that_gives_no_boolean_is_told_of(having: str, why: str) -> None:
-    stream = EventStream(window_of(TEN, having=True), having=compile_mapping(having))
+    stream = EventStream(window_of(TEN), having=compile_mapping(having))
     events = [event(f"m{n}", 10 * n) for n in range(30)]
     given = stream.step(batch(*events, ended=True))
     assert windows(given) == []

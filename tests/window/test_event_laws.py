@@ -19,7 +19,7 @@ from tests.window.kinds_stream import FAST_KEY, PLAIN_TIME, EventStream, Given, 
 from tests.window.oracle import streams
 from tests.window.oracle.count import CountOracle
 from tests.window.oracle.events import Event, MicroBatch, Out
-from tests.window.oracle.hopping import HoppingOracle
+from tests.window.oracle.hopping import Hopping, HoppingOracle
 from tests.window.oracle.session import Session, SessionOracle
 from tests.window.oracle.sliding_event import EventOracle
 from tests.window.oracle.sliding_forward import ForwardOracle
@@ -196,3 +196,21 @@ def test_a_key_costs_no_call_to_the_store() -> None:
         list(Shard(window, store).step(rows))
         calls.append(store.calls)
     assert max(calls) < 100
+
+
+@pytest.mark.parametrize("emit", ["changes", "final"])
+def test_what_was_late_for_a_window_stays_out_when_another_partition_opens_it(emit: str) -> None:
+    # "late" comes when its own partition's clock has closed [0, 20); the other partition, which
+    # knows nothing of that within a micro-batch, opens that window with "opens".
+    rules = Hopping(keyed=True, size=20, every=10, emit=emit, end_of_input="keep")  # type: ignore[arg-type]
+    events = (
+        Event("ahead", 20, "k", 0),
+        Event("late", 15, "k", 0),
+        Event("opens", 15, "k", 1),
+    )
+    batch = MicroBatch(0, events)
+    for rules_ in (rules, replace(rules, idle_timeout=1000)):
+        expected = HoppingOracle(rules_).step(batch)
+        assert ("opens",) in [one.ids for one in expected.batches]
+        found = EventStream(rules_, chance=random.Random(0)).step(batch)
+        assert_batches(expected, found, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -39,13 +40,17 @@ class Lines:
     def of(self, output: Wanted, claim: tuple[int, int]) -> Sequence[int]:
         """Return the places of a batch's messages, in order of arrival."""
         first, last = self._found.starts.get(output.key, (0, 0))
+        if output.since is not None:
+            first = bisect_left(self._arrivals, output.since, first, last)
+        if output.until is not None:
+            last = bisect_right(self._arrivals, output.until, first, last)
         places: Sequence[int] = range(first, last)
         low, high = output.low, output.high
         if claim != (low, high):
             times = self.times
             places = [place for place in places if low <= times[place] <= high]
-        if output.until is not None or output.since is not None or output.excluded:
-            places = [place for place in places if self._holds(output, self._arrivals[place])]
+        if output.excluded:
+            places = self.but(places, output.excluded)
         if output.arrivals is not None and len(places) > output.count:
             first, last = output.arrivals
             places = [place for place in places if first <= self._arrivals[place] <= last]
@@ -83,11 +88,3 @@ class Lines:
             messages += metas.messages([payloads[row] for row in some], pack.metas, ids)
             first = last
         return messages
-
-    @staticmethod
-    def _holds(output: Wanted, arrival: int) -> bool:
-        if output.until is not None and arrival > output.until:
-            return False
-        if output.since is not None and arrival < output.since:
-            return False
-        return not output.excluded or arrival not in output.excluded

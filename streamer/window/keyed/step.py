@@ -291,7 +291,7 @@ class KeyedStep:
     def _as_it_stands(self, key: bytes, window: Window) -> None:
         if self._settings.emit == "changes":
             place = (AS_THEY_STAND, window.end, window.first, window.start)
-            self._put_out(key, window, "changes", place, since=self._first_of(window))
+            self._put_out(key, window, "changes", place, since=window.first)
         elif window.fresh != FOREVER:
             place = (AS_THEY_STAND, window.end, window.fresh, window.start)
             self._put_out(key, window, "forward", place, since=self._since)
@@ -311,8 +311,7 @@ class KeyedStep:
             gone = self._rules.disjoint
             if self._settings.emit == "final":
                 place = (CLOSED, window.end, window.first, window.start)
-                since = self._first_of(window)
-                self._put_out(key, window, reason, place, since=since, gone=gone)
+                self._put_out(key, window, reason, place, since=window.first, gone=gone)
             elif gone:
                 low, high = self._rules.inside(window)
                 self._release(key, low, high, window.until(self._since) if several else FOREVER)
@@ -320,13 +319,6 @@ class KeyedStep:
             # A session that was closed before another's first message may lie among its times.
             self._spared.setdefault(key, set()).update(window.first for window in left)
         state.windows = left
-
-    def _first_of(self, window: Window) -> int | None:
-        """Return from which arrival on what lies inside a window is in it; None for from any.
-
-        A key that began afresh may open a window again while others still hold what was in it.
-        """
-        return window.first if self._by_key else None
 
     def _reason(self, window: Window, clock: int) -> WindowReason | None:
         if clock >= self._rules.closes_at(window):

@@ -1,8 +1,30 @@
 """What holds for the whole suite."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.servers.postgres import postgres_server
+from tests.servers.redis import redis_server
 
 # Both look at the clock on the wall, and on a loaded machine find what is not there. What may take
 # no longer than it should is held by tests of its own, which count work or processor time.
 settings.register_profile("streamer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("streamer")
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real Redis; tests that share it use keys of their own."""
+    with redis_server(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_dsn() -> Iterator[str]:
+    """The DSN of a real PostgreSQL; tests that share it use tables of their own."""
+    with postgres_server() as dsn:
+        yield dsn

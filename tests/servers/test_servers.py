@@ -1,0 +1,33 @@
+"""The servers that tests of components use answer, and are gone afterwards."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.servers import installed, listens
+from tests.servers.redis import redis_server
+
+pytestmark = pytest.mark.slow
+
+
+def test_redis_answers_and_is_gone_afterwards(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with redis_server(tmp_path_factory.mktemp("redis")) as url:
+        port = urlsplit(url).port
+        assert port is not None
+        with socket.create_connection(("127.0.0.1", port), 10) as client:
+            client.sendall(b"PING\r\n")
+            assert client.recv(100) == b"+PONG\r\n"
+    assert not listens(port)
+
+
+def test_postgresql_answers(postgres_dsn: str) -> None:
+    psql = shutil.which("psql") or installed("postgresql", "psql", "/usr/lib/postgresql/*/bin/psql")
+    asked = subprocess.run(
+        [psql, postgres_dsn, "-Atc", "select 6 * 7"], capture_output=True, text=True, timeout=60
+    )
+    assert asked.stdout == "42\n", asked.stderr

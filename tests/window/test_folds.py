@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 
+from streamer.bloblang.parts import Kind
+from streamer.window.folds.accumulators import KEEPERS
 from streamer.window.folds.folder import Folder
 from streamer.window.folds.groups import Groups, fold_for, merged
 from streamer.window.folds.pack import decode, encode
@@ -60,3 +63,7 @@ def test_groups_that_another_version_folded_otherwise_are_refused(
     monkeypatch.setattr("streamer.window.folds.pack.fold_for", lambda text: more)
     with pytest.raises(PackError, match="holds 1 things.*finds 3 in the mapping"):
         decode(body)
+
+
+def test_every_kind_of_part_has_what_keeps_it_up_to_date() -> None:
+    assert set(KEEPERS) == set(get_args(Kind))

@@ -8,21 +8,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from streamer.bloblang.element import Broken, Question
+from streamer.bloblang.element import Broken
 from streamer.bloblang.errors import QueryError, ToldError
-from streamer.bloblang.parts import Part
 from streamer.bloblang.runtime import document
 from streamer.message import Message
+from streamer.window.folds.accumulators import running_of
 from streamer.window.folds.fields import Fields
 from streamer.window.folds.groups import fold_for
-from streamer.window.folds.running.chosen import RunningChosen
-from streamer.window.folds.running.counted import RunningCounted
-from streamer.window.folds.running.distinct import RunningDistinct
-from streamer.window.folds.running.numbers import RunningExtreme, RunningSum
-from streamer.window.folds.running.part import Running
-from streamer.window.folds.running.picked import RunningCount, RunningPicked
-from streamer.window.folds.running.ranked import RunningTop
-from streamer.window.folds.running.tested import RunningTested
 
 States = Sequence[Any]
 """What each part has come to in a window."""
@@ -131,37 +123,6 @@ def running_fold(text: str) -> RunningFold:
         StreamerError: this program does not know how to fold it.
     """
     return RunningFold(text)
-
-
-def running_of(part: Part) -> Running:
-    """Return what keeps a part up to date."""
-    inner = _of_kind(part)
-    if part.element is None or part.kind == "latest":
-        return inner
-    return RunningChosen(part, inner)
-
-
-def _of_kind(part: Part) -> Running:
-    match part.kind:
-        case "sum":
-            return RunningSum()
-        case "min" | "max":
-            return RunningExtreme(part.kind, part.origin)
-        case "distinct" | "unique":
-            return RunningDistinct(part.kind == "unique", part.origin)
-        case "count":
-            return RunningCount()
-        case "first" | "last" | "latest":
-            return RunningPicked(part.kind != "first")
-        case "any" | "all":
-            assert isinstance(part.question, Question)
-            return RunningTested(part.kind == "any", part.origin, part.question)
-        case "counts":
-            return RunningCounted(part.origin, part.question)
-        case "top":
-            return RunningTop(part.number, part.origin, part.question, distinct=False)
-        case "top distinct":
-            return RunningTop(part.number, part.origin, None, distinct=True)
 
 
 def _document(raw: bytes, row: int, broken: dict[int, str]) -> Any:

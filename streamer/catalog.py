@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import importlib
 import keyword
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from streamer.caching import CountedCache
 from streamer.errors import StreamerError
 from streamer.failure import Origin
+from streamer.lasting import Lasting
 from streamer.observed import UNOBSERVED, observed
+from streamer.rate_limiting import CountedRateLimit
 from streamer.spec import Kind, ParsedComponent, Spec
+
+T = TypeVar("T")
 
 _WINDOWING: Final = "Windowing"
 
@@ -87,6 +92,7 @@ _PACKAGES: Final = {
 }
 
 
+_LASTING: Final = frozenset({Kind.CACHE, Kind.RATE_LIMIT})
 _ADDED: Final[ContextVar[Mapping[tuple[Kind, str], Spec]]] = ContextVar("added")
 
 
@@ -154,18 +160,25 @@ class _Context:
         component: ParsedComponent,
         resources: Mapping[tuple[Kind, str], ParsedComponent],
         built: dict[tuple[Kind, str], Any],
+        lasting: Lasting,
     ) -> None:
         self.component = component
         self._resources = resources
         self._built = built
+        self._lasting = lasting
 
     def build(self, component: ParsedComponent) -> Any:
-        """Build a component of the catalogue; processors are counted and timed."""
+        """Build a component of the catalogue; what Benthos has metrics of is counted."""
         module = importlib.import_module(module_name(component.kind, component.name))
         make: Callable[[Any, _Context], Any] = module.build
-        made = make(component.config, _Context(component, self._resources, self._built))
+        context = _Context(component, self._resources, self._built, self._lasting)
+        made = make(component.config, context)
         if component.kind == Kind.PROCESSOR and component.name not in UNOBSERVED:
             return observed(made, Origin(component))
+        if component.kind == Kind.CACHE:
+            return CountedCache(made, component)
+        if component.kind == Kind.RATE_LIMIT:
+            return CountedRateLimit(made, component)
         return made
 
     def all(self, components: Iterable[ParsedComponent]) -> list[Any]:
@@ -175,25 +188,40 @@ class _Context:
     def resource(self, kind: Kind, label: str) -> Any:
         """Return a resource; see `BuildContext.resource`."""
         key = (kind, label)
+        if key not in self._resources:
+            known = sorted(name for of, name in self._resources if of == kind)
+            raise StreamerError(
+                f"there is no {kind} resource with the label {label!r}; "
+                f"{kind}_resources has {', '.join(known) if known else 'none'}"
+            )
+        if kind in _LASTING:
+            return self._lasting.get(key, lambda: self.apart().build(self._resources[key]))
         if key not in self._built:
-            if key not in self._resources:
-                known = sorted(name for of, name in self._resources if of == kind)
-                raise StreamerError(
-                    f"there is no {kind} resource with the label {label!r}; "
-                    f"{kind}_resources has {', '.join(known) if known else 'none'}"
-                )
             self._built[key] = self.build(self._resources[key])
         return self._built[key]
+
+    def lasting(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what outlives the context; see `BuildContext.lasting`."""
+        of = self.component
+        return self._lasting.get((of.kind, of.name, of.label, of.path, key), make)
+
+    def apart(self) -> _Context:
+        """Return a context for a thread of its own; see `BuildContext.apart`."""
+        return _Context(self.component, self._resources, {}, self._lasting)
 
 
 def build_context(
     resources: Mapping[tuple[Kind, str], ParsedComponent] | None = None,
     component: ParsedComponent | None = None,
+    lasting: Lasting | None = None,
 ) -> _Context:
     """Make a context that builds components.
 
     Args:
         resources: the config's resources, by kind and label (`Config.resources`).
         component: what is being built, for components that are built by hand.
+        lasting: where caches, rate limits and connections are, which outlive the context; without
+            it they last as long as what is built. `Plan.context` gives a stream's own.
     """
-    return _Context(component or ParsedComponent(Kind.PROCESSOR, ""), resources or {}, {})
+    made = component or ParsedComponent(Kind.PROCESSOR, "")
+    return _Context(made, resources or {}, {}, lasting or Lasting())

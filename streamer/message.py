@@ -140,6 +140,7 @@ class Execution:
         strict: whether a message that has failed skips the processors that follow, as
             `error_handling.strict` wants it.
         elapsed: a clock for how long something takes, nanoseconds.
+        sleep: returns after so many nanoseconds.
         counters: the state of Bloblang's `count()` and `counter()` functions.
         tallies: what components have done, by what their metrics' names begin with, and by label
             and path.
@@ -147,7 +148,10 @@ class Execution:
             one's error, by the output's key in `tallies`.
     """
 
-    __slots__ = ("now", "log", "count", "strict", "elapsed", "counters", "tallies", "rejected")
+    __slots__ = (
+        *("now", "log", "count", "strict", "elapsed", "sleep"),
+        *("counters", "tallies", "rejected"),
+    )
 
     def __init__(
         self,
@@ -157,12 +161,14 @@ class Execution:
         *,
         strict: bool = False,
         elapsed: Callable[[], int] = time.perf_counter_ns,
+        sleep: Callable[[int], None] = lambda ns: time.sleep(ns / 1e9),
     ) -> None:
         self.now = now
         self.log = log
         self.count = count
         self.strict = strict
         self.elapsed = elapsed
+        self.sleep = sleep
         self.counters: dict[str, int] = {}
         self.tallies: dict[tuple[str, str, str], Tally] = {}
         self.rejected: dict[tuple[str, str, str], tuple[int, str]] = {}

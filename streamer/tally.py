@@ -60,6 +60,16 @@ class Tally:
             self._buckets[bucket] = self._buckets.get(bucket, 0) + number
         self.fine.clear()
 
+    def add(self, other: Tally) -> None:
+        """Add what another one has counted."""
+        self.received += other.received
+        self.batches_received += other.batches_received
+        self.sent += other.sent
+        self.batches_sent += other.batches_sent
+        self.elapsed += other.elapsed
+        for bucket, number in other.buckets.items():
+            self._buckets[bucket] = self._buckets.get(bucket, 0) + number
+
     def counts(self) -> Iterator[tuple[str, int]]:
         """Return what there is to count, by the last part of its metric's name."""
         found = {

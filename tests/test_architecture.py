@@ -28,7 +28,7 @@ COMPONENT_PACKAGES = frozenset(
 ORDER: tuple[frozenset[str], ...] = (
     frozenset(
         {"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson", "svg"}
-        | {"tally"}
+        | {"tally", "lasting"}
     ),
     frozenset({"redaction"}),
     frozenset({"value", "logfile", "yaml_scalars"}),
@@ -37,8 +37,8 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"bloblang"}),
     frozenset({"spec"}),
     frozenset({"source", "window"}),
-    frozenset({"failure", "query", "codec"}),
-    frozenset({"pipeline"}),
+    frozenset({"failure", "query", "codec", "lanes"}),
+    frozenset({"pipeline", "caching", "rate_limiting"}),
     frozenset({"batching", "observed", "windowing"}),
     COMPONENT_PACKAGES,
     frozenset({"catalog"}),

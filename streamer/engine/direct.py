@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from streamer.catalog import build_context
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.feed import feed
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
@@ -39,7 +38,7 @@ class DirectStage:
             output: takes the place of the plan's.
             now: the clock of the processors, Unix ns.
         """
-        context = build_context(plan.resources)
+        context = plan.context()
         self._plan = plan
         self._context = context
         self._input_processors: dict[tuple[int, ...], list[Processor]] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from streamer.catalog import build_context
 from streamer.engine.frame import Payload
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
@@ -29,7 +28,7 @@ class OutputStage:
 
     def __init__(self, plan: Plan, number: int, component: ParsedComponent) -> None:
         """Build the output of that number."""
-        context = build_context(plan.resources, component)
+        context = plan.context(component)
         self._number = number
         self._processors: list[Processor] = context.all(component.processors)
         self._output: Any = context.build(component)

@@ -11,7 +11,6 @@ from typing import Any
 
 from streamer.bloblang import compile_mapping
 from streamer.bloblang.folding import Fold
-from streamer.catalog import build_context
 from streamer.engine.feed import feed
 from streamer.engine.folding import FROM_THE_START, FoldedSince
 from streamer.engine.frame import FrameKind
@@ -75,7 +74,7 @@ def pack_piece(
     # In the mappings of the buffer, now() is the micro-batch's time.
     at_t = Execution(lambda: t, ex.log, ex.count)
     origin = origin_of(plan.input, piece, plan.resources)
-    processors = build_context(plan.resources).all(origin.processors)
+    processors = plan.context().all(origin.processors)
     side = _side(plan.window, label or origin.label)
     packer = _packer(plan, number << PIECE_BITS, partition, fold, folded.after, side)
     arrival = number << PIECE_BITS

@@ -9,7 +9,6 @@ from typing import Final
 import orjson
 
 from streamer.bloblang import compile_mapping
-from streamer.catalog import build_context
 from streamer.engine.emitted import Emitted
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.folds import TOGETHER, FoldedPipeline
@@ -64,7 +63,7 @@ def release(
     text = plan.folding.text
     shard_ = Shard(plan.window, store, plan.late_output is not None, having, text)
     step = shard_.step(kernel_rows)
-    processors = build_context(plan.resources).all(plan.processors)
+    processors = plan.context().all(plan.processors)
     folding = FoldedPipeline(plan, processors, ex)
     emitted = Emitted(plan, ex)
     stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from streamer.catalog import build_context
 from streamer.errors import StreamerError
 from streamer.inputs.file import FileInput
 from streamer.inputs.generate import GenerateInput
@@ -67,7 +66,7 @@ def sample_of_input(plan: Plan, most: int, ex: Execution) -> list[Batch]:
     Raises:
         StreamerError: the input cannot be read, or not without Spark.
     """
-    source: Any = build_context(plan.resources).build(plan.input)
+    source: Any = plan.context().build(plan.input)
     try:
         if isinstance(source, StdinInput):
             return list(_cut(_piped(source, sys.stdin.buffer, ex), most))

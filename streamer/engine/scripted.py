@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from streamer.catalog import build_context
 from streamer.engine.delivery import Delivery, LogLine
 from streamer.engine.direct import DirectStage
 from streamer.engine.encode import accepted
@@ -134,9 +133,7 @@ class _Kept:
     """An output with its processors whose batches are kept instead of written."""
 
     def __init__(self, plan: Plan, number: int, component: ParsedComponent) -> None:
-        self._processors: list[Processor] = build_context(plan.resources, component).all(
-            component.processors
-        )
+        self._processors: list[Processor] = plan.context(component).all(component.processors)
         self._key = Origin(component).key
         self._taken: list[tuple[int, Batch]] = []
 

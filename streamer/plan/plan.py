@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from streamer.bloblang import Luggage, luggage
 from streamer.catalog import build_context, makes_windows
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
+from streamer.lasting import lasting_of
 from streamer.plan.fold import Folding
 from streamer.plan.key import Key
 from streamer.plan.resources import Resources, resolved, resource_of
 from streamer.plan.windowing import windowing_of
-from streamer.spec import Kind, ParsedComponent
+from streamer.spec import BuildContext, Kind, ParsedComponent
 from streamer.window.words import AnyWindow
 
 WINDOW_INTERVAL = 2 * SECOND
@@ -49,6 +51,7 @@ class Plan:
         level: the log level, which decides what workers send.
         luggage: what the config's mappings have read from files and the environment.
         strict: whether a message on which a processor fails must not be delivered.
+        run: names this run of the stream, and no other: workers keep by it what outlives tasks.
     """
 
     name: str
@@ -71,6 +74,15 @@ class Plan:
     level: str
     luggage: Luggage
     strict: bool = False
+    run: str = field(default="", compare=False)
+
+    def context(self, component: ParsedComponent | None = None) -> BuildContext:
+        """Return a context that builds components of this stream, for a task.
+
+        Args:
+            component: what is being built, for components that are built by hand.
+        """
+        return build_context(self.resources, component, lasting_of(self.run))
 
     @property
     def outputs(self) -> tuple[ParsedComponent, ...]:
@@ -148,4 +160,5 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         level=level,
         luggage=luggage(),
         strict=config.error_handling["strict"],
+        run=uuid.uuid4().hex,
     )

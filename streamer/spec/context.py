@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Protocol, TypeVar
 
 from streamer.spec.kind import Kind
 from streamer.spec.parsed import ParsedComponent
+
+T = TypeVar("T")
 
 
 class BuildContext(Protocol):
@@ -25,6 +27,25 @@ class BuildContext(Protocol):
     def resource(self, kind: Kind, label: str) -> Any:
         """Return the resource of that label; it is built once for a context.
 
+        A cache or a rate limit is built once for a worker process, and outlives the context.
+
         Raises:
             StreamerError: there is no such resource; the text names those that there are.
+        """
+
+    def lasting(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what outlives the context: a pool of connections, a process that was started.
+
+        A context lasts for a task, this as long as the worker process; so it must hold nothing
+        of a task's, such as an `Execution`. Several threads and tasks may use it at once.
+
+        Args:
+            key: tells it from others of the component that is being built.
+            make: makes it when there is none for this component yet.
+        """
+
+    def apart(self) -> BuildContext:
+        """Return a context whose components are shared with nobody, for a thread of its own.
+
+        What is lasting is shared all the same, caches and rate limits among it. See `lanes`.
         """

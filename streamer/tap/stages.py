@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamer.catalog import build_context
 from streamer.engine.play import EventTime, Player, windows_only
 from streamer.engine.scripted import Outcome
 from streamer.message import Batch, Execution, Message
@@ -65,7 +64,7 @@ def tap(
     ex = Execution(
         now, lambda level, text, fields: log.append((level, text, fields)), strict=plan.strict
     )
-    context = build_context(plan.resources)
+    context = plan.context()
     batches = [[message.copy() for message in batch] for batch in sample]
     yield _stage(plan.input, batches)
     for component in plan.input.processors:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streamer.bloblang import BloblangError, Mapping, compile_mapping
-from streamer.catalog import build_context
 from streamer.engine.play import EventTime, Player, windows_only
 from streamer.engine.scripted import Outcome
 from streamer.errors import MessageError, StreamerError
@@ -87,7 +86,7 @@ class _Recorder:
         self._now = now
         self._clock: int | None = None
         self._is_over = False
-        self._processors = build_context(plan.resources).all(plan.input.processors)
+        self._processors = plan.context().all(plan.input.processors)
         self._events: list[Event] = []
         self._spans = Spans(window)
         self._emissions: list[Emission] = []

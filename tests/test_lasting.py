@@ -1,0 +1,77 @@
+"""What outlives a task, and what does not."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from streamer.config import parse_config
+from streamer.lasting import Lasting, lasting_of
+from streamer.plan import make_plan
+from streamer.spec import BuildContext, Kind, ParsedComponent
+
+
+def test_a_thing_is_made_once_for_a_key() -> None:
+    lasting = Lasting()
+    first = lasting.get("a", object)
+    assert lasting.get("a", object) is first
+    assert lasting.get("b", object) is not first
+
+
+def test_what_cannot_be_made_is_asked_for_again() -> None:
+    lasting = Lasting()
+    with pytest.raises(ZeroDivisionError):
+        lasting.get("a", lambda: 1 // 0)
+    assert lasting.get("a", lambda: 1) == 1
+
+
+def test_threads_that_come_at_once_get_the_same() -> None:
+    lasting, gate, found = Lasting(), threading.Barrier(8), []
+
+    def ask() -> None:
+        gate.wait(30)
+        found.append(lasting.get("a", object))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 and len(set(map(id, found))) == 1
+
+
+def test_a_run_has_one_store_and_another_run_another() -> None:
+    assert lasting_of("test one") is lasting_of("test one")
+    assert lasting_of("test one") is not lasting_of("test two")
+    assert lasting_of("") is not lasting_of("")
+
+
+def test_a_forked_process_begins_with_nothing() -> None:
+    lasting_of("test fork").get("a", lambda: 1)
+    child = os.fork()
+    if child == 0:  # pragma: no cover - another process
+        os._exit(0 if lasting_of("test fork").get("a", lambda: 2) == 2 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert lasting_of("test fork").get("a", lambda: 2) == 1
+
+
+def _contexts() -> tuple[BuildContext, BuildContext]:
+    """Return contexts of two tasks of one run."""
+    plan = make_plan(parse_config("input: {generate: {mapping: root = 1}}", env={}))
+    component = ParsedComponent(Kind.PROCESSOR, "http", path="pipeline.processors.0")
+    return plan.context(component), plan.context(component)
+
+
+def test_tasks_of_a_run_share_what_lasts() -> None:
+    one, other = _contexts()
+    made = one.lasting("client", object)
+    assert other.lasting("client", object) is made
+    assert one.apart().lasting("client", object) is made
+    assert other.lasting("another", object) is not made
+
+
+def test_two_runs_of_one_config_share_nothing() -> None:
+    one, other = _contexts()[0], _contexts()[0]
+    assert one.lasting("client", object) is not other.lasting("client", object)

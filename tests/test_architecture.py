@@ -39,7 +39,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"source", "window"}),
     frozenset({"failure", "query", "codec", "lanes"}),
     frozenset({"pipeline", "caching", "rate_limiting"}),
-    frozenset({"batching", "observed", "windowing"}),
+    frozenset({"batching", "observed", "per_message", "windowing"}),
     COMPONENT_PACKAGES,
     frozenset({"catalog"}),
     frozenset({"config"}),

@@ -1,0 +1,141 @@
+"""`jq`: replaces each message by what a jq query emits.
+
+"If the query does not emit any value then the message is filtered, if the query returns multiple
+values then the resulting message will be an array containing all values." Benthos runs queries
+with gojq; here they are run by jq itself, and the differences are those that gojq documents.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Execution, Message
+from streamer.per_message import PerMessage, document
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.value import dump_json, parse_json
+
+QUERY: Final = "query"
+RAW: Final = "raw"
+OUTPUT_RAW: Final = "output_raw"
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> Any:
+    """Return a program whose input is a pair: what the query sees as `.`, and `$metadata`."""
+    import jq
+
+    # jq binds arguments when it compiles; metadata is another for each message. The query ends at
+    # a line of its own, for it may end with a comment. What is emitted leaves as text, in which jq
+    # keeps every digit of a number that it has not touched.
+    return jq.compile(f".[1] as $metadata | .[0] | (\n{text}\n) | tojson")
+
+
+def _query_problem(text: str) -> str | None:
+    import jq
+
+    try:
+        # By itself: what stands around it must not complete it, nor be in what is said of it.
+        jq.compile(text, args={"metadata": {}})
+    except ValueError as e:
+        first = str(e).splitlines()[0].removeprefix("jq: ").removeprefix("error: ")
+        return f"error parsing jq query: {first.partition(' at <')[0]}"
+    return None
+
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "jq",
+    "Transforms and filters messages with jq queries.",
+    description=(
+        "A query that emits nothing filters the message, and one that emits several values makes "
+        "an array of them. Metadata is the object `$metadata`. Queries are run by jq itself, where "
+        "Benthos has gojq."
+    ),
+    fields=(
+        Field(
+            QUERY,
+            "string",
+            "The query.",
+            check=_query_problem,
+            examples=('{Cities: .locations | map(select(.state == "WA").name) | sort}',),
+        ),
+        Field(
+            RAW,
+            "bool",
+            "Whether the query sees the payload as a text instead of as JSON.",
+            default=False,
+            advanced=True,
+        ),
+        Field(
+            OUTPUT_RAW,
+            "bool",
+            "Whether texts that the query emits are written as they are, without quotes, one after "
+            "the other.",
+            default=False,
+            advanced=True,
+        ),
+    ),
+    examples=(
+        Example(
+            "Names of one state, in a text",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - jq:\n"
+            '        query: \'{Cities: .locations | map(select(.state == "WA").name) | sort '
+            '| join(", ")}\'\n',
+        ),
+    ),
+    categories=("Mapping",),
+)
+
+
+class JqQuery:
+    """Runs a query on one message."""
+
+    def __init__(self, query: str, raw: bool, output_raw: bool) -> None:
+        self._program = _compiled(query)
+        self._raw = raw
+        self._output_raw = output_raw
+        # Metadata is written as JSON for the query; most do without.
+        self._asks_metadata = "$metadata" in query or "$__prog_args" in query
+
+    def __call__(self, message: Message, ex: Execution) -> Message | None:
+        """Return the message with what the query emits, or None when that is nothing."""
+        emitted = self._emitted(message)
+        if not emitted:
+            return None
+        if self._output_raw:
+            return message.with_bytes(b"".join(map(_plain, emitted)))
+        return message.with_doc(emitted if len(emitted) > 1 else emitted[0])
+
+    def _emitted(self, message: Message) -> list[Any]:
+        if self._raw:
+            given = dump_json(message.raw.decode(errors="replace"))
+        else:
+            given = dump_json(document(message))
+        metadata = dump_json(dict(message.meta)) if self._asks_metadata else b"{}"
+        pair = b"[" + given + b"," + metadata + b"]"
+        try:
+            texts = self._program.input_text(pair.decode()).all()
+        except ValueError as e:
+            raise MessageError(str(e).removeprefix("jq: error: ")) from None
+        return [parse_json(text.encode()) for text in texts]
+
+
+def _plain(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    out = dump_json(value)
+    # Go's own encoder, which is used here and nowhere else, escapes what HTML would take amiss.
+    for mark, escape in ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026")):
+        out = out.replace(mark, escape)
+    return out
+
+
+def build(parsed: Parsed, context: BuildContext) -> PerMessage:
+    """Compile the query."""
+    query = JqQuery(parsed[QUERY], parsed[RAW], parsed[OUTPUT_RAW])
+    return PerMessage(query, Origin(context.component))

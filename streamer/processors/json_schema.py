@@ -1,0 +1,127 @@
+"""`json_schema`: checks messages against a JSON schema; those that do not fit are marked as failed.
+
+"Please refer to the json schema website for information and tutorials regarding the syntax of the
+schema." Drafts 4 to 7 are known, as in Benthos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from streamer.bloblang.errors import ArgumentError
+from streamer.bloblang.runtime.json_schemas import compile_schema
+from streamer.errors import MessageError, StreamerError
+from streamer.failure import Origin
+from streamer.message import Execution, Message
+from streamer.per_message import Change, PerMessage, document
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+SCHEMA: Final = "schema"
+SCHEMA_PATH: Final = "schema_path"
+
+_LOADING: Final = "failed to load JSON schema definition: "
+_FILE: Final = "file://"
+_HTTP: Final = "http://"
+_PATIENCE: Final = 10.0
+
+
+def _schema_problem(text: str) -> str | None:
+    try:
+        compile_schema(text)
+    except ArgumentError as e:
+        return f"{_LOADING}{str(e).removeprefix('failed to parse json schema definition: ')}"
+    return None
+
+
+def _path_problem(path: str) -> str | None:
+    if not path or path.startswith((_FILE, _HTTP)):
+        return None
+    return f"is {path!r}; must start with {_FILE} or {_HTTP}"
+
+
+def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    if not parsed[SCHEMA] and not parsed[SCHEMA_PATH]:
+        yield "", "either schema or schema_path must be provided"
+
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "json_schema",
+    "Checks messages against a JSON schema, and marks those that do not fit as failed.",
+    description=(
+        "A message that fits passes as it is. The error of one that does not has a line for each "
+        "thing that is wrong with it. A schema is one document: references to others are not "
+        "followed."
+    ),
+    fields=(
+        Field(
+            SCHEMA,
+            "string",
+            "The schema itself. Set this or `schema_path`.",
+            optional=True,
+            check=_schema_problem,
+        ),
+        Field(
+            SCHEMA_PATH,
+            "string",
+            "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
+            "when the stream starts, and wins over `schema`.",
+            optional=True,
+            check=_path_problem,
+            examples=("file:///etc/schemas/person.json",),
+        ),
+    ),
+    check=_problems,
+    examples=(
+        Example(
+            "Drop what does not fit",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - json_schema:\n"
+            '        schema: \'{"type":"object","required":["id"]}\'\n'
+            "    - catch:\n"
+            "        - log: {level: ERROR, message: '${! error() }'}\n"
+            "        - mapping: root = deleted()\n",
+        ),
+    ),
+    categories=("Mapping",),
+)
+
+
+def _text(parsed: Parsed) -> str:
+    path = parsed[SCHEMA_PATH]
+    if not path:
+        return str(parsed[SCHEMA])
+    try:
+        if path.startswith(_FILE):
+            return Path(path.removeprefix(_FILE)).read_text(encoding="utf-8")
+        from urllib.request import urlopen
+
+        with urlopen(path, timeout=_PATIENCE) as answer:
+            return str(answer.read().decode())
+    except (OSError, ValueError) as e:
+        raise StreamerError(f"{_LOADING}{path}: {e}") from e
+
+
+def _checking(text: str) -> Change:
+    try:
+        check = compile_schema(text)
+    except ArgumentError as e:
+        raise StreamerError(f"{_LOADING}{e}") from None
+
+    def checked(message: Message, ex: Execution) -> Message:
+        value = document(message)
+        try:
+            check(value)
+        except RecursionError:
+            raise MessageError("the document is nested too deep to be checked") from None
+        return message
+
+    return checked
+
+
+def build(parsed: Parsed, context: BuildContext) -> PerMessage:
+    """Read the schema."""
+    return PerMessage(_checking(_text(parsed)), Origin(context.component))

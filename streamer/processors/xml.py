@@ -1,0 +1,70 @@
+"""`xml`: replaces each message, an XML document, by the value that it stands for.
+
+Attributes are keys with a hyphen before them, the text of an element that has attributes is
+`#text`, repeated elements are arrays, "XML comments, directives, and process instructions are
+ignored".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.bloblang.runtime import xmltree
+from streamer.failure import Origin
+from streamer.message import Execution, Message
+from streamer.per_message import PerMessage
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+OPERATOR: Final = "operator"
+CAST: Final = "cast"
+
+TO_JSON: Final = "to_json"
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "xml",
+    "Parses messages as XML.",
+    description=(
+        "Attributes become keys with a hyphen before them, the text of an element that has "
+        "attributes becomes `#text`, and repeated elements become an array. Comments, directives "
+        "and processing instructions are left out."
+    ),
+    fields=(
+        Field(
+            OPERATOR,
+            "string",
+            "What is done: `to_json`.",
+            default="",
+            check=lambda text: (
+                None if text == TO_JSON else f"operator not recognised: {text}; set {TO_JSON}"
+            ),
+            examples=(TO_JSON,),
+        ),
+        Field(
+            CAST,
+            "bool",
+            "Whether texts that are numbers or booleans become such values.",
+            default=False,
+        ),
+    ),
+    check=lambda parsed: (
+        [] if parsed[OPERATOR] == TO_JSON else [(OPERATOR, f"is not set; set it to {TO_JSON}")]
+    ),
+    examples=(
+        Example(
+            "Parse XML",
+            "pipeline:\n  processors:\n    - xml:\n        operator: to_json\n        cast: true\n",
+        ),
+    ),
+    categories=("Parsing",),
+)
+
+
+def build(parsed: Parsed, context: BuildContext) -> PerMessage:
+    """Take whether texts are cast."""
+    cast: bool = parsed[CAST]
+
+    def to_json(message: Message, ex: Execution) -> Message:
+        return message.with_doc(xmltree.parse(message.raw, cast))
+
+    return PerMessage(to_json, Origin(context.component))

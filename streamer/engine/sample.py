@@ -15,6 +15,7 @@ from streamer.inputs.generate import GenerateInput
 from streamer.inputs.stdin import StdinInput
 from streamer.message import Batch, Execution, Message
 from streamer.plan import Plan
+from streamer.source.counted import CountedInput
 from streamer.source.replayable import Limit, Raws, Replayable
 
 LONGEST = 64 << 20
@@ -72,7 +73,7 @@ def sample_of_input(plan: Plan, most: int, ex: Execution) -> list[Batch]:
             return list(_cut(_piped(source, sys.stdin.buffer, ex), most))
         if isinstance(source, FileInput):
             return list(_cut(_read(source.resume([]), most, ex), most))
-        if isinstance(source, GenerateInput):
+        if isinstance(source, GenerateInput | CountedInput):
             return list(_cut(_read(source, most, ex), most))
     except OSError as e:
         raise StreamerError(f"input {plan.input.name}: {(e.strerror or str(e)).lower()}") from None

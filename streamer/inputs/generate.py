@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streamer.bloblang import compile_mapping
 from streamer.durations import parse_duration
-from streamer.errors import MessageError
-from streamer.message import Batch, Execution, Message
+from streamer.message import Batch, Execution
+from streamer.source.counted import CountedInput, leaves_out
+from streamer.source.made import UNPACED, Maker
 from streamer.source.replayable import Chunk, Latest, Limit, Offset
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
@@ -22,9 +22,6 @@ FIELD_INTERVAL = "interval"
 FIELD_COUNT = "count"
 FIELD_BATCH_SIZE = "batch_size"
 FIELD_AUTO_REPLAY_NACKS = "auto_replay_nacks"
-
-UNPACED = 100_000
-"""Messages a micro-batch makes when there is no interval."""
 
 
 def _interval_problem(text: str) -> str | None:
@@ -66,7 +63,8 @@ SPEC = Spec(
         Field(
             FIELD_COUNT,
             "int",
-            "Messages to make before the input ends; 0: no end.",
+            "Messages to make before the input ends; 0: no end. What the mapping deletes, or "
+            "throws an error for, does not count.",
             default=0,
             check=lambda count: None if count >= 0 else f"is {count}; expected 0 or more",
         ),
@@ -94,24 +92,6 @@ class Made(NamedTuple):
     last: int
     base: int
     began: int
-
-
-class _CountFrom(dict[str, int]):
-    """Counters that begin at a message's number instead of zero, whatever their names."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self._number = number
-
-    def __missing__(self, name: str) -> int:
-        return self._number
-
-    def get(self, name: str, default: object = None) -> int:
-        """Return the counter, or the message's number."""
-        return self[name]
-
-    def __contains__(self, name: object) -> bool:
-        return True
 
 
 @dataclass
@@ -170,24 +150,11 @@ class GenerateInput:
 
     def read(self, piece: Made, ex: Execution) -> Iterator[Chunk]:
         """Make the messages of one piece, a thousand batches at a time."""
-        mapping = compile_mapping(self.mapping)
-        # A piece knows the moment of each message; the worker's clock does not matter.
-        moment = piece.began
-        execution = Execution(lambda: moment, ex.log, ex.count)
+        maker = Maker(self.mapping, ex)
         made: list[Batch] = []
         for first in range(piece.first, piece.last, self.batch_size):
             moment = piece.began + (first - piece.base) // self.batch_size * self.interval
-            batch: Batch = []
-            for number in range(first, min(first + self.batch_size, piece.last)):
-                execution.counters = _CountFrom(number)
-                try:
-                    message = mapping.apply([Message(b"")], 0, execution)
-                except MessageError as e:
-                    ex.log("ERROR", f"Failed to generate message: {e}", {"path": "input.generate"})
-                    ex.count("input_error")
-                    continue
-                if message is not None:
-                    batch.append(message)
+            batch = maker.batch(range(first, min(first + self.batch_size, piece.last)), moment)
             if batch:
                 made.append(batch)
             if len(made) >= 1000:
@@ -207,13 +174,11 @@ class GenerateInput:
         """Nothing is held for messages that can be made again."""
 
 
-def build(parsed: Parsed, context: BuildContext) -> GenerateInput:
+def build(parsed: Parsed, context: BuildContext) -> GenerateInput | CountedInput:
     """Make the input."""
     text = parsed[FIELD_INTERVAL]
-    return GenerateInput(
-        mapping=parsed[FIELD_MAPPING],
-        # As in Benthos, no time and a negative one mean no pause.
-        interval=max(parse_duration(text), 0) if text else 0,
-        count=parsed[FIELD_COUNT],
-        batch_size=parsed[FIELD_BATCH_SIZE],
-    )
+    mapping, count = parsed[FIELD_MAPPING], parsed[FIELD_COUNT]
+    made = CountedInput if count and leaves_out(mapping) else GenerateInput
+    # As in Benthos, no time and a negative one mean no pause.
+    interval = max(parse_duration(text), 0) if text else 0
+    return made(mapping, interval, count, parsed[FIELD_BATCH_SIZE])

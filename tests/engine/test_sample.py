@@ -67,8 +67,11 @@ def test_a_generate_input_is_not_waited_for(interval: str) -> None:
     assert raws(found) == [b"1", b"2", b"3"]
 
 
-def test_a_generate_input_ends_with_its_count() -> None:
-    text = "input: {generate: {mapping: root = 1, count: 2}}"
+@pytest.mark.parametrize(
+    "mapping", ["root = 1", "'root = if count(\"n\") % 2 == 0 { deleted() } else { 1 }'"]
+)
+def test_a_generate_input_ends_with_its_count(mapping: str) -> None:
+    text = f"input: {{generate: {{mapping: {mapping}, count: 2}}}}"
     assert raws(taken(text, 9)) == [b"1", b"1"]
 
 

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from streamer.durations import SECOND
-from streamer.inputs.generate import UNPACED
+from streamer.source.made import UNPACED
 from streamer.source.replayable import Limit
 
 from .reading import Said, batches_of, built, planned
@@ -145,15 +145,77 @@ def test_a_message_that_fails_is_logged_and_counted_and_the_next_one_is_made():
     (start, latest), *_ = planned(source, Limit())
     said = Said()
     made = batches_of(source, start, latest.offset, ex=said.execution())
-    assert len(made) == 2
+    assert [message.doc for [message] in made] == [{"n": 1}, {"n": 3}, {"n": 4}]
     assert said.counts == {"input_error": 1}
     [(level, text)] = said.log
     assert level == "ERROR" and "no two" in text
 
 
+EVERY_THIRD = 'root = if count("n") % 3 != 0 { deleted() } else { {"n": count("m"), "at": now()} }'
+
+
+def test_messages_that_are_deleted_do_not_count():
+    source = generate(", interval: '', count: 4", mapping=EVERY_THIRD)
+    [(start, latest)] = planned(source, Limit())
+    assert (latest.ended, latest.more) == (True, False)
+    assert numbers(source, start, latest.offset) == [[3], [6], [9], [12]]
+
+
+def test_a_batch_runs_the_mapping_so_often_and_no_oftener_than_messages_are_missing():
+    # As in Benthos: batches of 4 tries, of 3 when 3 are missing, of 2, and of 1 for the last.
+    source = generate(", interval: 1s, count: 4, batch_size: 4", mapping=EVERY_THIRD)
+    at, made = source.initial(), []
+    for second in range(20):
+        latest = source.latest(at, T + second * SECOND, Limit())
+        made += batches_of(source, at, latest.offset)
+        at = latest.offset
+        if latest.ended:
+            break
+    assert [[(m.doc["n"], m.doc["at"][-3:]) for m in batch] for batch in made] == [
+        [(3, "20Z")],
+        [(6, "21Z")],
+        [(9, "22Z")],
+        [(12, "25Z")],
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 7, 1000])
+def test_replays_of_what_left_messages_out_make_the_same_however_they_are_cut(limit):
+    source = generate(", interval: '', count: 50", mapping=EVERY_THIRD)
+    steps = list(planned(source, Limit(messages=limit)))
+    again = pickle.loads(pickle.dumps(source))
+    for reader in (source, again):
+        found = [numbers(reader, start, latest.offset, 3) for start, latest in steps]
+        assert [n for step in found for [n] in step] == list(range(3, 151, 3))
+
+
+def test_a_random_mapping_makes_as_many_as_are_asked_for():
+    mapping = "root = if random_int(max: 9) > 0 { deleted() } else { 1 }"
+    source = generate(", interval: '', count: 40, batch_size: 3", mapping=mapping)
+    found = []
+    for start, latest in planned(source, Limit(messages=60)):
+        found += batches_of(source, start, latest.offset)
+    assert sum(map(len, found)) == 40
+
+
+def test_a_mapping_that_makes_nothing_more_ends_its_piece_with_an_error():
+    source = generate(", interval: '', count: 2", mapping=EVERY_THIRD)
+    [(start, latest)] = planned(source, Limit())
+    source.mapping = "root = deleted()"
+    said = Said()
+    assert batches_of(source, start, latest.offset, ex=said.execution()) == []
+    assert said.log == [("ERROR", "The mapping makes 2 messages fewer than when it was planned")]
+
+
+def test_an_offset_of_a_mapping_that_left_nothing_out_is_gone_on_from():
+    source = generate(", interval: 1s, count: 7", mapping=EVERY_THIRD)
+    latest = source.latest({"n": 5, "base": 0, "began": T - 60 * SECOND}, T, Limit())
+    assert numbers(source, {"n": 5}, latest.offset) == [[6]]
+
+
 def test_a_deleted_message_is_not_there():
     source = generate(
-        ", interval: '', count: 4, batch_size: 2",
+        ", interval: '', count: 1, batch_size: 2",
         mapping='root = if count("n") < 4 { deleted() } else { {"n": 4} }',
     )
     (start, latest), *_ = planned(source, Limit())

@@ -1,0 +1,62 @@
+"""Makes messages out of nothing, by their numbers, for the `generate` input."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.bloblang import compile_mapping
+from streamer.errors import MessageError
+from streamer.message import Batch, Execution, Message
+
+UNPACED: Final = 100_000
+"""Messages a micro-batch makes when there is no interval."""
+
+
+class _CountFrom(dict[str, int]):
+    """Counters that begin at a message's number instead of zero, whatever their names."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def __missing__(self, name: str) -> int:
+        return self._number
+
+    def get(self, name: str, default: object = None) -> int:
+        """Return the counter, or the message's number."""
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+class Maker:
+    """Makes messages with a mapping, which sees a moment as `now()` and a number in `count()`."""
+
+    def __init__(self, mapping: str, ex: Execution) -> None:
+        """Take the mapping's text, and the run that hears of messages that fail."""
+        self._mapping = compile_mapping(mapping)
+        self._moment = 0
+        # Each message's moment is known; the worker's clock does not matter.
+        self._execution = Execution(lambda: self._moment, ex.log, ex.count)
+
+    def batch(self, numbers: range, moment: int) -> Batch:
+        """Return the messages of these numbers, but for those that are deleted or fail.
+
+        Args:
+            numbers: the messages' numbers, from 0.
+            moment: the time of all of them, Unix ns.
+        """
+        self._moment, ex = moment, self._execution
+        batch: Batch = []
+        for number in numbers:
+            ex.counters = _CountFrom(number)
+            try:
+                message = self._mapping.apply([Message(b"")], 0, ex)
+            except MessageError as e:
+                ex.log("ERROR", f"Failed to generate message: {e}", {"path": "input.generate"})
+                ex.count("input_error")
+                continue
+            if message is not None:
+                batch.append(message)
+        return batch

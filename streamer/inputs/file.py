@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from streamer.errors import StreamerError
 from streamer.message import Execution
 from streamer.scanners.lines import LineScanner
+from streamer.source.opening import Room
 from streamer.source.ranges import ByteRange, blocks
 from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws
 from streamer.source.series import Series, Spot
@@ -116,6 +117,12 @@ class FileInput:
     files: tuple[str, ...] = ()
     shown: Mapping[str, str] = field(default_factory=dict)
 
+    def opened(self, room: Room) -> FileInput:
+        """List the files, those of an earlier start first, and remember them."""
+        source = self.resume(room.known() or [])
+        room.remember(list(source.files))
+        return source
+
     def resume(self, known: list[str]) -> FileInput:
         """Return this input with its files listed: those of an earlier start first, as they were.
 
@@ -206,6 +213,6 @@ def _metadata(piece: Piece) -> dict[str, Any]:
 
 
 def build(parsed: Parsed, context: BuildContext) -> FileInput:
-    """Make the input; its files are listed by `resume`, when the stream starts."""
+    """Make the input; its files are listed by `opened`, when the stream starts."""
     scanner = context.build(parsed[FIELD_SCANNER])
     return FileInput(tuple(parsed[FIELD_PATHS]), scanner, parsed[FIELD_DELETE_ON_FINISH])

@@ -8,10 +8,18 @@ from pathlib import Path
 
 from streamer.message import NO_META, Execution
 from streamer.scanners.lines import LineScanner
+from streamer.source.opening import Room
 from streamer.source.ranges import ByteRange, blocks
 from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws
 from streamer.source.series import Series, Spot
-from streamer.source.spool import Durable, forget, read_durable, segment_path
+from streamer.source.spool import (
+    Durable,
+    SpoolWriter,
+    forget,
+    pump,
+    read_durable,
+    segment_path,
+)
 from streamer.spec import BuildContext, Kind, Parsed, Spec
 from streamer.spec.scanned import FIELD_SCANNER, SCANNED_FIELDS
 
@@ -34,11 +42,22 @@ class StdinInput:
 
     Attributes:
         scanner: cuts bytes into messages.
-        directory: the spool's directory; set by `resume`.
+        directory: the spool's directory; set by `opened`.
     """
 
     scanner: LineScanner
     directory: Path = Path()
+
+    def opened(self, room: Room) -> StdinInput:
+        """Begin to move what is piped in to the spool, and return this input, reading that."""
+        room.claim("the standard input")
+        spool = SpoolWriter(room.directory, self.scanner.delimiter)
+
+        def trouble(text: str) -> None:
+            room.log("ERROR", text, {})
+
+        room.start("stdin", lambda: pump(room.read_stdin, spool, room.directory, trouble))
+        return self.resume(room.directory)
 
     def resume(self, directory: Path) -> StdinInput:
         """Return this input, reading the spool in a directory."""
@@ -93,5 +112,5 @@ class StdinInput:
 
 
 def build(parsed: Parsed, context: BuildContext) -> StdinInput:
-    """Make the input; its spool's directory is set by `resume`, when the stream starts."""
+    """Make the input; its spool is made by `opened`, when the stream starts."""
     return StdinInput(context.build(parsed[FIELD_SCANNER]))

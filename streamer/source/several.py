@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from streamer.message import Execution
+from streamer.source.opening import Room, opened
 from streamer.source.replayable import Chunk, Latest, Limit, Offset, Replayable
 
 
@@ -40,9 +41,10 @@ class Several:
 
     sources: Mapping[str, Replayable]
 
-    def resume(self, opened: Callable[[str, Replayable], Replayable]) -> Several:
-        """Return this source with its children opened, each by its name."""
-        return replace(self, sources={name: opened(name, of) for name, of in self.sources.items()})
+    def opened(self, room: Room) -> Several:
+        """Return this source with its children opened, each in a room of its name."""
+        of = {name: opened(source, room.inner(name)) for name, source in self.sources.items()}
+        return replace(self, sources=of)
 
     def initial(self) -> Offset:
         """Return where all of them begin."""

@@ -1,10 +1,10 @@
 """The checkpoint directory: whose it is, what fits it, and that one program uses it at a time.
 
 ```
-<checkpoint>/streamer.json   format, what the state is bound to, the input's files
+<checkpoint>/streamer.json   format, what the state is bound to, what the inputs remember
             /lock            held by the program and its JVM
             /spark           offsets, commits and state, as Spark lays them out
-            /spool           what stdin brought and the checkpoint does not have yet
+            /spool           what inputs have received and the checkpoint does not have yet
             /files*.json     lengths of output files before the micro-batch in hand
             /signals         hints between driver and planner
 ```
@@ -133,23 +133,14 @@ class Checkpoint:
             self._file.unlink()
         return finished
 
-    def bind(
-        self,
-        fingerprint: Mapping[str, Any],
-        files: list[str],
-        files_of_inputs: Mapping[str, list[str]] | None = None,
-    ) -> None:
+    def bind(self, fingerprint: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
         """Write down what the state belongs to.
 
         Args:
             fingerprint: the plan's.
-            files: what the input reads, in its order.
-            files_of_inputs: the same for each of several inputs, by their names.
+            inputs: what each input remembers for its next start, by its name.
         """
-        record = {"format": FORMAT, "fingerprint": dict(fingerprint), "files": files}
-        if files_of_inputs:
-            record["files_of_inputs"] = dict(files_of_inputs)
-        self._write(record)
+        self._write({"format": FORMAT, "fingerprint": dict(fingerprint), "inputs": dict(inputs)})
 
     def finish(self) -> None:
         """Note that the input was read to its end and nothing is held: the next start is new."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -19,19 +17,17 @@ from pyspark.sql.streaming import StreamingQuery
 from streamer.catalog import build_context
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
+from streamer.engine.house import House
 from streamer.engine.meters import Meters
 from streamer.engine.places import Places
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.ticks import Signals
 from streamer.engine.writers import FileWriter, Overlay, StreamWriter, Writer
 from streamer.errors import StreamerError
-from streamer.inputs.file import FileInput
-from streamer.inputs.stdin import StdinInput
 from streamer.plan import Plan
 from streamer.plan.plan import cores
+from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
-from streamer.source.several import Several
-from streamer.source.spool import SpoolWriter, pump
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.source import SourcePlan, stream_source
 from streamer.spark.stages import frames_of
@@ -81,7 +77,6 @@ class Stream:
         self._overlay = overlay
         self._stopping = threading.Event()
         self._signals = Signals(checkpoint.directory / "signals")
-        self._source = self._open_source(read_stdin)
         self._query: StreamingQuery | None = None
         self._failures = 0
         self._failed_at_batch = -2
@@ -97,46 +92,21 @@ class Stream:
         self._newest_told = False
         self._rejected = ""
         self.problem = ""
+        self._source = self._open_source(read_stdin)
 
     def _open_source(self, read_stdin: Callable[[int], bytes] | None) -> Replayable:
         source: Any = build_context(self.plan.resources).build(self.plan.input)
-        known: dict[str, list[str]] = self._checkpoint.record().get("files_of_inputs", {})
-        known[""] = self._checkpoint.record().get("files", [])
-        files: dict[str, list[str]] = {}
-        pumped: list[str] = []
-
-        def opened(name: str, source: Any) -> Any:
-            if isinstance(source, Several):
-                return source.resume(lambda inner, child: opened(f"{name}/{inner}", child))
-            if isinstance(source, FileInput):
-                source = source.resume(known.get(name, []))
-                files[name] = list(source.files)
-            elif isinstance(source, StdinInput):
-                if pumped:
-                    raise StreamerError(
-                        "two inputs read the standard input, and each would get a part of it: "
-                        "keep one stdin"
-                    )
-                pumped.append(name)
-                directory = self._checkpoint.directory / "spool"
-                source = source.resume(directory)
-                self._pump(directory, source.scanner.delimiter, read_stdin)
-            return source
-
-        found: Replayable = opened("", source)
-        own = files.pop("", [])
-        self._checkpoint.bind(self.plan.fingerprint, own, files)
+        known = self._checkpoint.record().get("inputs", {})
+        directory = self._checkpoint.directory / "spool"
+        house = House(directory, known, self._log, self._count, self._stopping, read_stdin)
+        house.local = self.plan.master.startswith("local")
+        found = opened(source, house.room())
+        self._checkpoint.bind(self.plan.fingerprint, house.remembered)
+        self._house = house
         return found
 
-    def _pump(self, directory: Path, delimiter: bytes, read: Callable[[int], bytes] | None) -> None:
-        spool = SpoolWriter(directory, delimiter)
-        reader = read or (lambda size: os.read(sys.stdin.fileno(), size))
-        threading.Thread(
-            target=pump,
-            args=(reader, spool, directory, lambda text: self._log("ERROR", text, {})),
-            daemon=True,
-            name="stdin",
-        ).start()
+    def _count(self, name: str, by: int = 1, **labels: str) -> None:
+        self.meters.count(name, {**self._places.input, **labels}, by)
 
     def _writers(self) -> list[Writer]:
         writers: list[Writer] = []
@@ -256,6 +226,7 @@ class Stream:
             Whether it finished in time.
         """
         self._stopping.set()
+        self._house.stop()
         self._signals.stop()
         query = self._query
         until = time.monotonic() + timeout

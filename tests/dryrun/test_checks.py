@@ -129,7 +129,7 @@ def test_a_checkpoint_in_use_is_named(directory: Path) -> None:
 
 def test_a_checkpoint_of_other_windows_is_named_and_left_as_it_is(directory: Path) -> None:
     held = Checkpoint(directory / "c")
-    held.bind(plan("buffer: { system_window: { size: 10s } }").fingerprint, [])
+    held.bind(plan("buffer: { system_window: { size: 10s } }").fingerprint, {})
     held.close()
     (directory / "c" / "spark" / "offsets").mkdir(parents=True)
     (directory / "c" / "spark" / "offsets" / "0").write_text("")
@@ -143,7 +143,7 @@ def test_a_checkpoint_of_other_windows_is_named_and_left_as_it_is(directory: Pat
 
 def test_a_checkpoint_of_a_run_that_finished_fits_everything(directory: Path) -> None:
     held = Checkpoint(directory / "c")
-    held.bind(plan("buffer: { system_window: { size: 10s } }").fingerprint, [])
+    held.bind(plan("buffer: { system_window: { size: 10s } }").fingerprint, {})
     held.finish()
     held.close()
     assert "the next one begins anew" in surroundings.checkpoint(plan("{}"), f"{directory}/c")

@@ -11,6 +11,7 @@ import pytest
 from streamer.message import Execution
 from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws
 from streamer.source.several import ChildPiece, Several, way_of
+from tests.inputs.rooms import lodging
 
 
 @dataclass
@@ -130,10 +131,15 @@ def test_all_hear_what_is_safe_and_that_it_is_over() -> None:
     assert (a.heard, b.heard) == ([{"n": 2}, "finished"], [{"n": 4}, "finished"])
 
 
-def test_it_can_be_opened_child_by_child() -> None:
-    source = Several({"a": Numbers(1), "b": Numbers(2)})
-    opened = source.resume(lambda name, child: Numbers(child.count * 10))
-    assert [child.count for child in opened.sources.values()] == [10, 20]
+def test_it_can_be_opened_child_by_child(tmp_path) -> None:
+    class Opened(Numbers):
+        def opened(self, room) -> Numbers:
+            return Numbers(self.count * (10 if room.name == "/a" else 100))
+
+    source = Several({"a": Opened(1), "b": Opened(2), "c": Numbers(3)})
+    with lodging(tmp_path) as lodged:
+        opened = source.opened(lodged.room)
+    assert [child.count for child in opened.sources.values()] == [10, 200, 3]
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -79,8 +79,8 @@ def test_a_place_that_cannot_be_written_says_what_to_do(tmp_path):
 
 
 def test_what_it_is_bound_to_is_written_down(held):
-    held.bind(FITS, ["/data/a", "/data/b"])
-    assert held.record()["files"] == ["/data/a", "/data/b"]
+    held.bind(FITS, {"": ["/data/a", "/data/b"]})
+    assert held.record()["inputs"] == {"": ["/data/a", "/data/b"]}
     assert held.check(FITS) == FITS
     assert [path.name for path in held.directory.iterdir() if path.suffix == ".tmp"] == []
 
@@ -90,7 +90,7 @@ def test_a_new_directory_fits_everything(held):
 
 
 def test_the_number_of_shards_is_the_checkpoints(held):
-    held.bind(FITS, [])
+    held.bind(FITS, {})
     assert held.check({**FITS, "shards": 8}) == FITS
 
 
@@ -103,7 +103,7 @@ def test_the_number_of_shards_is_the_checkpoints(held):
     ],
 )
 def test_another_input_buffer_or_grouping_is_refused(held, name, value, what):
-    held.bind(FITS, [])
+    held.bind(FITS, {})
     with pytest.raises(CheckpointError, match=f"was made with {what}.*change the .* back"):
         held.check({**FITS, name: value})
 
@@ -130,7 +130,7 @@ def test_another_format_is_refused(held):
 
 def filled(checkpoint: Checkpoint) -> None:
     begun(checkpoint)
-    checkpoint.bind(FITS, [])
+    checkpoint.bind(FITS, {})
     for name in ("spool", "signals"):
         (checkpoint.directory / name).mkdir()
     for name in ("files.json", "files-1.json"):

@@ -1,0 +1,125 @@
+"""The rooms that a stream's inputs are opened in: what the driver lends them, and takes back."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from streamer.engine.delivery import LogLine
+from streamer.errors import StreamerError
+from streamer.source.opening import Room
+
+
+class Count(Protocol):
+    """Adds to a counter."""
+
+    def __call__(self, name: str, by: int = 1, **labels: str) -> None:
+        """Add."""
+
+
+class House:
+    """All rooms of one stream.
+
+    Attributes:
+        remembered: what the inputs want to know at the next start, by their names.
+        local: whether the workers see this machine's files.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        known: Mapping[str, Any],
+        log: LogLine,
+        count: Count,
+        stopping: threading.Event,
+        read_stdin: Callable[[int], bytes] | None = None,
+    ) -> None:
+        """Set up.
+
+        Args:
+            directory: where receivers keep what the checkpoint does not have yet.
+            known: what the inputs of an earlier start remembered.
+            log: takes log lines.
+            count: adds to a counter.
+            stopping: set when the stream is to stop.
+            read_stdin: reads the standard input; the process's own when None.
+        """
+        self.directory = directory
+        self.known = known
+        self.log = log
+        self.count = count
+        self.stopping = stopping
+        self.read_stdin = read_stdin or (lambda size: os.read(sys.stdin.fileno(), size))
+        self.remembered: dict[str, Any] = {}
+        self.local = True
+        self._claimed: set[str] = set()
+        self._stops: list[Callable[[], None]] = []
+
+    def room(self) -> Room:
+        """Return the room of the stream's input."""
+        return _Room(self, "", self.directory)
+
+    def claim(self, what: str) -> None:
+        """Give something away that there is one of."""
+        if what in self._claimed:
+            raise StreamerError(
+                f"two inputs read {what}, and each would get a part of it: keep one of them"
+            )
+        self._claimed.add(what)
+
+    def start(self, what: str, run: Callable[[], None]) -> None:
+        """Run a receiver; one that breaks down says so."""
+
+        def guarded() -> None:
+            try:
+                run()
+            except Exception as e:
+                text = f"The receiver {what} broke down: {type(e).__name__}: {e}"
+                self.log("ERROR", text, {})
+
+        threading.Thread(target=guarded, daemon=True, name=what).start()
+
+    def on_stop(self, stop: Callable[[], None]) -> None:
+        """Have something called when the stream stops."""
+        self._stops.append(stop)
+
+    def stop(self) -> None:
+        """Let the receivers take no more."""
+        self.stopping.set()
+        while self._stops:
+            self._stops.pop()()
+
+
+class _Room:
+    def __init__(self, house: House, name: str, directory: Path) -> None:
+        self._house = house
+        self.name = name
+        self.directory = directory
+        self.local = house.local
+        self.claim = house.claim
+        self.start = house.start
+        self.on_stop = house.on_stop
+        self.log = house.log
+        self.count = house.count
+        self.wait = house.stopping.wait
+        self.read_stdin = house.read_stdin
+
+    @property
+    def stopping(self) -> bool:
+        return self._house.stopping.is_set()
+
+    def known(self) -> Any:
+        return self._house.known.get(self.name)
+
+    def remember(self, what: Any) -> None:
+        self._house.remembered[self.name] = what
+
+    def inner(self, name: str) -> Room:
+        # Labels may hold anything that YAML can.
+        below = self.directory / quote(name, safe="")
+        return _Room(self._house, f"{self.name}/{name}", below)

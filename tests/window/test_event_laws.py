@@ -23,7 +23,7 @@ from tests.window.oracle.hopping import Hopping, HoppingOracle
 from tests.window.oracle.session import Session, SessionOracle
 from tests.window.oracle.sliding_event import EventOracle
 from tests.window.oracle.sliding_forward import ForwardOracle
-from tests.window.oracle.sliding_kafka import MS, KafkaOracle
+from tests.window.oracle.sliding_kafka import MS, KafkaOracle, KafkaSliding
 
 KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "tumbling": (streams.hoppings(tumbling=True), HoppingOracle, {}),
@@ -214,3 +214,22 @@ def test_what_was_late_for_a_window_stays_out_when_another_partition_opens_it(em
         assert ("opens",) in [one.ids for one in expected.batches]
         found = EventStream(rules_, chance=random.Random(0)).step(batch)
         assert_batches(expected, found, {})
+
+
+@pytest.mark.parametrize(("late", "emit"), [(0, "final"), (0, "each"), (1, "final")])
+def test_a_right_window_may_be_opened_as_long_as_its_last_millisecond_is(
+    late: int, emit: str
+) -> None:
+    # The window [-3 ms, -1 ms] after "first" is open until the clock is at 12 ms, rounded down.
+    rules = KafkaSliding(size=2 * MS, allowed_lateness=12 * MS, emit=emit, end_of_input="keep")  # type: ignore[arg-type]
+    batches = [
+        MicroBatch(0, (Event("first", -4 * MS),)),
+        MicroBatch(0, (Event("ahead", (11 + late) * MS + 999_999),)),
+        MicroBatch(0, (Event("second", -2 * MS - 1),)),
+    ]
+    oracle, stream = KafkaOracle(rules), EventStream(rules, chance=random.Random(0))
+    for batch in batches:
+        expected, found = oracle.step(batch), stream.step(batch)
+        assert_batches(expected, found, {})
+        assert found.dropped == expected.dropped
+    assert found.dropped == ([("second", "late")] if late else [])

@@ -128,6 +128,10 @@ class KafkaSlides(ForwardSlides):
         state.windows += opened
         return joined + opened
 
+    def kept_from(self, clock: int) -> int | None:
+        """Return the oldest time that a window yet to be opened may hold, or begin just after."""
+        return super().kept_from(clock - clock % _MS)
+
     def inside(self, window: Window) -> tuple[int, int]:
         """Return where its messages lie, whose times are not rounded."""
         return window.start, window.end + _MS - 1

@@ -377,7 +377,7 @@ class KeyedStep:
             closes += [rules.closes_at(Window(*bounds, 0, 0, 0)) for bounds in state.remembered]
             if state.marks:
                 newest = max(time for time, _ in state.marks)
-                closes.append(newest + 1 - (rules.kept_from(0) or 0))
+                closes.append(newest + rules.unit - (rules.kept_from(0) or 0))
             clock = min(closes, default=FOREVER)
         if settings.idle_timeout is not None and state.windows:
             active = min(window.active for window in state.windows) + settings.idle_timeout

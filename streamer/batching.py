@@ -64,6 +64,18 @@ POLICY_FIELDS: Final = (
     ),
 )
 
+BATCHING: Final = "batching"
+
+BATCHING_FIELD: Final = Field(
+    BATCHING,
+    "object",
+    "How messages are put together into batches before they are sent. A batch is never cut, and "
+    "what is left at the end of a micro-batch is sent as it is.",
+    children=POLICY_FIELDS,
+    advanced=True,
+)
+"""The field of outputs that send batches."""
+
 
 def policy_problems(parsed: Parsed) -> Iterable[tuple[str, str]]:
     """Return what is wrong with a policy that is in use, as pairs of field and text."""
@@ -168,4 +180,29 @@ def build_policy(
         processors=context.all(parsed[PROCESSORS] or ()),
         log=log,
         labels={"label": "", "path": f"root.{context.component.path}.batching"},
+    )
+
+
+def batching_problems(parsed: Parsed) -> Iterable[tuple[str, str]]:
+    """Return what is wrong with the field `batching` of an output, for its spec's `check`."""
+    batching: Parsed = parsed[BATCHING]
+    if _in_use(batching):
+        for name, text in policy_problems(batching):
+            yield f"{BATCHING}.{name}" if name else BATCHING, text
+
+
+def output_policy(parsed: Parsed, context: BuildContext) -> BatchPolicy | None:
+    """Make the policy of an output's field `batching`; None when it leaves batches as they are."""
+    batching: Parsed = parsed[BATCHING]
+    return build_policy(batching, context) if _in_use(batching) else None
+
+
+def _in_use(batching: Parsed) -> bool:
+    """Tell whether a policy does anything, as Benthos does: a count of one does nothing."""
+    return bool(
+        batching[COUNT] not in (0, 1)
+        or batching[BYTE_SIZE]
+        or batching[PERIOD] is not None
+        or batching[CHECK]
+        or batching[PROCESSORS]
     )

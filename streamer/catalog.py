@@ -22,6 +22,7 @@ from streamer.failure import Origin
 from streamer.lasting import Lasting
 from streamer.observed import UNOBSERVED, observed
 from streamer.rate_limiting import CountedRateLimit
+from streamer.sender import Sender
 from streamer.spec import Kind, ParsedComponent, Spec
 
 T = TypeVar("T")
@@ -50,6 +51,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.PROCESSOR: (
         "bloblang",
         "catch",
+        "grok",
         "group_by",
         "group_by_value",
         "jmespath",
@@ -68,11 +70,19 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     Kind.OUTPUT: (
         "drop",
+        "fallback",
         "file",
         "resource",
         "stdout",
     ),
-    Kind.CACHE: (),
+    Kind.CACHE: (
+        "file",
+        "lru",
+        "memory",
+        "multilevel",
+        "noop",
+        "ttlru",
+    ),
     Kind.RATE_LIMIT: (),
     Kind.SCANNER: ("lines",),
     Kind.METRICS: (
@@ -97,6 +107,7 @@ _PACKAGES: Final = {
 }
 
 
+_REFERENCE: Final = "resource"
 _LASTING: Final = frozenset({Kind.CACHE, Kind.RATE_LIMIT})
 _ADDED: Final[ContextVar[Mapping[tuple[Kind, str], Spec]]] = ContextVar("added")
 
@@ -184,6 +195,8 @@ class _Context:
             return CountedCache(made, component)
         if component.kind == Kind.RATE_LIMIT:
             return CountedRateLimit(made, component)
+        if component.kind == Kind.OUTPUT and (component.name != _REFERENCE or component.processors):
+            return Sender(made, component, context.all(component.processors))
         return made
 
     def all(self, components: Iterable[ParsedComponent]) -> list[Any]:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Protocol
 
+from streamer.backoff import REPLAY
 from streamer.engine.frame import Payload
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
+from streamer.retrying import Retrying
+from streamer.sender import Sender
+from streamer.sending import Encoder
 from streamer.spec import ParsedComponent
 from streamer.tally import Tally
 
 _TOGETHER = 1_000
+
+MOST_MESSAGES = 10_000
+"""How many are handed on at a time to an output that sends: its batches have no more than that."""
 
 
 class Stage(Protocol):
@@ -29,22 +37,38 @@ class OutputStage:
     def __init__(self, plan: Plan, number: int, component: ParsedComponent) -> None:
         """Build the output of that number."""
         context = plan.context(component)
-        self._number = number
         self._processors: list[Processor] = context.all(component.processors)
-        self._output: Any = context.build(component)
+        self._sender: Sender = context.build(replace(component, processors=()))
+        self._numbers = {**plan.written_numbers, component.path: number}
+        self._number = number
         self._key = Origin(component).key
+        self._retrying = Retrying(self._sender.deliver, REPLAY)
 
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
-        """Encode batches; `order` is where they stand among those of the micro-batch."""
-        output = self._output
+        """Send batches, or encode them for the driver.
+
+        Args:
+            batches: what the pipeline has made.
+            order: where they stand among the batches of the micro-batch.
+            ex: the run.
+
+        What cannot be sent is sent again for as long as the program runs, as an input of Benthos
+        replays what is nacked: that is the back pressure which everything upstream feels.
+        """
         if self._processors:
             batches = run(self._processors, batches, ex)
         if ex.strict:
             batches = accepted(batches, self._key, ex)
-        counted = _together if output.ignores_batches else _one_by_one
-        for batch in counted(batches, ex.tally(self._key)):
-            for route, body in output.encode(batch, ex):
-                yield Payload(order, self._number, route, body, output.append)
+        output = self._sender.output
+        if isinstance(output, Encoder):
+            counted = _together if output.ignores_batches else _one_by_one
+            for batch in counted(batches, ex.tally(self._key)):
+                for route, body in output.encode(batch, ex):
+                    yield Payload(order, self._number, route, body, output.append)
+            return
+        for some in _some(batches):
+            for leaf, route, body, append in self._retrying.until_sent(some, ex):
+                yield Payload(order, self._numbers[leaf], route, body, append)
 
 
 def accepted(batches: Iterable[Batch], key: tuple[str, str, str], ex: Execution) -> Iterator[Batch]:
@@ -78,4 +102,21 @@ def _together(batches: Iterable[Batch], tally: Tally) -> Iterator[Batch]:
     tally.batches_sent += taken
     if held:
         tally.sent += len(held)
+        yield held
+
+
+def _some(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
+    """Put batches together for an output that sends: it cuts them itself, and sends some at once.
+
+    What is said to be batched must be at hand together, so a list ends at a number of messages.
+    """
+    held: list[Batch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += len(batch)
+        if size >= MOST_MESSAGES:
+            yield held
+            held, size = [], 0
+    if held:
         yield held

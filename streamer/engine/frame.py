@@ -35,7 +35,7 @@ class Frame(NamedTuple):
         order: the window's end in ns, or the number of the source's piece.
         shard: the shard, or 0.
         seq: number of the frame within its shard and micro-batch.
-        output: number of the output it is for: 0 the output, 1 `late_output`.
+        output: number of the output that it is for, in `Plan.written`.
         route: what the output says about the destination: a file's path, or nothing.
         body: the bytes.
     """

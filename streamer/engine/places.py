@@ -19,7 +19,7 @@ class Places:
     Attributes:
         input: the input's.
         buffer: the buffer's; None when there is none.
-        outputs: those of the outputs, by number.
+        outputs: those of what the driver writes, by number.
     """
 
     input: Labels
@@ -32,7 +32,7 @@ class Places:
         return cls(
             Origin(plan.input).fields,
             None if plan.buffer.name == "none" else Origin(plan.buffer).fields,
-            tuple(Origin(output).fields for output in plan.outputs),
+            tuple(Origin(output).fields for output in plan.written),
         )
 
 

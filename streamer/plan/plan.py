@@ -18,6 +18,7 @@ from streamer.plan.fold import Folding
 from streamer.plan.key import Key
 from streamer.plan.resources import Resources, resolved, resource_of
 from streamer.plan.windowing import windowing_of
+from streamer.plan.written import written_inside
 from streamer.spec import BuildContext, Kind, ParsedComponent
 from streamer.window.words import AnyWindow
 
@@ -88,6 +89,19 @@ class Plan:
     def outputs(self) -> tuple[ParsedComponent, ...]:
         """The outputs by number: the output, then `late_output` when there is one."""
         return (self.output,) if self.late_output is None else (self.output, self.late_output)
+
+    @property
+    def written(self) -> tuple[ParsedComponent, ...]:
+        """What the driver writes, by number: the outputs, then those inside of them that it can.
+
+        An output that sends everything from the workers leaves it nothing to write.
+        """
+        return (*self.outputs, *written_inside(self.outputs, self.resources))
+
+    @property
+    def written_numbers(self) -> dict[str, int]:
+        """The numbers of what the driver writes, by path."""
+        return {output.path: number for number, output in enumerate(self.written)}
 
     @property
     def fingerprint(self) -> dict[str, Any]:

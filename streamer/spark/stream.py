@@ -110,10 +110,10 @@ class Stream:
 
     def _writers(self) -> list[Writer]:
         writers: list[Writer] = []
-        for number, output in enumerate(self.plan.outputs):
-            built = build_context(self.plan.resources).build(output)
+        for number, output in enumerate(self.plan.written):
             if output.name == "file":
-                name = "files.json" if number == 0 else f"files-{number}.json"
+                built = build_context(self.plan.resources).build(output).output
+                name = _journal(number, len(self.plan.outputs), output.path)
                 writers.append(FileWriter(self._checkpoint.directory / name, built.append))
             else:
                 writers.append(StreamWriter(sys.stdout.buffer, self._overlay))
@@ -257,3 +257,10 @@ class Stream:
         time.sleep(pause)
         assert self._session is not None
         self.start(self._session)
+
+
+def _journal(number: int, outputs: int, path: str) -> str:
+    """Name the journal of a file output: one inside of another output has its place's name."""
+    if number == 0:
+        return "files.json"
+    return f"files-{number if number < outputs else path}.json"

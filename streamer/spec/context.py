@@ -19,7 +19,11 @@ class BuildContext(Protocol):
         """The component that is being built: its label, path and place."""
 
     def build(self, component: ParsedComponent) -> Any:
-        """Build a child component; its `processors` are left to the caller."""
+        """Build a child component.
+
+        An output comes with its `processors`, as a `Composition` (see `sending`); those of an input
+        are left to the caller.
+        """
 
     def all(self, components: Iterable[ParsedComponent]) -> list[Any]:
         """Build child components, in order."""

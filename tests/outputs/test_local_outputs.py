@@ -16,7 +16,7 @@ from streamer.outputs.file import clean_path
 
 def output(yaml: str) -> Any:
     config = parse_config(f"output:\n  {yaml}\n", env={})
-    return build_context(config.resources).build(config.output)
+    return build_context(config.resources).build(config.output).output
 
 
 def encoded(yaml: str, *payloads: str) -> list[tuple[str, bytes]]:

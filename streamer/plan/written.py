@@ -1,0 +1,43 @@
+"""The outputs that the driver writes, wherever they stand inside of a stream's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from streamer.plan.resources import Resources, resolved
+from streamer.spec import Kind, ParsedComponent
+from streamer.spec.inside import inside
+
+WRITTEN: Final = frozenset({"file", "stdout"})
+"""Outputs whose bytes return to the driver."""
+
+
+def written_inside(
+    outputs: Iterable[ParsedComponent], resources: Resources
+) -> tuple[ParsedComponent, ...]:
+    """Return the outputs in these that the driver writes, each place in the config once.
+
+    Args:
+        outputs: a stream's outputs, which are not among them themselves.
+        resources: the plan's.
+    """
+    found: dict[str, ParsedComponent] = {}
+    for output in outputs:
+        for one in _below(output, resources, ()):
+            found.setdefault(one.path, one)
+    return tuple(found.values())
+
+
+def _below(
+    output: ParsedComponent, resources: Resources, way: tuple[str, ...]
+) -> Iterator[ParsedComponent]:
+    for child in inside(output):
+        if child.kind != Kind.OUTPUT:
+            continue
+        one = resolved(child, resources)
+        if one.path in way:
+            continue
+        if one.name in WRITTEN:
+            yield one
+        yield from _below(one, resources, (*way, one.path))

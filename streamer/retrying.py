@@ -1,0 +1,85 @@
+"""Send what has failed again, until it is sent or the tries are used up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from streamer.backoff import Backoff
+from streamer.message import Batch, Execution
+from streamer.sending import Composition, Left, SendError, Sent, Written, all_of, still_left
+
+Deliver = Callable[..., Sent]
+"""`Composition.deliver`, or what is called like it."""
+
+GIVEN_UP: Final = "message failed to reach a target destination"
+
+
+class Retrying(Composition):
+    """Passes batches on to one that may fail, in order, and sends what has failed again.
+
+    Nothing new is sent while something is tried again, as in Benthos.
+    """
+
+    def __init__(
+        self,
+        deliver: Deliver,
+        backoff: Backoff,
+        log: Callable[[Execution, str, str], None] = lambda ex, level, text: None,
+    ) -> None:
+        """Set up.
+
+        Args:
+            deliver: sends batches.
+            backoff: how tries follow each other.
+            log: takes a line for each try that has failed: run, level, text.
+        """
+        self._deliver = deliver
+        self._backoff = backoff
+        self._log = log
+
+    def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
+        """Send batches; only those that are given up count as failed."""
+        sent = Sent(len(batches))
+        for written, given_up in self._rounds(batches, ex):
+            sent.written += written
+            for left in given_up:
+                sent.fail(left.number, left.error, left.places)
+        return sent
+
+    def until_sent(self, batches: Sequence[Batch], ex: Execution) -> Iterator[Written]:
+        """Send batches, and return what the driver has to write as soon as it is known."""
+        for written, _ in self._rounds(batches, ex):
+            yield from written
+
+    def _rounds(
+        self, batches: Sequence[Batch], ex: Execution
+    ) -> Iterator[tuple[list[Written], list[Left]]]:
+        """Yield, for each try, what is to be written and what is given up."""
+        waiting = all_of(batches)
+        # One that is given up at some time must not be held by another.
+        for_ever = self._backoff.retries <= 0 and self._backoff.elapsed <= 0
+        while waiting:
+            sent, left = self._try(waiting, ex, hold=True)
+            yield sent.written, []
+            failed = [one for one in left if not one.error.held]
+            # What was held is sent when what it waits for is dealt with.
+            waiting = [one for one in left if one.error.held] if failed else []
+            for pause in self._backoff.pauses(ex.elapsed) if failed else ():
+                self._log(ex, "WARN", f"Failed to send message: {failed[0].error.text}")
+                ex.sleep(pause)
+                sent, failed = self._try(failed, ex, hold=for_ever)
+                yield sent.written, []
+                if not failed:
+                    break
+            if failed:
+                self._log(ex, "ERROR", f"Failed to send message: {failed[0].error.text}")
+                error = SendError(GIVEN_UP)
+                yield [], [one._replace(error=error) for one in failed]
+
+    def _try(
+        self, waiting: Sequence[Left], ex: Execution, *, hold: bool
+    ) -> tuple[Sent, list[Left]]:
+        """Send what is left; return what has failed of it, by the numbers it had at first."""
+        sent = self._deliver([one.batch for one in waiting], ex, hold=hold)
+        return sent, still_left(waiting, sent)

@@ -1,0 +1,221 @@
+"""An output where it stands: with its processors, its batching, its log lines and its figures.
+
+The build context puts one around every output that it builds, so that those who pass batches on
+to outputs need not know what they are.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from streamer.backoff import RECONNECT
+from streamer.failure import Origin
+from streamer.lanes import Lanes
+from streamer.message import Batch, Execution
+from streamer.pipeline import Processor, run
+from streamer.sending import (
+    Composition,
+    Encoder,
+    NotConnectedError,
+    Output,
+    SendError,
+    Sent,
+    Written,
+)
+from streamer.spec import ParsedComponent
+
+
+class _Parcel(NamedTuple):
+    """A batch that is sent, and what came in that is in it.
+
+    Attributes:
+        batch: the batch.
+        numbers: of the incoming batches.
+        exact: whether its messages are theirs, in order, so that a failure can be told of one.
+    """
+
+    batch: Batch
+    numbers: Sequence[int]
+    exact: bool
+
+
+class Sender(Composition):
+    """An output with all that belongs to it. Several threads may use it at once.
+
+    Attributes:
+        output: the output itself.
+        max_in_flight: how many batches may be on their way to it at once.
+    """
+
+    def __init__(
+        self, output: Any, component: ParsedComponent, processors: Sequence[Processor] = ()
+    ) -> None:
+        """Take an output, where it stands, and the processors beside it."""
+        self.output = output
+        self._name = component.name
+        self._path = component.path
+        self._processors = processors
+        self._origin = Origin(component)
+        self._lock = threading.Lock()
+        self._connecting = threading.Lock()
+        self._connected = type(output).connect is Output.connect if _sends(output) else True
+        self.max_in_flight: int = getattr(output, "max_in_flight", 1)
+        self._lanes = Lanes(lambda: None, self.max_in_flight)
+
+    def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
+        """Run batches through the processors beside the output, and send them; see `Composition`.
+
+        Nobody knows which message a processor has made of which: when what it makes cannot be
+        sent, the whole batch counts as failed.
+        """
+        if not self._processors:
+            parcels = [_Parcel(one, (number,), exact=True) for number, one in enumerate(batches)]
+            return self._sent(batches, parcels, ex, hold)
+        parcels = []
+        # Processors are not made for several threads, as those of a `greedy` broker's would be.
+        with self._lock:
+            for number, batch in enumerate(batches):
+                made = run(self._processors, [batch], ex)
+                parcels += (_Parcel(one, (number,), exact=False) for one in made)
+        return self._sent(batches, parcels, ex, hold)
+
+    def probe(self) -> str:
+        """Look whether the output's receiver is there; see `Probing`."""
+        probe = getattr(self.output, "probe", None)
+        return "" if probe is None else str(probe())
+
+    def _sent(
+        self, batches: Sequence[Batch], parcels: Sequence[_Parcel], ex: Execution, hold: bool
+    ) -> Sent:
+        if getattr(self.output, "policy", None) is not None:
+            parcels = list(self._joined(parcels, ex))
+        ready = [parcel.batch for parcel in parcels]
+        sent = Sent(len(batches))
+        if isinstance(self.output, Composition):
+            inner = self.output.deliver(ready, ex, hold=hold)
+            errors, sent.written = inner.errors, inner.written
+        elif _sends(self.output):
+            errors = self._send_all(ready, ex, hold)
+        else:
+            errors = self._encode(ready, sent.written, ex)
+        for parcel, error in zip(parcels, errors, strict=True):
+            if error is not None:
+                _tell(sent, parcel, error, batches)
+        return sent
+
+    def _joined(self, parcels: Iterable[_Parcel], ex: Execution) -> Iterator[_Parcel]:
+        """Cut batches as the policy says; it takes them one by one, so what it holds is known."""
+        policy = self.output.policy
+        taken: list[_Parcel] = []
+
+        def incoming() -> Iterator[Batch]:
+            for parcel in parcels:
+                taken.append(parcel)
+                yield parcel.batch
+
+        for batch in policy.batches(incoming(), ex):
+            numbers = [number for parcel in taken for number in parcel.numbers]
+            exact = not policy.processors and all(parcel.exact for parcel in taken)
+            taken.clear()
+            yield _Parcel(list(batch), numbers, exact)
+
+    def _encode(
+        self, batches: Sequence[Batch], written: list[Written], ex: Execution
+    ) -> list[SendError | None]:
+        output: Encoder = self.output
+        parts = batches
+        if output.ignores_batches:
+            parts = [[message for batch in batches for message in batch]] if batches else []
+        for part in parts:
+            for route, body in output.encode(part, ex):
+                written.append(Written(self._path, route, body, output.append))
+        tally = ex.tally(self._origin.key)
+        tally.sent += sum(map(len, batches))
+        tally.batches_sent += len(batches)
+        return [None] * len(batches)
+
+    def _send_all(
+        self, batches: Sequence[Batch], ex: Execution, hold: bool
+    ) -> list[SendError | None]:
+        if self.max_in_flight > 1 and len(batches) > 1:
+            return self._lanes.map(lambda _, batch, its: self._send(batch, its), batches, ex)
+        errors: list[SendError | None] = []
+        for batch in batches:
+            if hold and errors and errors[-1] is not None:
+                errors.append(SendError("waits for a batch before it", held=True))
+            else:
+                errors.append(self._send(batch, ex))
+        return errors
+
+    def _send(self, batch: Batch, ex: Execution) -> SendError | None:
+        """Send one batch, count it and time it; what goes wrong is logged and returned."""
+        fields = self._origin.fields
+        while True:
+            if not self._connected:
+                self._connect(ex)
+            began = ex.elapsed()
+            try:
+                self.output.send(batch, ex)
+            except NotConnectedError as error:
+                self._connected = False
+                ex.count("output_error", 1, **fields)
+                ex.count("output_connection_lost", 1, **fields)
+                self._origin.log(ex, "ERROR", f"Connection of {self._name} lost: {error}")
+                continue
+            except MemoryError:
+                raise
+            except Exception as raised:
+                found = raised if isinstance(raised, SendError) else SendError(_text(raised))
+                ex.count("output_error", 1, **fields)
+                level, text = "ERROR", f"Failed to send message to {self._name}: {found.text}"
+                if self._name == "reject":
+                    # A failure that the config asks for is no news.
+                    level, text = "DEBUG", f"Rejecting message: {found.text}"
+                self._origin.log(ex, level, text)
+                return found
+            tally = ex.tally(self._origin.key)
+            tally.sent += len(batch)
+            tally.batches_sent += 1
+            tally.timed(ex.elapsed() - began, 1)
+            return None
+
+    def _connect(self, ex: Execution) -> None:
+        """Connect, however often it takes; only one thread does."""
+        with self._connecting:
+            pauses = RECONNECT.pauses()
+            while not self._connected:
+                try:
+                    self.output.connect(ex)
+                except (SendError, OSError) as error:
+                    ex.count("output_connection_failed", 1, **self._origin.fields)
+                    text = f"Failed to connect to {self._name}: {_text(error)}"
+                    self._origin.log(ex, "ERROR", text)
+                    ex.sleep(next(pauses))
+                else:
+                    self._connected = True
+                    ex.count("output_connection_up", 1, **self._origin.fields)
+
+
+def _sends(output: Any) -> bool:
+    return isinstance(output, Output)
+
+
+def _text(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _tell(sent: Sent, parcel: _Parcel, error: SendError, batches: Sequence[Batch]) -> None:
+    """Note the failure of a parcel for the batches that are in it."""
+    if not parcel.exact or not error.errors:
+        for number in parcel.numbers:
+            sent.fail(number, SendError(error.text, held=error.held))
+        return
+    begin = 0
+    for number in parcel.numbers:
+        size = len(batches[number])
+        own = {i - begin: text for i, text in error.errors.items() if begin <= i < begin + size}
+        begin += size
+        if own:
+            sent.fail(number, SendError(next(iter(own.values())), own, held=error.held))

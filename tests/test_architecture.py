@@ -28,7 +28,7 @@ COMPONENT_PACKAGES = frozenset(
 ORDER: tuple[frozenset[str], ...] = (
     frozenset(
         {"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson", "svg"}
-        | {"tally", "lasting"}
+        | {"tally", "lasting", "eviction"}
     ),
     frozenset({"redaction"}),
     frozenset({"value", "logfile", "yaml_scalars"}),

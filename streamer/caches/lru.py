@@ -1,0 +1,164 @@
+"""`lru`: a fixed number of values in the memory of a worker process; the least used go.
+
+"Stores key/value pairs in a lru in-memory cache. This cache is therefore reset every time the
+service restarts." Values have no time: only new ones push them out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Final
+
+from streamer.caching import KeyAlreadyExistsError, KeyNotFoundError
+from streamer.eviction import Adaptive, Evicting, Recent, TwoQueues
+from streamer.message import Execution
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+CAP: Final = "cap"
+INIT_VALUES: Final = "init_values"
+ALGORITHM: Final = "algorithm"
+RECENT_RATIO: Final = "two_queues_recent_ratio"
+GHOST_RATIO: Final = "two_queues_ghost_ratio"
+OPTIMISTIC: Final = "optimistic"
+
+
+def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
+    if parsed[CAP] <= 0:
+        yield CAP, "invalid lru cache parameter capacity: must be bigger than 0"
+    if parsed[ALGORITHM] != "two_queues":
+        return
+    for name in (RECENT_RATIO, GHOST_RATIO):
+        if not 0 <= parsed[name] <= 1:
+            yield name, f"is {parsed[name]}; expected a ratio from 0 to 1"
+    if 0 <= parsed[GHOST_RATIO] <= 1 and int(parsed[CAP] * parsed[GHOST_RATIO]) < 1:
+        yield GHOST_RATIO, f"leaves no room for a key at a cap of {parsed[CAP]}; choose more"
+
+
+SPEC: Final = Spec(
+    Kind.CACHE,
+    "lru",
+    "Keeps a fixed number of values in the memory of a worker process; the least used go.",
+    description=(
+        "Every worker process has a cache of its own, which ends with it. Values have no time: a "
+        "`ttl` that is given with one has no effect."
+    ),
+    fields=(
+        Field(CAP, "int", "The most values there may be.", default=1000),
+        Field(
+            INIT_VALUES,
+            "string",
+            "Values by key that are there from the start.",
+            default={},
+            shape="map",
+            examples=({"Nickelback": "1995", "Spice Girls": "1994"},),
+        ),
+        Field(
+            ALGORITHM,
+            "string",
+            "Which values go: `standard` for those not used for longest, `two_queues` to keep "
+            "often used ones apart from those used once, `arc` to find the border by itself.",
+            default="standard",
+            options=("arc", "standard", "two_queues"),
+            advanced=True,
+        ),
+        Field(
+            RECENT_RATIO,
+            "float",
+            "With `two_queues`: the part of the cache for values that were used once.",
+            default=0.25,
+            optional=True,
+            advanced=True,
+        ),
+        Field(
+            GHOST_RATIO,
+            "float",
+            "With `two_queues`: how many keys of values that went are remembered, as a part of "
+            "`cap`.",
+            default=0.5,
+            optional=True,
+            advanced=True,
+        ),
+        Field(
+            OPTIMISTIC,
+            "bool",
+            "Let `add` look and store without a lock between: faster, and two at once may both "
+            "succeed.",
+            default=False,
+            advanced=True,
+        ),
+    ),
+    examples=(
+        Example(
+            "A small table",
+            "cache_resources:\n"
+            "  - label: bands\n"
+            "    lru:\n"
+            "      cap: 1024\n"
+            "      init_values:\n"
+            "        foo: bar\n",
+        ),
+    ),
+    check=_check,
+    categories=("Local",),
+)
+
+
+class LruCache:
+    """Values of which the least used go."""
+
+    def __init__(self, values: Evicting[bytes], *, optimistic: bool = False) -> None:
+        """Take what keeps the values; `optimistic` as the field."""
+        self._values = values
+        # The values are not safe for threads, so that single steps are always locked.
+        self._lock = threading.Lock()
+        self._whole = threading.Lock() if not optimistic else None
+
+    def get(self, key: str, ex: Execution) -> bytes:
+        """Return the value of a key, and count it as used."""
+        with self._lock:
+            found = self._values.get(key)
+        if found is None:
+            raise KeyNotFoundError
+        return found
+
+    def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Store a value; another one may go."""
+        with self._lock:
+            self._values.put(key, value)
+
+    def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Store a value under a key that has none."""
+        if self._whole is None:
+            self._add(key, value, ex)
+            return
+        with self._whole:
+            self._add(key, value, ex)
+
+    def delete(self, key: str, ex: Execution) -> None:
+        """Forget a key."""
+        with self._lock:
+            self._values.remove(key)
+
+    def _add(self, key: str, value: bytes, ex: Execution) -> None:
+        with self._lock:
+            found = self._values.peek(key)
+        if found is not None:
+            raise KeyAlreadyExistsError
+        self.set(key, value, None, ex)
+
+
+def _values(parsed: Parsed) -> Evicting[bytes]:
+    if parsed[ALGORITHM] == "arc":
+        return Adaptive(parsed[CAP])
+    if parsed[ALGORITHM] == "two_queues":
+        return TwoQueues(parsed[CAP], parsed[RECENT_RATIO], parsed[GHOST_RATIO])
+    return Recent(parsed[CAP])
+
+
+def build(parsed: Parsed, context: BuildContext) -> LruCache:
+    """Make the cache with the values of the config."""
+    values = _values(parsed)
+    for key, value in parsed[INIT_VALUES].items():
+        values.put(key, value.encode(errors="surrogateescape"))
+    return LruCache(values, optimistic=parsed[OPTIMISTIC])

@@ -1,0 +1,173 @@
+"""`ttlru`: a fixed number of values in the memory of a worker process, each for a time.
+
+"The cache ttlru provides a simple, goroutine safe, cache with a fixed number of entries. Each entry
+has a per-cache defined TTL." A value's time begins when it is written; when there are too many, the
+one goes that was not used for longest.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+from streamer.caching import KeyAlreadyExistsError, KeyNotFoundError
+from streamer.eviction import Recent
+from streamer.message import Execution
+from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+
+CAP: Final = "cap"
+DEFAULT_TTL: Final = "default_ttl"
+TTL: Final = "ttl"
+INIT_VALUES: Final = "init_values"
+OPTIMISTIC: Final = "optimistic"
+
+
+def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
+    if parsed[CAP] <= 0:
+        yield CAP, "invalid ttlru cache parameter capacity: must be bigger than 0"
+    if _ttl(parsed) <= 0:
+        name = DEFAULT_TTL if parsed[TTL] is None else TTL
+        yield name, "invalid ttlru cache parameter default_ttl: must be bigger than 0s"
+
+
+def _ttl(parsed: Parsed) -> int:
+    ttl: int | None = parsed[DEFAULT_TTL] if parsed[TTL] is None else parsed[TTL]
+    return ttl or 0
+
+
+SPEC: Final = Spec(
+    Kind.CACHE,
+    "ttlru",
+    "Keeps a fixed number of values in the memory of a worker process, each for a time.",
+    description=(
+        "Every worker process has a cache of its own, which ends with it. All values have the same "
+        "time: a `ttl` that is given with one has no effect."
+    ),
+    fields=(
+        Field(CAP, "int", "The most values there may be.", default=1024),
+        Field(
+            DEFAULT_TTL,
+            "string",
+            "How long a value is kept after it was written.",
+            default="5m0s",
+            duration=True,
+        ),
+        Field(
+            TTL,
+            "string",
+            "The old name of `default_ttl`, which it overrides.",
+            optional=True,
+            duration=True,
+            advanced=True,
+            deprecated=True,
+        ),
+        Field(
+            INIT_VALUES,
+            "string",
+            "Values by key that are there from the start; they have the same time as others.",
+            default={},
+            shape="map",
+            examples=({"Nickelback": "1995", "Spice Girls": "1994"},),
+        ),
+        Field(
+            OPTIMISTIC,
+            "bool",
+            "Let `add` look and store without a lock between: faster, and two at once may both "
+            "succeed.",
+            default=False,
+            advanced=True,
+        ),
+    ),
+    check=_check,
+    categories=("Local",),
+)
+
+
+class TtlruCache:
+    """Values with a time, of which those not used for longest go."""
+
+    def __init__(self, cap: int, ttl: int, *, optimistic: bool = False) -> None:
+        """Begin empty; `ttl` in nanoseconds."""
+        self._values: Recent[tuple[bytes, int]] = Recent(cap)
+        self._ends: OrderedDict[str, int] = OrderedDict()
+        self._early: dict[str, bytes] = {}
+        self._cap = cap
+        self._ttl = ttl
+        self._lock = threading.Lock()
+        self._whole = threading.Lock() if not optimistic else None
+
+    def begin_with(self, key: str, value: bytes) -> None:
+        """Store a value before there is a clock; its time begins at the first use of the cache."""
+        self._early[key] = value
+
+    def get(self, key: str, ex: Execution) -> bytes:
+        """Return the value of a key, and count it as used."""
+        with self._lock:
+            self._drop_old(ex.now())
+            found = self._values.get(key)
+        if found is None:
+            raise KeyNotFoundError
+        return found[0]
+
+    def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Store a value; its time begins now, and another one may go."""
+        with self._lock:
+            now = ex.now()
+            self._drop_old(now)
+            self._put(key, value, now)
+
+    def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Store a value under a key that has none."""
+        if self._whole is None:
+            self._add(key, value, ex)
+            return
+        with self._whole:
+            self._add(key, value, ex)
+
+    def delete(self, key: str, ex: Execution) -> None:
+        """Forget a key."""
+        with self._lock:
+            self._drop_old(ex.now())
+            self._forget(key)
+
+    def _add(self, key: str, value: bytes, ex: Execution) -> None:
+        with self._lock:
+            self._drop_old(ex.now())
+            found = self._values.peek(key)
+        if found is not None:
+            raise KeyAlreadyExistsError
+        self.set(key, value, None, ex)
+
+    def _put(self, key: str, value: bytes, now: int) -> None:
+        if key not in self._values and len(self._values) >= self._cap:
+            oldest, _ = self._values.pop_oldest()
+            del self._ends[oldest]
+        end = now + self._ttl
+        self._values.put(key, (value, end))
+        self._ends[key] = end
+        self._ends.move_to_end(key)
+
+    def _forget(self, key: str) -> None:
+        self._values.remove(key)
+        self._ends.pop(key, None)
+
+    def _drop_old(self, now: int) -> None:
+        """Remove values whose time is over: they stand first, since all have the same time."""
+        for key, value in self._early.items():
+            self._put(key, value, now)
+        self._early.clear()
+        while self._ends:
+            key, end = next(iter(self._ends.items()))
+            if end >= now:
+                return
+            self._forget(key)
+
+
+def build(parsed: Parsed, context: BuildContext) -> TtlruCache:
+    """Make the cache with the values of the config."""
+    cache = TtlruCache(parsed[CAP], _ttl(parsed), optimistic=parsed[OPTIMISTIC])
+    for key, value in parsed[INIT_VALUES].items():
+        cache.begin_with(key, value.encode(errors="surrogateescape"))
+    return cache

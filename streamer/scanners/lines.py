@@ -9,11 +9,14 @@ alone is left out, counted in `input_dropped{reason="too_long"}`, and logged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from streamer.message import Execution
+from streamer.source.ranges import overlaps_itself
+from streamer.source.replayable import Raws
+from streamer.source.scanning import BLOCK, MOST, START, ByteStream, Cut, Mark, Opened, skip
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 CUSTOM_DELIMITER: Final = "custom_delimiter"
@@ -81,6 +84,47 @@ class LineScanner:
     strip_return: bool = True
     max_buffer_size: int = 65_536
     omit_empty: bool = False
+
+    def cuts(self, source: Opened, since: Mark = START, most: int = MOST) -> Iterator[Cut]:
+        """Cut a stream; see `Scanner`."""
+        skip(source.stream, since.position)
+        position, number = since.position, since.number
+        for whole in self._wholes(source.stream):
+            for part in self._parts(whole, most):
+                lines = self.scan(part, source.ex, source.name)
+                position, number = position + len(part), number + len(lines)
+                if lines:
+                    yield Cut(Raws(lines, source.meta), Mark(position, number))
+
+    def _wholes(self, stream: ByteStream) -> Iterator[bytes]:
+        """Read a stream as blocks that end with a delimiter, or with the stream."""
+        delimiter = self.delimiter
+        width, overlaps = len(delimiter), overlaps_itself(delimiter)
+        held: list[bytes] = []
+        edge = b""
+        while block := stream.read(BLOCK):
+            held.append(block)
+            # A long line is not joined anew, nor searched again, for every block of it.
+            edge += block
+            if delimiter in edge:
+                data = b"".join(held)
+                # Where delimiters may overlap, those count that are found from the left.
+                rest = (
+                    data.split(delimiter)[-1] if overlaps else data[data.rfind(delimiter) + width :]
+                )
+                yield data[: len(data) - len(rest)]
+                held, edge = [rest] if rest else [], rest
+            edge = edge[len(edge) - width + 1 :] if width > 1 else b""
+        if held:
+            yield b"".join(held)
+
+    def _parts(self, data: bytes, most: int) -> Iterator[bytes]:
+        """Cut whole lines into parts that have at most so many."""
+        while data:
+            rest = data.split(self.delimiter, most)
+            size = len(data) - len(rest[-1]) if len(rest) > most else len(data)
+            yield data[:size]
+            data = data[size:]
 
     def scan(self, data: bytes, ex: Execution, source: str = "") -> list[bytes]:
         """Split a range; log and count the lines that are too long.

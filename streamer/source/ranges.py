@@ -55,7 +55,8 @@ def line_end(path: str | Path, position: int, size: int, delimiter: bytes) -> in
     return size
 
 
-def _overlaps_itself(delimiter: bytes) -> bool:
+def overlaps_itself(delimiter: bytes) -> bool:
+    """Tell whether a delimiter's end may be the beginning of another one."""
     return any(delimiter.startswith(delimiter[at:]) for at in range(1, len(delimiter)))
 
 
@@ -89,7 +90,7 @@ def blocks(piece: ByteRange, delimiter: bytes) -> Iterator[bytes]:
     A line longer than a block is given whole. A file that has become shorter than the range ends
     the reading early. With a delimiter that may overlap itself a range is given whole.
     """
-    whole_only = _overlaps_itself(delimiter)
+    whole_only = overlaps_itself(delimiter)
     remaining = piece.end - piece.start
     with open(piece.path, "rb", buffering=0) as file:
         file.seek(piece.start)

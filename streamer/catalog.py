@@ -62,6 +62,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "msgpack",
         "mutation",
         "noop",
+        "parse_log",
         "resource",
         "split",
         "try",

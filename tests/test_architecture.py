@@ -35,7 +35,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"message", "logfmt"}),
     frozenset({"documents", "logs"}),
     frozenset({"bloblang"}),
-    frozenset({"grok"}),
+    frozenset({"grok", "syslog"}),
     frozenset({"spec"}),
     frozenset({"source", "window"}),
     frozenset({"failure", "query", "codec", "lanes"}),

@@ -146,11 +146,12 @@ class Execution:
             and path.
         rejected: when the run is strict, how many messages an output has not taken, and the first
             one's error, by the output's key in `tallies`.
+        answers: the requests that wait for the messages of this run, and what answers each.
     """
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep"),
-        *("counters", "tallies", "rejected"),
+        *("counters", "tallies", "rejected", "answers"),
     )
 
     def __init__(
@@ -172,6 +173,7 @@ class Execution:
         self.counters: dict[str, int] = {}
         self.tallies: dict[tuple[str, str, str], Tally] = {}
         self.rejected: dict[tuple[str, str, str], tuple[int, str]] = {}
+        self.answers: dict[str, Batch] = {}
 
     def tally(self, key: tuple[str, str, str]) -> Tally:
         """Return what a component has done in this run so far, to be added to."""

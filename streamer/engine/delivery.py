@@ -9,12 +9,14 @@ from typing import Any
 
 import orjson
 
+from streamer.engine.answers import unpacked
 from streamer.engine.frame import Frame, FrameKind
 from streamer.engine.meters import Meters
 from streamer.engine.places import NOWHERE, Places
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.writers import Writer
 from streamer.errors import StreamerError
+from streamer.message import Batch
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
@@ -43,6 +45,7 @@ class Delivery:
         log: LogLine,
         stopping: Callable[[], bool],
         on_status: Callable[[Mapping[int, Mapping[str, Any]]], None] = lambda statuses: None,
+        on_answers: Callable[[Mapping[str, Batch]], None] = lambda answers: None,
         sleep: Callable[[float], None] = time.sleep,
         places: Places = NOWHERE,
         now: Callable[[], float] = time.monotonic,
@@ -54,6 +57,7 @@ class Delivery:
             log: takes log lines.
             stopping: whether to give up on an output that fails.
             on_status: hears the statuses of all shards after each micro-batch.
+            on_answers: hears which requests are dealt with, and what answers them.
             sleep: waits between two tries, seconds.
             places: where the ends of the stream stand.
             now: a clock that never runs backwards, seconds.
@@ -62,6 +66,7 @@ class Delivery:
         self._log = log
         self._stopping = stopping
         self._on_status = on_status
+        self._on_answers = on_answers
         self._sleep = sleep
         self._places = places
         self._now = now
@@ -100,6 +105,8 @@ class Delivery:
         if batch != self.batch:
             self._meter(ordered, writing if began is None else began)
         for frame in ordered:
+            if frame.kind == FrameKind.ANSWER:
+                self._on_answers(unpacked(frame.body))
             if frame.kind == FrameKind.STATUS:
                 self.statuses[frame.shard] = orjson.loads(frame.body)
         self.batch = batch

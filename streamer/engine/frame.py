@@ -25,6 +25,8 @@ class FrameKind(IntEnum):
     """Times of this micro-batch, as a JSON list of [name, ns in all, {bucket: number}, labels]."""
     REJECTED = 5
     """Messages that must not be delivered, as a JSON list of [number, text, labels, source]."""
+    ANSWER = 6
+    """Requests that have been dealt with, and what answers them: see `answers`."""
 
 
 class Frame(NamedTuple):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from streamer.answering import Answers
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
 from streamer.source.opening import Room
@@ -28,6 +29,9 @@ class House:
     Attributes:
         remembered: what the inputs want to know at the next start, by their names.
         local: whether the workers see this machine's files.
+        answers: where requests wait for their answer; None when nothing gives any.
+        endpoints: the stream's HTTP server; None when there is none.
+        threads: those of the receivers.
     """
 
     def __init__(
@@ -57,6 +61,9 @@ class House:
         self.read_stdin = read_stdin or (lambda size: os.read(sys.stdin.fileno(), size))
         self.remembered: dict[str, Any] = {}
         self.local = True
+        self.answers: Answers | None = None
+        self.endpoints: Any = None
+        self.threads: list[threading.Thread] = []
         self._claimed: set[str] = set()
         self._stops: list[Callable[[], None]] = []
 
@@ -82,7 +89,9 @@ class House:
                 text = f"The receiver {what} broke down: {type(e).__name__}: {e}"
                 self.log("ERROR", text, {})
 
-        threading.Thread(target=guarded, daemon=True, name=what).start()
+        thread = threading.Thread(target=guarded, daemon=True, name=what)
+        self.threads.append(thread)
+        thread.start()
 
     def on_stop(self, stop: Callable[[], None]) -> None:
         """Have something called when the stream stops."""
@@ -101,6 +110,8 @@ class _Room:
         self.name = name
         self.directory = directory
         self.local = house.local
+        self.answers = house.answers
+        self.endpoints = house.endpoints
         self.claim = house.claim
         self.start = house.start
         self.on_stop = house.on_stop

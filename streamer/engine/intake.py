@@ -94,7 +94,9 @@ def pack_piece(
         yield from packer.ready()
     yield from packer.rows()
     for kind, body in task.said():
-        yield Row(0, SAID_ROWS[kind], 0, number, body)
+        # Nobody waits for what is kept in a window.
+        if kind in SAID_ROWS:
+            yield Row(0, SAID_ROWS[kind], 0, number, body)
 
 
 def _side(window: AnyWindow, label: str) -> Kind:

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from streamer.engine.answers import packed
 from streamer.engine.frame import FrameKind
 from streamer.message import Execution, Failure
 from streamer.value import dump_json
@@ -94,6 +95,7 @@ class Task:
             (FrameKind.COUNT, self.count_body()),
             (FrameKind.TIMING, self.timing_body()),
             (FrameKind.REJECTED, self.rejected_body()),
+            (FrameKind.ANSWER, packed(self.execution.answers)),
         ):
             if body is not None:
                 yield kind, body

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from streamer.answering import Answers
 from streamer.source.replayable import Replayable
 
 
@@ -38,6 +39,14 @@ class Room(Protocol):
     @property
     def local(self) -> bool:
         """Whether the workers see this machine's files."""
+
+    @property
+    def answers(self) -> Answers | None:
+        """Where requests wait for their answer; None when nothing in the stream gives any."""
+
+    @property
+    def endpoints(self) -> Any:
+        """The stream's HTTP server, which takes more paths; None when there is none."""
 
     def known(self) -> Any:
         """Return what an earlier start remembered; None when there was none."""

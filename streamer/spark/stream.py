@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamer.answering import Answers
 from streamer.catalog import build_context
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
@@ -25,6 +26,7 @@ from streamer.engine.ticks import Signals
 from streamer.engine.writers import FileWriter, Overlay, StreamWriter, Writer
 from streamer.errors import StreamerError
 from streamer.plan import Plan
+from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
@@ -56,6 +58,7 @@ class Stream:
         log: LogLine,
         read_stdin: Callable[[int], bytes] | None = None,
         overlay: Overlay | None = None,
+        endpoints: Any = None,
     ) -> None:
         """Make a stream ready.
 
@@ -65,6 +68,7 @@ class Stream:
             log: takes log lines.
             read_stdin: reads up to so many bytes of the standard input, b"" at its end.
             overlay: what shares a terminal with the standard output.
+            endpoints: the stream's HTTP server, for components that are served there.
 
         Raises:
             StreamerError: the checkpoint does not fit, or the input's files are missing.
@@ -77,6 +81,7 @@ class Stream:
         self._overlay = overlay
         self._stopping = threading.Event()
         self._signals = Signals(checkpoint.directory / "signals")
+        self._answers = Answers()
         self._query: StreamingQuery | None = None
         self._failures = 0
         self._failed_at_batch = -2
@@ -86,20 +91,23 @@ class Stream:
             log,
             self._stopping.is_set,
             on_status=self._on_status,
+            on_answers=self._answers.answered,
             places=self._places,
         )
         self._broken: Exception | None = None
         self._newest_told = False
         self._rejected = ""
         self.problem = ""
-        self._source = self._open_source(read_stdin)
+        self._source = self._open_source(read_stdin, endpoints)
 
-    def _open_source(self, read_stdin: Callable[[int], bytes] | None) -> Replayable:
+    def _open_source(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> Replayable:
         source: Any = build_context(self.plan.resources).build(self.plan.input)
         known = self._checkpoint.record().get("inputs", {})
         directory = self._checkpoint.directory / "spool"
         house = House(directory, known, self._log, self._count, self._stopping, read_stdin)
         house.local = self.plan.master.startswith("local")
+        house.endpoints = endpoints
+        house.answers = self._answers if is_answered(self.plan) else None
         found = opened(source, house.room())
         self._checkpoint.bind(self.plan.fingerprint, house.remembered)
         self._house = house

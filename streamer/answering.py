@@ -1,0 +1,70 @@
+"""Answers to requests that wait for them: how a `sync_response` reaches who has asked.
+
+An input that holds a request open until its messages have been through the pipeline gives them its
+number in their metadata (`REQUEST`). What answers puts its payloads into the run (`answer`); with
+the micro-batch's results they return to the driver, where the input hears of them once everything
+is written. A request that nothing answers hears so as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from streamer.message import Batch, Execution, Message
+
+REQUEST: Final = "http_server_request_id"
+"""The metadata that names the request that a message came with, where one waits for an answer."""
+
+
+def answer(batch: Batch, ex: Execution) -> None:
+    """Answer the requests that the messages of a batch came with, with these messages.
+
+    A message that came with none, or whose request was not read in this run, is left aside; further
+    answers to a request are added to the first one.
+    """
+    for message in batch:
+        answers = ex.answers.get(str(message.meta.get(REQUEST, "")))
+        if answers is not None:
+            answers.append(message.copy())
+
+
+def without_request(message: Message) -> Message:
+    """Return a message without the name of its request, as it is shown to who has asked."""
+    if REQUEST not in message.meta:
+        return message
+    return message.told({key: value for key, value in message.meta.items() if key != REQUEST})
+
+
+class Answers:
+    """The requests that wait on the driver. It can be used from several threads."""
+
+    def __init__(self) -> None:
+        """Begin with none; the requests of other starts of the program have other names."""
+        self._began = uuid.uuid4().hex[:12]
+        self._numbers = itertools.count(1)
+        self._waiting: dict[str, Callable[[Batch], None]] = {}
+
+    def ask(self, hear: Callable[[Batch], None]) -> str:
+        """Register a request and return its name.
+
+        Args:
+            hear: is called once, with the messages that answer it, once its own are dealt with; in
+                any thread, so it must not take long.
+        """
+        request = f"{self._began}-{next(self._numbers)}"
+        self._waiting[request] = hear
+        return request
+
+    def forget(self, request: str) -> None:
+        """Let a request go that waits no more."""
+        self._waiting.pop(request, None)
+
+    def answered(self, found: Mapping[str, Batch]) -> None:
+        """Tell requests that their messages are dealt with; those of other starts are left out."""
+        for request, messages in found.items():
+            hear = self._waiting.pop(request, None)
+            if hear is not None:
+                hear(messages)

@@ -1,0 +1,79 @@
+"""Group commit: what many senders bring while the disk is being synced is one block of the next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from streamer.landing.blocks import Record
+from streamer.landing.store import Store, StoreFullError
+
+_LARGEST: Final = 8 << 20
+FULL_WAIT: Final = 0.2
+BROKEN_WAIT: Final = 1.0
+
+
+class GroupCommit:
+    """Writes records of one event loop to a store, as few syncs as can be. Order is kept."""
+
+    def __init__(self, store: Store) -> None:
+        """Take the store; others may write to it too."""
+        self._store = store
+        self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
+        self._thread = ThreadPoolExecutor(1, "commit")
+        self._task: asyncio.Task[None] | None = None
+
+    async def put(self, record: Record) -> None:
+        """Return when a record is safe.
+
+        Raises:
+            StoreFullError: too much waits to be read.
+            OSError: the disk is full or broken.
+        """
+        safe: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((record, safe))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._write())
+        await safe
+
+    async def put_surely(self, record: Record, trouble: Callable[[str], Any]) -> None:
+        """Return when a record is safe; while the store does not take it, it is tried again.
+
+        That is the back pressure which a sender without answers feels.
+
+        Args:
+            record: what is to be kept.
+            trouble: is told, once, why it must wait.
+        """
+        told = False
+        while True:
+            try:
+                return await self.put(record)
+            except StoreFullError:
+                await asyncio.sleep(FULL_WAIT)
+            except OSError as e:
+                if not told:
+                    trouble(f"cannot write to the spool: {e.strerror or e}; trying again")
+                told = True
+                await asyncio.sleep(BROKEN_WAIT)
+
+    async def _write(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            group, size = 0, 0
+            while group < len(self._waiting) and size < _LARGEST:
+                size += len(self._waiting[group][0].body)
+                group += 1
+            taken, self._waiting = self._waiting[:group], self._waiting[group:]
+            error: Exception | None = None
+            try:
+                records = [record for record, _ in taken]
+                await loop.run_in_executor(self._thread, self._store.append, records)
+            except (OSError, StoreFullError) as e:
+                error = e
+            for _, safe in taken:
+                # One who has gone, or whose time is over, does not wait any more.
+                if not safe.done():
+                    safe.set_result(None) if error is None else safe.set_exception(error)

@@ -1,0 +1,36 @@
+"""Whether a stream answers requests, so that inputs know whether to hold them open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamer.plan.plan import Plan
+from streamer.spec import Kind, ParsedComponent
+from streamer.spec.inside import inside
+
+_ANSWERS = "sync_response"
+
+
+def is_answered(plan: Plan) -> bool:
+    """Tell whether anything in a plan answers the requests that its messages came with.
+
+    Windows keep messages for longer than a request waits, so none waits for them.
+    """
+    if plan.window is not None:
+        return False
+    return any(one.name == _ANSWERS for one in _all(_roots(plan)))
+
+
+def _roots(plan: Plan) -> Iterator[ParsedComponent]:
+    yield from (plan.input, plan.buffer, *plan.processors, *plan.outputs)
+    yield from (found for (kind, _), found in plan.resources.items() if kind in _WORKING)
+
+
+_WORKING = (Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT)
+
+
+def _all(components: Iterable[ParsedComponent]) -> Iterator[ParsedComponent]:
+    for one in components:
+        yield one
+        yield from _all(one.processors)
+        yield from _all(inside(one))

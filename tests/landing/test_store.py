@@ -1,0 +1,149 @@
+"""The store of messages: what was said to be safe is there, whatever happens to the writer."""
+
+import os
+import random
+
+import pytest
+
+from streamer.landing.blocks import batch, each, uncut
+from streamer.landing.landed import Landed
+from streamer.landing.store import Store, StoreFullError, read_safe
+from streamer.message import Failure, Message
+from streamer.scanners.lines import LineScanner
+from streamer.source.replayable import Limit
+from tests.inputs.reading import Said, batches_of, planned, raws_of
+
+
+def all_of(source: Landed) -> list[bytes]:
+    start = source.initial()
+    return raws_of(source, start, source.latest(start, 0, Limit()).offset)
+
+
+def one(text: bytes):
+    return each([text], {})
+
+
+def test_what_is_appended_is_there_in_order_with_its_metadata(tmp_path):
+    store = Store(tmp_path)
+    failed = Message(b"b2", {"n": 2**70}, Failure("no", "mapping", "m", "pipeline.processors.0"))
+    store.append([each([b"a1", b"a2"], {"k": "v"}), batch([Message(b"b1"), failed])])
+    store.append([uncut(b"c1\nc2\n", {"path": "/p"}, 2), each([b"d"], {})])
+    source = Landed(tmp_path, LineScanner())
+    start = source.initial()
+    latest = source.latest(start, 0, Limit())
+    found = batches_of(source, start, latest.offset)
+    assert [[m.raw for m in b] for b in found] == [
+        *([b"a1"], [b"a2"]),
+        [b"b1", b"b2"],
+        *([b"c1"], [b"c2"], [b"d"]),
+    ]
+    assert latest.waiting == 7 and not latest.ended
+    assert found[1][0].meta == {"k": "v"} and found[3][0].meta == {"path": "/p"}
+    failed = found[2][1]
+    assert failed.meta == {"n": 2**70} and failed.error.path == "pipeline.processors.0"
+
+
+def test_requests_are_noted_in_the_run_that_reads_them(tmp_path):
+    Store(tmp_path).append([each([b"a"], {}, "r1"), each([b"b"], {}), batch([Message(b"c")], "r2")])
+    source, ex = Landed(tmp_path), Said().execution()
+    batches_of(source, source.initial(), read_offset(source), ex=ex)
+    assert ex.answers == {"r1": [], "r2": []}
+
+
+def read_offset(source: Landed):
+    return source.latest(source.initial(), 0, Limit()).offset
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_after_a_crash_exactly_what_was_safe_is_there_and_the_newest_mark(tmp_path, seed):
+    chance = random.Random(seed)
+    expected: list[bytes] = []
+    for start in range(4):
+        store = Store(tmp_path, segment_size=300)
+        assert store.mark == (len(expected) or None)
+        for number in range(chance.randrange(1, 12)):
+            group = [b"%d.%d.%d" % (start, number, n) for n in range(chance.randrange(1, 5))]
+            expected += group
+            store.append([one(raw) for raw in group], len(expected))
+        # The machine went down in the middle of a write, and the pointer was not on disk.
+        safe = read_safe(tmp_path)
+        with open(tmp_path / f"{safe.segment:010d}.seg", "ab") as segment:
+            whole = b"\x89SB1" + chance.randbytes(40)
+            segment.write(whole[: chance.randrange(len(whole))])
+        if chance.random() < 0.5:
+            (tmp_path / "safe").write_bytes(b"")
+            assert read_safe(tmp_path).segment == 0
+    Store(tmp_path)
+    assert all_of(Landed(tmp_path)) == expected
+
+
+def test_the_mark_outlives_the_segments_that_are_read(tmp_path):
+    store = Store(tmp_path, segment_size=50)
+    store.append([one(b"x" * 60)], {"at": 7})
+    source = Landed(tmp_path)
+    source.committed(read_offset(source))
+    assert len(list(tmp_path.glob("*.seg"))) == 1
+    assert Store(tmp_path).mark == {"at": 7}
+
+
+def test_micro_batches_are_bounded_and_the_input_ends_when_the_store_is_closed(tmp_path):
+    store = Store(tmp_path, segment_size=200)
+    for number in range(20):
+        store.append([each([b"%d" % number] * 10, {})])
+    store.close()
+    steps = list(planned(Landed(tmp_path), Limit(messages=25)))
+    assert [latest.waiting for _, latest in steps] == [30] * 6 + [20]
+    assert [latest.more for _, latest in steps] == [True] * 6 + [False]
+    assert [latest.ended for _, latest in steps] == [False] * 6 + [True]
+
+
+def test_pieces_are_cut_at_blocks_and_together_have_all_in_order(tmp_path):
+    store = Store(tmp_path, segment_size=3 << 20)
+    for number in range(16):
+        store.append([each([b"%02d" % number + b"x" * (400 << 10)], {})])
+    for inside in (False, True):
+        source = Landed(tmp_path, inside=inside)
+        pieces = source.split(source.initial(), read_offset(source), 3)
+        assert 3 <= len(pieces) <= 5
+        assert all((piece.data is not None) == inside for piece in pieces)
+        if inside:
+            for path in tmp_path.glob("*.seg"):
+                path.unlink()
+        found = [
+            m.raw[:2] for p in pieces for c in source.read(p, Said().execution()) for (m,) in c
+        ]
+        assert found == [b"%02d" % number for number in range(16)]
+
+
+def test_a_full_store_takes_nothing_until_something_is_read(tmp_path):
+    store = Store(tmp_path, capacity=500, segment_size=100)
+    with pytest.raises(StoreFullError, match="more than 500 bytes that are still to be read"):
+        for _ in range(50):
+            store.append([one(b"x" * 40)])
+    source = Landed(tmp_path)
+    held = len(all_of(source))
+    assert held < 20
+    source.committed(read_offset(source))
+    store.append([one(b"y")])
+    assert all_of(source)[-1:] == [b"y"]
+
+
+def test_a_disk_that_is_full_takes_nothing_by_halves(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.append([one(b"1")])
+    write = os.pwrite
+
+    def half(file: int, data: bytes, at: int) -> int:
+        if len(data) > 30:
+            return write(file, data[:10], at)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("streamer.landing.store.os.pwrite", half)
+        with pytest.raises(OSError, match="No space"):
+            store.append([one(b"2" * 20)])
+    assert all_of(Landed(tmp_path)) == [b"1"]
+    store.append([one(b"3")])
+    assert all_of(Landed(tmp_path)) == [b"1", b"3"]
+    Store(tmp_path)
+    assert all_of(Landed(tmp_path)) == [b"1", b"3"]

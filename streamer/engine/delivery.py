@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from streamer.engine.answers import unpacked
-from streamer.engine.frame import Frame, FrameKind
+from streamer.engine.frame import Frame, FrameKind, parted
 from streamer.engine.meters import Meters
 from streamer.engine.places import NOWHERE, Places
 from streamer.engine.snapshot import Snapshot
@@ -90,7 +90,7 @@ class Delivery:
             DeliveryStoppedError: the program is to stop, and the output still fails.
             RejectedError: a message must not be delivered; nothing is written.
         """
-        ordered = sorted(frames, key=lambda frame: frame[:4])
+        ordered = sorted(parted(frames), key=lambda frame: frame[:4])
         for frame in ordered:
             if frame.kind == FrameKind.LOG:
                 for level, text, fields in orjson.loads(frame.body):

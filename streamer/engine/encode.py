@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Protocol
 
 from streamer.backoff import REPLAY
+from streamer.documents import write_ahead
 from streamer.engine.frame import Payload
 from streamer.failure import Origin
-from streamer.message import Batch, Execution
+from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
 from streamer.retrying import Retrying
@@ -43,6 +46,7 @@ class OutputStage:
         self._number = number
         self._key = Origin(component).key
         self._retrying = Retrying(self._sender.deliver, REPLAY)
+        self._encoder = self._sender.output if isinstance(self._sender.output, Encoder) else None
 
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
         """Send batches, or encode them for the driver.
@@ -59,8 +63,8 @@ class OutputStage:
             batches = run(self._processors, batches, ex)
         if ex.strict:
             batches = accepted(batches, self._key, ex)
-        output = self._sender.output
-        if isinstance(output, Encoder):
+        output = self._encoder
+        if output is not None:
             counted = _together if output.ignores_batches else _one_by_one
             for batch in counted(batches, ex.tally(self._key)):
                 for route, body in output.encode(batch, ex):
@@ -69,6 +73,28 @@ class OutputStage:
         for some in _some(batches):
             for leaf, route, body, append in self._retrying.until_sent(some, ex):
                 yield Payload(order, self._numbers[leaf], route, body, append)
+
+    @property
+    def plain(self) -> bool:
+        """Whether messages are written as they are, and alike however they are cut into batches."""
+        encoder = self._encoder
+        return encoder is not None and encoder.ignores_batches and not self._processors
+
+    def ordered(self, messages: Sequence[tuple[int, Message]], ex: Execution) -> Iterator[Payload]:
+        """Encode messages that stand at places of their own, each a batch; `plain` outputs can.
+
+        Args:
+            messages: where each stands among those of the micro-batch, and the message.
+            ex: the run, which is not strict.
+        """
+        output, tally = self._encoder, ex.tally(self._key)
+        assert output is not None
+        tally.sent += len(messages)
+        tally.batches_sent += len(messages)
+        write_ahead([message for _, message in messages])
+        for order, same in groupby(messages, key=itemgetter(0)):
+            for route, body in output.encode([message for _, message in same], ex):
+                yield Payload(order, self._number, route, body, output.append)
 
 
 def accepted(batches: Iterable[Batch], key: tuple[str, str, str], ex: Execution) -> Iterator[Batch]:

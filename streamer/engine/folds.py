@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamer.bloblang import Mapping
+from streamer.documents import parse_ahead
+from streamer.errors import MessageError
 from streamer.failure import Origin
-from streamer.message import Batch, Execution
+from streamer.message import Batch, Execution, Message
 from streamer.observed import observed
 from streamer.pipeline import Processor, run, run_each
 from streamer.plan import Plan
@@ -34,29 +36,52 @@ class FoldedPipeline:
         self._rest = processors[place + 1 :]
         self._by_text: dict[str, tuple[Mapping, Processor]] = {}
 
+    @property
+    def alone(self) -> bool:
+        """Whether nothing follows the mapping, so that one message at most comes of a group."""
+        return not self._rest and not self._ex.strict
+
     def run(self, groups: Sequence[FoldedGroup]) -> list[Batch]:
         """Run groups that were folded for one mapping through the processors.
 
         A window may have very many, of which each makes one message at most: every processor takes
         all of them at once, as far as it can. Nobody can tell but by the order of log lines.
         """
-        found = self._by_text.get(groups[0].text)
-        if found is None:
-            mapping = fold_for(groups[0].text).mapping
-            alone = observed(MappingProcessor(mapping, self._origin), self._origin)
-            found = self._by_text[groups[0].text] = (mapping, alone)
-        mapping, processor = found
         ex = self._ex
-        # The mapping is given the first message only, and stands for all.
-        self._tally.received += sum(group.size for group in groups)
         if ex.strict and any(group[0].error is not None for group in groups):
-            self._tally.received -= len(groups)
+            # The mapping is given the first message only, and stands for all.
+            self._tally.received += sum([group.size - 1 for group in groups])
+            processor = self._known(groups[0].text)[1]
             return list(run([processor, *self._rest], groups, ex))
+        messages = [message for message in self.mapped(groups) if message is not None]
+        return run_each(self._rest, messages, ex)
+
+    def mapped(self, groups: Sequence[FoldedGroup]) -> list[Message | None]:
+        """Return what the mapping that groups were folded for makes of each; None for nothing."""
+        mapping = self._known(groups[0].text)[0]
+        ex, tally = self._ex, self._tally
+        tally.received += sum([group.size for group in groups])
         began = ex.elapsed()
-        messages = mapping.apply_firsts(groups, ex, self._origin.fail)
-        tally = self._tally
+        if mapping.uses.document:
+            parse_ahead([group[0] for group in groups])
+        messages = [self._applied(mapping, group) for group in groups]
         tally.timed(ex.elapsed() - began, len(groups))
         tally.batches_received += len(groups)
-        tally.sent += len(messages)
-        tally.batches_sent += len(messages)
-        return run_each(self._rest, messages, ex)
+        made = len(messages) - messages.count(None)
+        tally.sent += made
+        tally.batches_sent += made
+        return messages
+
+    def _applied(self, mapping: Mapping, group: FoldedGroup) -> Message | None:
+        try:
+            return mapping.apply(group, 0, self._ex)
+        except MessageError as error:
+            return self._origin.fail(group[0], str(error), self._ex)
+
+    def _known(self, text: str) -> tuple[Mapping, Processor]:
+        found = self._by_text.get(text)
+        if found is None:
+            mapping = fold_for(text).mapping
+            alone = observed(MappingProcessor(mapping, self._origin), self._origin)
+            found = self._by_text[text] = (mapping, alone)
+        return found

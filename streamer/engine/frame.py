@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 JOIN = 1 << 20
 """Bytes up to which neighbouring payloads of one route become one frame."""
+
+_SIZE = 8
 
 
 class FrameKind(IntEnum):
@@ -27,6 +32,10 @@ class FrameKind(IntEnum):
     """Messages that must not be delivered, as a JSON list of [number, text, labels, source]."""
     ANSWER = 6
     """Requests that have been dealt with, and what answers them: see `answers`."""
+    PARTS = 7
+    """Bytes for an output that have orders of their own: the number of parts, for each its order
+    and its size, and the bytes. A frame costs some hundred times what a part does: each is a row of
+    Spark's. Sessions end each at a time of its own."""
 
 
 class Frame(NamedTuple):
@@ -62,25 +71,45 @@ class Payload(NamedTuple):
 
 
 def frames(payloads: Iterable[Payload], shard: int) -> Iterator[Frame]:
-    """Number payloads and join neighbours of one order, output and route."""
+    """Number payloads and join neighbours of one output and route, whatever their order."""
     seq = 0
-    held: list[bytes] = []
+    held: list[Payload] = []
     size = 0
-    last: Payload | None = None
-
-    def close() -> Frame:
-        assert last is not None
-        body = held[0] if len(held) == 1 else b"".join(held)
-        return Frame(FrameKind.DATA, last.order, shard, seq, last.output, last.route, body)
-
     for payload in payloads:
-        if last is not None and (
-            not payload.joins or size >= JOIN or payload[:3] != last[:3] or not last.joins
+        if held and (
+            not payload.joins or size >= JOIN or payload[1:3] != held[-1][1:3] or not held[-1].joins
         ):
-            yield close()
+            yield _frame(held, shard, seq)
             seq, held, size = seq + 1, [], 0
-        last = payload
-        held.append(payload.body)
+        held.append(payload)
         size += len(payload.body)
-    if last is not None:
-        yield close()
+    if held:
+        yield _frame(held, shard, seq)
+
+
+def _frame(held: list[Payload], shard: int, seq: int) -> Frame:
+    first = held[0]
+    bodies = [payload.body for payload in held]
+    orders = [payload.order for payload in held]
+    kind, whole = FrameKind.DATA, bodies
+    if len(held) > 1 and orders.count(first.order) < len(orders):
+        kind = FrameKind.PARTS
+        numbers = array("q", [len(held), *orders, *map(len, bodies)])
+        whole = [numbers.tobytes(), *bodies]
+    body = whole[0] if len(whole) == 1 else b"".join(whole)
+    return Frame(kind, first.order, shard, seq, first.output, first.route, body)
+
+
+def parted(frames: Iterable[Frame]) -> Iterator[Frame]:
+    """Give frames of which none is in parts; the parts of one keep its number."""
+    for frame in frames:
+        if frame.kind != FrameKind.PARTS:
+            yield frame
+            continue
+        _, _, shard, seq, output, route, body = frame
+        count = int.from_bytes(body[:_SIZE], sys.byteorder)
+        numbers = array("q", body[_SIZE : _SIZE * (1 + 2 * count)])
+        cuts = accumulate(numbers[count:], initial=_SIZE * (1 + 2 * count))
+        for order, (start, end) in zip(numbers, pairwise(cuts), strict=False):
+            part = body[start:end]
+            yield Frame(FrameKind.DATA, order, shard, seq, output, route, part)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from streamer.engine.delivery import Delivery, DeliveryStoppedError
-from streamer.engine.frame import Frame, FrameKind, Payload, frames
+from streamer.engine.frame import Frame, FrameKind, Payload, frames, parted
 from streamer.engine.places import Places
 from streamer.engine.writers import FileWriter, StreamWriter
 
@@ -129,7 +129,7 @@ def test_logs_counts_and_statuses_reach_the_driver():
     assert delivery.batch == 3
 
 
-def test_neighbours_of_one_route_become_one_frame():
+def test_neighbours_of_one_route_become_one_frame_whatever_their_order():
     made = list(
         frames(
             [
@@ -143,14 +143,27 @@ def test_neighbours_of_one_route_become_one_frame():
             shard=4,
         )
     )
-    assert [(f.order, f.route, f.body) for f in made] == [
+    assert [f.seq for f in made] == [0, 1, 2, 3]
+    assert [(f.order, f.route, f.body) for f in parted(made)] == [
         (1, "a", b"12"),
         (1, "b", b"3"),
         (2, "b", b"4"),
         (2, "b", b"5"),
         (2, "b", b"6"),
     ]
-    assert [f.seq for f in made] == [0, 1, 2, 3, 4]
+
+
+def test_parts_of_the_frames_of_two_shards_are_written_by_window_end():
+    out = io.BytesIO()
+    delivery = Delivery([StreamWriter(out)], no_log, lambda: False)
+    ends = {1: ((-(2**63), b"a"), (10, b"b"), (10, b"c"), (30, b"f")), 2: ((10, b"d"), (20, b"e"))}
+    made = [
+        list(frames([Payload(end, 0, "", body, True) for end, body in parts], shard))
+        for shard, parts in ends.items()
+    ]
+    assert [len(of_shard) for of_shard in made] == [1, 1]
+    delivery.deliver(0, [frame for of_shard in made for frame in of_shard])
+    assert out.getvalue() == b"abcdef"
 
 
 def test_each_micro_batch_leaves_a_line_with_its_figures_when_asked():

@@ -1,0 +1,125 @@
+"""What leaves the windows of a shard, on its way through the processors to the outputs.
+
+Batches that follow one another go together as far as nobody can tell: one by one, small windows
+would cost more for what is done around each than for what is done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from streamer.engine.emitted import Emitted
+from streamer.engine.encode import OutputStage, Stage
+from streamer.engine.folds import TOGETHER, FoldedPipeline
+from streamer.engine.frame import Payload
+from streamer.message import Execution
+from streamer.pipeline import Processor, run, run_each
+from streamer.plan import Plan
+from streamer.window import Emission
+from streamer.window.folds.release import FoldedGroup
+
+_AT_ONCE: Final = ("each", "event", "count")
+_SINGLES: Final = 500
+_FIRST, _LAST = -(2**63), 2**63 - 1
+
+Way = tuple[str, int, str]
+"""What is done with a batch: its name, the batch's order, and the mapping it was folded for, or
+whether it has been grouped. Batches of one way that follow one another go together."""
+
+
+class Leaving:
+    """Takes the batches that one shard emits in a micro-batch."""
+
+    def __init__(
+        self, plan: Plan, processors: Sequence[Processor], stages: Sequence[Stage], ex: Execution
+    ) -> None:
+        """Take the stream's plan, its processors and outputs, built, and the run.
+
+        Args:
+            plan: the stream's plan.
+            processors: those of its pipeline.
+            stages: its outputs, by their numbers.
+            ex: the run in which all is counted.
+        """
+        self._processors = processors
+        self._stages = stages
+        self._ex = ex
+        self._folding = FoldedPipeline(plan, processors, ex)
+        self._emitted = Emitted(plan, ex)
+        self._groups = plan.key is not None and plan.key.replaces_grouping
+        # Of such an output's bytes it is known which message they are of.
+        plain = stages[0] if isinstance(stages[0], OutputStage) and stages[0].plain else None
+        self._plain = plain if self._folding.alone else None
+
+    def payloads(self, emissions: Iterable[Emission]) -> Iterator[Payload]:
+        """Run batches through the processors and the outputs."""
+        first, ex = self._stages[0], self._ex
+        for (what, order, more), same in groupby(emissions, key=self._way):
+            if what == "dropped":
+                dropped = (emission.messages for emission in same)
+                yield from self._stages[1].payloads(dropped, order, ex)
+            elif what == "folded":
+                for groups in _portions(same, TOGETHER):
+                    yield from self._folded(groups, order)
+            elif what == "single":
+                for ones in _portions(same, _SINGLES):
+                    messages = [emission.messages[0] for emission in self._counted(ones)]
+                    batches = run_each(self._processors, messages, ex)
+                    yield from first.payloads(batches, order, ex)
+            else:
+                processors = self._processors[1:] if more else self._processors
+                taken = (emission.messages for emission in self._counted(same))
+                yield from first.payloads(run(processors, taken, ex), order, ex)
+
+    def _way(self, emission: Emission) -> Way:
+        batch = emission.messages
+        if emission.reason == "event" and len(batch) == 1:
+            return "single", _FIRST, ""
+        if isinstance(batch, FoldedGroup):
+            return "folded", _FIRST if self._plain else _order(emission), batch.text
+        if emission.reason == "dropped":
+            return "dropped", _order(emission), ""
+        # The shard has grouped the window as the first processor would; only messages whose key
+        # failed, which have the empty key, are still to be looked at by it.
+        grouped = self._groups and emission.key
+        return "whole", _order(emission), "grouped" if grouped else ""
+
+    def _folded(self, emissions: Sequence[Emission], order: int) -> Iterator[Payload]:
+        """Run batches that were folded for one mapping; without a plain output, of one order."""
+        groups: list[FoldedGroup] = []
+        for emission in self._counted(emissions):
+            assert isinstance(emission.messages, FoldedGroup)
+            groups.append(emission.messages)
+        if self._plain is None:
+            yield from self._stages[0].payloads(self._folding.run(groups), order, self._ex)
+            return
+        made = zip(map(_order, emissions), self._folding.mapped(groups), strict=True)
+        ordered = [(order, message) for order, message in made if message is not None]
+        yield from self._plain.ordered(ordered, self._ex)
+
+    def _counted(self, emissions: Iterable[Emission]) -> Iterator[Emission]:
+        for emission in emissions:
+            self._emitted.add(emission)
+            yield emission
+
+
+def _portions(emissions: Iterable[Emission], most: int) -> Iterator[list[Emission]]:
+    portion: list[Emission] = []
+    for emission in emissions:
+        portion.append(emission)
+        if len(portion) >= most:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
+
+
+def _order(emission: Emission) -> int:
+    """Return the place of a batch among those of all shards in a micro-batch."""
+    if emission.end is None or emission.reason in _AT_ONCE:
+        # What is in no window goes ahead of those that close, and what an event made come out
+        # keeps the order of the events.
+        return _FIRST
+    return min(emission.end, _LAST)

@@ -73,6 +73,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "drop",
         "fallback",
         "file",
+        "http_client",
         "resource",
         "stdout",
     ),

@@ -38,10 +38,11 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"grok", "syslog"}),
     frozenset({"spec"}),
     frozenset({"source", "window"}),
-    frozenset({"failure", "query", "codec", "lanes"}),
+    frozenset({"failure", "query", "codec", "lanes", "patterns"}),
+    frozenset({"metafilter", "tls"}),
     frozenset({"pipeline", "caching", "rate_limiting"}),
     frozenset({"backoff", "batching", "observed", "per_message", "windowing"}),
-    frozenset({"sending"}),
+    frozenset({"http", "sending"}),
     frozenset({"retrying", "sender"}),
     frozenset({"landing"}),
     COMPONENT_PACKAGES,
@@ -70,7 +71,9 @@ TOP_LEVEL = {"pyproject.toml", "streamer", "configs", "schemas", "tests", "deplo
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 LONGEST = 500
 REASON = "In one file because "
-STARTS_WITHOUT = ("pyspark", "pyarrow", "numpy", "jsonschema", "aiohttp", "prompt_toolkit")
+STARTS_WITHOUT = (
+    *("pyspark", "pyarrow", "numpy", "jsonschema", "aiohttp", "httpx", "prompt_toolkit"),
+)
 _MODULE_NAME = re.compile(r"(streamer|pyspark)(\.\w+)+")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamer.catalog import build_context
+from streamer.config import parse_config
 from streamer.message import Batch, Execution, Message
 from streamer.sender import Sender
 from streamer.sending import Output, SendError
@@ -67,3 +69,10 @@ class Scripted(Output):
 
 def sender(output: Output, processors: Any = ()) -> Sender:
     return Sender(output, PLACE, processors)
+
+
+def built(yaml: str, more: str = "") -> Sender:
+    """Return the output of a config, as others see it; `more` are other parts of the config."""
+    config = parse_config(f"output:\n  {yaml}\n{more}", env={})
+    found: Sender = build_context(config.resources).build(config.output)
+    return found

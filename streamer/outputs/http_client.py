@@ -1,0 +1,141 @@
+"""`http_client`: "sends messages to an HTTP server".
+
+"When the number of retries expires the output will reject the message, the behavior after this will
+depend on the pipeline but usually this simply means the send is attempted again until successful
+whilst applying back pressure."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from streamer.batching import BATCHING_FIELD, BatchPolicy, batching_problems, output_policy
+from streamer.bloblang import compile_interpolation
+from streamer.http.client import HttpClient
+from streamer.http.errors import HttpError
+from streamer.http.fields import client_fields, client_problems
+from streamer.http.request import PartTexts
+from streamer.message import Batch, Execution
+from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+BATCH_AS_MULTIPART: Final = "batch_as_multipart"
+PROPAGATE_RESPONSE: Final = "propagate_response"
+MULTIPART: Final = "multipart"
+
+
+def _part_field(name: str, description: str, example: str) -> Field:
+    return Field(name, "string", description, default="", interpolated=True, examples=(example,))
+
+
+def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
+    yield from client_problems(parsed)
+    yield from batching_problems(parsed)
+
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "http_client",
+    "Sends messages to an HTTP server.",
+    description=(
+        "The body of a request is the message. A batch is sent message by message, or as one "
+        "request of several parts (`batch_as_multipart`). Requests that fail are repeated as "
+        "`retries` says; when that does not help, the message has failed, and is sent again until "
+        "it is taken, unless it stands in a `fallback` or a `drop_on`."
+    ),
+    fields=(
+        *client_fields("POST", "the response that is given back to the input"),
+        Field(
+            BATCH_AS_MULTIPART,
+            "bool",
+            "Whether a batch is sent as one request whose body has a part for each message.",
+            default=False,
+            advanced=True,
+        ),
+        Field(
+            PROPAGATE_RESPONSE,
+            "bool",
+            "Whether what the server answers is given back to the input, for those that answer.",
+            default=False,
+            advanced=True,
+        ),
+        max_in_flight_field(),
+        BATCHING_FIELD,
+        Field(
+            MULTIPART,
+            "object",
+            "The parts that the body of every request has, in the place of the message.",
+            default=(),
+            shape="array",
+            advanced=True,
+            children=(
+                _part_field("content_type", "The type of the part.", "application/bin"),
+                _part_field(
+                    "content_disposition",
+                    "The disposition of the part.",
+                    'form-data; name="bin"; filename="${! @name }"',
+                ),
+                _part_field("body", "What is in the part.", '${! json("data.part1") }'),
+            ),
+        ),
+    ),
+    check=_problems,
+    examples=(
+        Example(
+            "Send batches as one JSON array",
+            "output:\n"
+            "  http_client:\n"
+            "    url: http://localhost:8080/events\n"
+            "    headers:\n"
+            "      Content-Type: application/json\n"
+            "    batching:\n"
+            "      count: 100\n"
+            "      processors:\n"
+            "        - mapping: |\n"
+            "            root = if batch_index() == 0 { json().from_all() } else { deleted() }\n",
+        ),
+    ),
+    categories=("Network",),
+)
+
+
+class HttpClientOutput(Output):
+    """Makes requests of batches."""
+
+    def __init__(
+        self,
+        client: HttpClient,
+        policy: BatchPolicy | None,
+        max_in_flight: int,
+        multipart: bool,
+    ) -> None:
+        self.policy = policy
+        self.max_in_flight = max_in_flight
+        self._client = client
+        self._multipart = multipart
+
+    def send(self, batch: Batch, ex: Execution) -> None:
+        """Send a batch, message by message unless it is to be one request."""
+        requests = [batch] if self._multipart else [[message] for message in batch]
+        for number, request in enumerate(requests):
+            try:
+                self._client.send(request, ex)
+            except HttpError as error:
+                # What was sent before is not sent again.
+                left = {} if number == 0 else dict.fromkeys(range(number, len(batch)), str(error))
+                raise SendError(str(error), left) from None
+
+
+def build(parsed: Parsed, context: BuildContext) -> HttpClientOutput:
+    """Make the client; nothing is connected yet."""
+    parts = [
+        PartTexts(*(compile_interpolation(part[name]) for name in PartTexts.__dataclass_fields__))
+        for part in parsed[MULTIPART]
+    ]
+    return HttpClientOutput(
+        HttpClient(parsed, context, parts=parts),
+        output_policy(parsed, context),
+        parsed[MAX_IN_FLIGHT],
+        parsed[BATCH_AS_MULTIPART],
+    )

@@ -43,7 +43,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"pipeline", "caching", "rate_limiting"}),
     frozenset({"backoff", "batching", "observed", "per_message", "windowing"}),
     frozenset({"http", "sending"}),
-    frozenset({"retrying", "sender"}),
+    frozenset({"retrying", "sender", "sql"}),
     frozenset({"landing"}),
     COMPONENT_PACKAGES,
     frozenset({"catalog"}),
@@ -61,7 +61,6 @@ RANKS = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 # A component imports no other component, except what is named here.
 NEIGHBOURS = {
     # An input that reads bytes cuts them itself, and its type says by what.
-    ("streamer.inputs.file", "streamer.scanners.lines"),
     ("streamer.inputs.stdin", "streamer.scanners.lines"),
     # Two names of one processor.
     ("streamer.processors.bloblang", "streamer.processors.mapping"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from streamer.errors import StreamerError
-from streamer.inputs.file import FileInput
+from streamer.source.files import Files
 from streamer.inputs.generate import GenerateInput
 from streamer.inputs.stdin import StdinInput
 from streamer.message import Batch, Execution, Message
@@ -71,7 +71,7 @@ def sample_of_input(plan: Plan, most: int, ex: Execution) -> list[Batch]:
     try:
         if isinstance(source, StdinInput):
             return list(_cut(_piped(source, sys.stdin.buffer, ex), most))
-        if isinstance(source, FileInput):
+        if isinstance(source, Files):
             return list(_cut(_read(source.resume([]), most, ex), most))
         if isinstance(source, GenerateInput | CountedInput):
             return list(_cut(_read(source, most, ex), most))

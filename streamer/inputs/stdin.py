@@ -21,7 +21,18 @@ from streamer.source.spool import (
     segment_path,
 )
 from streamer.spec import BuildContext, Kind, Parsed, Spec
-from streamer.spec.scanned import FIELD_SCANNER, SCANNED_FIELDS
+from streamer.spec.scanned import SCANNED_FIELDS, build_scanner, scanned_by
+
+
+def _lines_only(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    field, scanner = scanned_by(parsed)
+    if scanner.name != "lines":
+        yield (
+            field,
+            f"{scanner.name} cannot cut the standard input yet; use lines, or write what comes "
+            "to a file and read that",
+        )
+
 
 SPEC = Spec(
     kind=Kind.INPUT,
@@ -33,6 +44,7 @@ SPEC = Spec(
         "input ends with the pipe."
     ),
     fields=SCANNED_FIELDS,
+    check=_lines_only,
 )
 
 
@@ -113,4 +125,4 @@ class StdinInput:
 
 def build(parsed: Parsed, context: BuildContext) -> StdinInput:
     """Make the input; its spool is made by `opened`, when the stream starts."""
-    return StdinInput(context.build(parsed[FIELD_SCANNER]))
+    return StdinInput(build_scanner(parsed, context))

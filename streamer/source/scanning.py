@@ -132,6 +132,12 @@ class Placing(Protocol):
         """Return the mark before a message, by its number from 0."""
 
 
+def expansion_of(scanner: Scanner) -> int:
+    """Return about how many bytes a scanner makes of one: those that unpack say it themselves."""
+    found: int = getattr(scanner, "expansion", 1)
+    return found
+
+
 def skip(stream: ByteStream, size: int) -> None:
     """Leave out bytes: those of a file are not read; behind the end there is nothing to skip."""
     seek = getattr(stream, "seek", None)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from streamer.errors import StreamerError
-from streamer.inputs.file import expand
+from streamer.source.files import expand
 from streamer.source.replayable import Limit
 
 from .reading import Said, batches_of, built, planned, raws_of

@@ -13,6 +13,29 @@ _BARE = 'bare " in non-quoted-field'
 _QUOTE = 'extraneous or missing " in quoted-field'
 
 
+class Fault(QueryError):
+    """A record that is no CSV.
+
+    Attributes:
+        fields: those of its fields that stand before the fault.
+    """
+
+    def __init__(self, text: str, fields: list[bytes]) -> None:
+        """Take the text, and the fields."""
+        super().__init__(text)
+        self.fields = fields
+
+
+def check_delimiter(delimiter: bytes) -> None:
+    """Look whether a letter may stand between fields.
+
+    Raises:
+        QueryError: it may not.
+    """
+    if delimiter in (b'"', b"\r", b"\n", b"\0"):
+        raise QueryError("csv: invalid field or comment delimiter")
+
+
 def read_csv(raw: bytes, delimiter: bytes, lazy: bool) -> list[list[bytes]]:
     """Return the records of a text; empty lines are none.
 
@@ -24,74 +47,75 @@ def read_csv(raw: bytes, delimiter: bytes, lazy: bool) -> list[list[bytes]]:
     Raises:
         QueryError: in Go's words.
     """
-    if delimiter in (b'"', b"\r", b"\n", b"\0"):
-        raise QueryError("csv: invalid field or comment delimiter")
+    check_delimiter(delimiter)
     records: list[list[bytes]] = []
-    for number, fields in _Reader(raw, delimiter, lazy).records():
+    for number, fields in _Whole(raw, delimiter, lazy).records():
         if records and len(fields) != len(records[0]):
             raise QueryError(f"record on line {number}: wrong number of fields")
         records.append(fields)
     return records
 
 
-class _Reader:
-    """A text on its way through; `line` is the number of the line read last."""
+class Reader:
+    """Reads records from lines that somebody gives; `line` is the number of the line read last."""
 
-    def __init__(self, raw: bytes, delimiter: bytes, lazy: bool) -> None:
-        self.lines = raw.split(b"\n")
-        if not self.lines[-1]:
-            self.lines.pop()
-            self.ended = True
-        else:
-            self.ended = False
+    def __init__(self, delimiter: bytes, lazy: bool) -> None:
+        """Take what `read_csv` takes."""
         self.delimiter = delimiter
         self.lazy = lazy
         self.line = 0
 
     def next_line(self) -> bytes | None:
-        """Return the next line with a plain line break, if it has one."""
-        if self.line == len(self.lines):
-            return None
-        text = self.lines[self.line]
-        self.line += 1
-        last = self.line == len(self.lines) and not self.ended
-        return text.removesuffix(b"\r") + (b"" if last else b"\n")
+        """Return the next line with a plain line break, if it has one; None at the end."""
+        raise NotImplementedError
+
+    def record(self, text: bytes) -> list[bytes]:
+        """Return the record that begins with the line read last, which is not empty.
+
+        Raises:
+            Fault: it is none.
+        """
+        if b'"' not in text:
+            return text.removesuffix(b"\n").split(self.delimiter)
+        fields: list[bytes] = []
+        self._quoted(text, self.line, fields)
+        return fields
 
     def records(self) -> Iterator[tuple[int, list[bytes]]]:
+        """Return the records, each with the number of its first line."""
         while (text := self.next_line()) is not None:
-            if text in (b"\n", b""):
-                continue
-            start = self.line
-            if b'"' in text:
-                yield start, self._quoted(text, start)
-            else:
-                yield start, text.removesuffix(b"\n").split(self.delimiter)
+            if text not in (b"\n", b""):
+                start = self.line
+                yield start, self.record(text)
 
-    def _fault(self, start: int, line: int, column: int, reason: str) -> QueryError:
-        where = f"parse error on line {line}, column {column}: {reason}"
-        return QueryError(where if line == start else f"record on line {start}; {where}")
+    def _fault(self, start: int, column: int, reason: str, fields: list[bytes]) -> Fault:
+        where = f"parse error on line {self.line}, column {column}: {reason}"
+        text = where if self.line == start else f"record on line {start}; {where}"
+        return Fault(text, fields)
 
-    def _quoted(self, text: bytes, start: int) -> list[bytes]:
-        fields: list[bytes] = []
+    def _quoted(self, text: bytes, start: int, fields: list[bytes]) -> None:
         column = 1
         while True:
             if text.startswith(b'"'):
-                field, text, column, more = self._quoted_field(text[1:], column + 1, start)
+                found = self._quoted_field(text[1:], column + 1, start, fields)
+                field, text, column, more = found
                 fields.append(field)
                 if not more:
-                    return fields
+                    return
                 continue
             field, comma, rest = text.partition(self.delimiter)
             field = field if comma else field.removesuffix(b"\n")
             if not self.lazy and b'"' in field:
-                raise self._fault(start, self.line, column + field.index(b'"'), _BARE)
+                raise self._fault(start, column + field.index(b'"'), _BARE, fields)
             fields.append(field)
             if not comma:
-                return fields
+                return
             column += len(field) + len(comma)
             text = rest
 
-    def _quoted_field(self, text: bytes, column: int, start: int) -> tuple[bytes, bytes, int, bool]:
+    def _quoted_field(
+        self, text: bytes, column: int, start: int, before: list[bytes]
+    ) -> tuple[bytes, bytes, int, bool]:
         """Read a field up to its closing quote, over lines if need be.
 
         Returns:
@@ -116,7 +140,7 @@ class _Reader:
                 elif self.lazy:
                     parts.append(b'"')
                 else:
-                    raise self._fault(start, self.line, column - 1, _QUOTE)
+                    raise self._fault(start, column - 1, _QUOTE, before)
                 continue
             parts.append(text)
             column += len(text)
@@ -126,4 +150,23 @@ class _Reader:
             elif self.lazy:
                 return b"".join(parts), b"", column, False
             else:
-                raise self._fault(start, self.line, column, _QUOTE)
+                raise self._fault(start, column, _QUOTE, before)
+
+
+class _Whole(Reader):
+    """Reads a text that is at hand."""
+
+    def __init__(self, raw: bytes, delimiter: bytes, lazy: bool) -> None:
+        super().__init__(delimiter, lazy)
+        self.lines = raw.split(b"\n")
+        self.ended = not self.lines[-1]
+        if self.ended:
+            self.lines.pop()
+
+    def next_line(self) -> bytes | None:
+        if self.line == len(self.lines):
+            return None
+        text = self.lines[self.line]
+        self.line += 1
+        last = self.line == len(self.lines) and not self.ended
+        return text.removesuffix(b"\r") + (b"" if last else b"\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, Final
 
 from streamer.bloblang.errors import ArgumentError, TypeMismatch
@@ -37,6 +38,16 @@ def _re2(pattern: str) -> Any:
             f"allowed: `{pattern}`"
         )
     return compiled
+
+
+@cache
+def searching(pattern: str) -> Any:
+    """Return RE2's own form of an expression of Go's syntax, for who searches bytes.
+
+    Raises:
+        ArgumentError: it is none, or has too many groups.
+    """
+    return _re2(pattern)
 
 
 _STRAY: Final = re.compile("[\\udc80-\\udcff]")

@@ -1,0 +1,81 @@
+"""`json_documents`: a message of each JSON document.
+
+It will "consume a stream of one or more JSON documents", which stand behind one another with or
+without white space between. What is no JSON is an error, and what is left of the stream is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from streamer.message import Message
+from streamer.source.json_values import Values
+from streamer.source.scanning import MOST, START, Cut, Mark, Opened, ScanError, skip
+from streamer.spec import BuildContext, Field, Kind, Spec
+from streamer.value import parse_json
+
+SPEC: Final = Spec(
+    Kind.SCANNER,
+    "json_documents",
+    "Makes a message of each JSON document.",
+    description=(
+        "Documents may stand on a line each, on many lines, or directly behind one another. A "
+        "message is written again from its value: compact, with its keys in order."
+    ),
+    config=Field("", "object", "It has no fields.", default={}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDocumentsScanner:
+    """Parses document after document."""
+
+    def cuts(self, source: Opened, since: Mark = START, most: int = MOST) -> Iterator[Cut]:
+        """Cut a stream; see `Scanner`."""
+        skip(source.stream, since.position)
+        values = Values(source.stream, since.position)
+        number = since.number
+        while values.next() >= 0:
+            documents, fault = _documents(values, most)
+            if documents:
+                number += len(documents)
+                made = [[Message.of(document, source.meta)] for document in documents]
+                yield Cut(made, Mark(values.position, number))
+            if fault:
+                raise ScanError(f"{source.name}: {fault}")
+
+
+def _documents(values: Values, most: int) -> tuple[list[Any], str]:
+    """Parse what has been read, but one document at least.
+
+    Returns:
+        The documents, and what is wrong with the one that follows them.
+    """
+    found: list[Any] = []
+    no_line = -1
+    while len(found) < most and (not found or values.waiting()):
+        begin = values.position
+        try:
+            # Most often a document is a line, whose end is found at once.
+            line = values.line() if begin > no_line else b""
+            if line:
+                with suppress(ValueError):
+                    found.append(parse_json(line))
+                    values.at += len(line)
+                    continue
+                no_line = begin + len(line)
+            raw = values.value(wait=not found)
+            if not raw:
+                break
+            found.append(parse_json(raw))
+        except ValueError as error:
+            return found, f"byte {begin}: {error}"
+    return found, ""
+
+
+def build(parsed: object, context: BuildContext) -> JsonDocumentsScanner:
+    """There is nothing to take."""
+    return JsonDocumentsScanner()

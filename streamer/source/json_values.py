@@ -1,0 +1,129 @@
+"""Where JSON values end in a stream of bytes that arrives piece by piece.
+
+A value may be cut by the end of what has been read; more is asked for then, and what was searched
+grows by at least as much again, so that a long value is not searched too often. Whether a value is
+right is for whoever parses it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from streamer.source.scanning import BLOCK, ByteStream
+
+_SPACE: Final = re.compile(rb"[ \t\r\n]*")
+_TEXT: Final = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
+# A quote that closes nowhere, or not yet, is the last of the second kind.
+_STRUCTURE: Final = re.compile(_TEXT + rb'|["\[\]{}]', re.DOTALL)
+_STRING: Final = re.compile(_TEXT, re.DOTALL)
+_PLAIN: Final = re.compile(rb'[^ \t\r\n"\[\]{},:]+')
+_SPACED: Final = re.compile(rb"(" + _TEXT + rb")|[ \t\r\n]+", re.DOTALL)
+
+
+def compacted(raw: bytes) -> bytes:
+    """Return a JSON value without the white space between its parts, and else as it is."""
+    return _SPACED.sub(rb"\1", raw)
+
+
+class Values:
+    """A stream of JSON text.
+
+    Attributes:
+        data: what has been read and not left behind.
+        at: the place in `data` that is looked at.
+        ended: whether nothing comes behind `data`.
+    """
+
+    def __init__(self, stream: ByteStream, position: int) -> None:
+        """Begin at a place of the stream, up to which it has been read."""
+        self._stream = stream
+        self._before = position
+        self.data = b""
+        self.at = 0
+        self.ended = False
+
+    @property
+    def position(self) -> int:
+        """The place in the stream that `at` is."""
+        return self._before + self.at
+
+    def more(self) -> bool:
+        """Read more, as much again as there is; return whether there was any."""
+        held = [self.data[self.at :]]
+        self._before += self.at
+        self.at = 0
+        wanted, size = len(held[0]), 0
+        while not self.ended and size <= wanted:
+            block = self._stream.read(BLOCK)
+            held.append(block)
+            size += len(block)
+            self.ended = not block
+        self.data = b"".join(held)
+        return size > 0
+
+    def next(self) -> int:
+        """Go to the next byte that is no white space, and return it; -1 at the end.
+
+        It reads more when there is nothing else in `data`.
+        """
+        while not self.waiting():
+            if not self.more():
+                return -1
+        return self.data[self.at]
+
+    def waiting(self) -> bool:
+        """Go over white space, and tell whether something else has been read behind it."""
+        found = _SPACE.match(self.data, self.at)
+        assert found is not None
+        self.at = found.end()
+        return self.at < len(self.data)
+
+    def line(self) -> bytes:
+        """Return the rest of the line at `at`, with its end; nothing when that is not read yet."""
+        return self.data[self.at : self.data.find(b"\n", self.at) + 1]
+
+    def value(self, wait: bool = True) -> bytes:
+        """Return the value that begins at `at`, and go behind it.
+
+        What is no value, or is not whole at the stream's end, is returned as far as it goes.
+
+        Args:
+            wait: whether more may be read; without, nothing is returned of a value that is not
+                there as a whole.
+        """
+        while True:
+            end = _end(self.data, self.at)
+            whole = end and (end < len(self.data) or self.data[end - 1] in b'}]"')
+            if not whole and not self.ended:
+                if not wait:
+                    return b""
+                self.more()
+                continue
+            raw = self.data[self.at : end or len(self.data)]
+            self.at += len(raw)
+            return raw
+
+
+def _end(data: bytes, at: int) -> int:
+    """Return the place behind the value at a place; 0 when it does not end."""
+    first = data[at]
+    if first not in b'{["':
+        plain = _PLAIN.match(data, at)
+        return plain.end() if plain else at + 1
+    if first == 0x22:
+        text = _STRING.match(data, at)
+        return text.end() if text else 0
+    depth = 0
+    for found in _STRUCTURE.finditer(data, at):
+        byte = data[found.start()]
+        if byte == 0x22:
+            if found.end() - found.start() == 1:
+                return 0
+        elif byte in b"{[":
+            depth += 1
+        else:
+            depth -= 1
+            if not depth:
+                return found.end()
+    return 0

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import groupby
 
 from streamer.bloblang import compile_mapping
+from streamer.durations import MILLISECOND
 from streamer.engine.scripted import Outcome, ScriptedStream, Sent
 from streamer.errors import MessageError, StreamerError
-from streamer.message import Execution, Message
+from streamer.message import Batch, Execution, Message
 from streamer.plan import Plan
 from streamer.plan.fold import Folding
 from streamer.spec import Kind, ParsedComponent
-from streamer.timestamps import parse_event_time
+from streamer.timestamps import parse_event_time, parse_rfc3339
+from streamer.window import SystemWindow
 from streamer.window.event import EventWindow
 from streamer.window.kinds import Join
+from streamer.window.labels import END
 
 _MOST_TICKS = 100_000
 
@@ -69,6 +73,7 @@ class Player:
                 "each message"
             )
         self._stream = ScriptedStream(plan)
+        self._window = plan.window
         self._note = note
         self._clock: int | None = None
         self._sent: list[Sent] = []
@@ -118,17 +123,57 @@ class Player:
 
     def _tick(self, until: int | None) -> None:
         """Call the kernel whenever a window is due, up to a time, or until none is open."""
-        for _ in range(_MOST_TICKS):
+        closed = 0
+        while closed <= _MOST_TICKS:
             due = self._stream.snapshot.next_close
             if due is None or (until is not None and due >= until):
                 return
-            self._micro_batch(due)
+            closed += self._close(due, until)
         raise StreamerError(
             f"more than {_MOST_TICKS:,} windows lie between the messages; "
             "choose larger windows, or messages that are closer together"
         )
 
+    def _close(self, due: int, until: int | None) -> int:
+        """Close what is due, and of a `system_window` some of what is due soon after.
+
+        Each window is told of as of the time when it is due, as if the kernel had been called then.
+
+        Args:
+            due: when the next window is.
+            until: the windows before this time; None for all.
+
+        Returns:
+            How many times that was.
+        """
+        if not isinstance(self._window, SystemWindow):
+            self._micro_batch(due)
+            return 1
+        window = self._window
+        outcome = self._stream.micro_batch(self._last_due(window, due, until))
+        closed = 0
+        for at, batches in groupby(outcome.batches, lambda batch: _due(window, batch)):
+            self._note(Outcome([*batches], []), max(at, due))
+            closed += 1
+        return max(closed, 1)
+
+    def _last_due(self, window: SystemWindow, due: int, until: int | None) -> int:
+        """Return the last time when windows are due that close in one micro-batch with the next.
+
+        So long after the first of them was due, none has expired yet.
+        """
+        last = due + max(window.patience - MILLISECOND, 0)
+        last = last if until is None else min(last, until - 1)
+        newest = self._stream.newest_end
+        last = last if newest is None else min(last, window.due(newest))
+        return max(due, window.due(window.closed_at(last // MILLISECOND * MILLISECOND)))
+
     def _micro_batch(self, clock: int, ended: bool = False) -> None:
         sent = self._sent if clock == self._clock else []
         self._sent = [] if clock == self._clock else self._sent
         self._note(self._stream.micro_batch(clock, sent, ended), self._stream.now)
+
+
+def _due(window: SystemWindow, batch: Batch) -> int:
+    """Return when the window of a batch is due, ns."""
+    return window.due(parse_rfc3339(batch[0].meta[END]).ns)

@@ -85,6 +85,12 @@ class ScriptedStream:
         delivery = self._delivery
         return Snapshot.of(delivery.statuses.values(), delivery.meters.counts, delivery.batch)
 
+    @property
+    def newest_end(self) -> int | None:
+        """The last instant of the newest window of a grid that holds messages, ns, or None."""
+        ends = [status.get("newest_end") for status in self._delivery.statuses.values()]
+        return max((end for end in ends if end is not None), default=None)
+
     def restart(self) -> None:
         """Stop and start the program: the state stays, and a new input may follow."""
         self._starts += 1

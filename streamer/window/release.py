@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from streamer.window.metas import Labels, Released
 from streamer.window.pack import Columns, Pack, Stored, peek
 from streamer.window.places import Places
 from streamer.window.shelf import SharedPack, documents_of, remember
+
+AnyPack = TypeVar("AnyPack", bound=Pack)
 
 
 def release(stored: list[Stored], labels: Labels) -> Iterator[Released]:
@@ -40,10 +43,20 @@ def release(stored: list[Stored], labels: Labels) -> Iterator[Released]:
 def release_whole(stored: list[Stored], labels: Labels) -> Iterator[Released]:
     """Give all messages of a window together, however they are grouped; else as `release`."""
     first = min(peek(body).first + shift for body, shift in stored)
-    # What they are told may be known only when all of them have been seen.
+    return _whole(first, in_order(stored), labels)
+
+
+def release_whole_shared(packs: list[SharedPack], labels: Labels) -> Iterator[Released]:
+    """Give a window as `release_whole` does, from packs that other windows hold too."""
+    packs = sorted(packs, key=lambda pack: pack.header.first)
+    return _whole(packs[0].header.first, map(_merged, _clusters(packs)), labels)
+
+
+def _whole(first: int, parts: Iterable[Columns], labels: Labels) -> Iterator[Released]:
+    # What messages are told may be known only when all of them have been seen.
     found = []
     times: list[int | None] = []
-    for columns in in_order(stored):
+    for columns in parts:
         found.append((columns.payloads, columns.metas, columns.meta_ids))
         times.append(None if columns.newest is None else int(columns.newest[0]))
         del columns
@@ -86,17 +99,29 @@ def in_order(stored: list[Stored]) -> Iterator[Columns]:
         stored: packs; the list is emptied.
     """
     _newest_first(stored)
-    cluster: list[Pack] = []
+    opened = (Pack(*stored.pop()) for _ in range(len(stored)))
+    for cluster in _clusters(opened):
+        yield merge(cluster, grouped=False)
+        del cluster
+
+
+def _merged(cluster: list[SharedPack]) -> Columns:
+    return cluster[0].whole() if len(cluster) == 1 else merge(cluster, grouped=False)
+
+
+def _clusters(packs: Iterable[AnyPack]) -> Iterator[list[AnyPack]]:
+    """Bring packs together whose arrivals overlap; they come in order of their first arrival."""
+    cluster: list[AnyPack] = []
     until = 0
-    while stored:
-        pack = Pack(*stored.pop())
+    for pack in packs:
         if cluster and pack.header.first > until:
-            yield merge(cluster, grouped=False)
+            yield cluster
             cluster = []
         until = max(until, pack.header.last) if cluster else pack.header.last
         cluster.append(pack)
+        del pack
     if cluster:
-        yield merge(cluster, grouped=False)
+        yield cluster
 
 
 def _newest_first(stored: list[Stored]) -> None:

@@ -12,7 +12,8 @@ from streamer.message import UNPARSED, Batch
 from streamer.window.folds.release import Parts
 from streamer.window.index import Pane
 from streamer.window.keep import Keep
-from streamer.window.pack import Body, Pack
+from streamer.window.merge import merge
+from streamer.window.pack import Body, Columns, Pack
 
 MOST: Final = 600_000
 """Messages of a window up to which documents are kept: some hundred MB of them in a worker."""
@@ -25,13 +26,14 @@ class SharedPack(Pack):
         documents: by group, the messages' documents, once a window's pipeline has parsed them.
     """
 
-    __slots__ = ("documents", "_payloads")
+    __slots__ = ("documents", "_payloads", "_whole")
 
     def __init__(self, body: Body, shift: int = 0) -> None:
         """Unpack; see `Pack`."""
         super().__init__(body, shift)
         self.documents: dict[int, list[Any]] = {}
         self._payloads: dict[int, list[bytes]] = {}
+        self._whole: Columns | None = None
 
     def group(self, index: int) -> list[bytes]:
         """Return the payloads of one group; the list is shared."""
@@ -39,6 +41,12 @@ class SharedPack(Pack):
         if found is None:
             found = self._payloads[index] = super().group(index)
         return found
+
+    def whole(self) -> Columns:
+        """Return all messages in order of arrival, however they are grouped; they are shared."""
+        if self._whole is None:
+            self._whole = merge([self], grouped=False)
+        return self._whole
 
 
 Segments = list[tuple[Pack, int]]

@@ -22,7 +22,12 @@ from streamer.window.intake import Intake
 from streamer.window.keep import Keep
 from streamer.window.listing import Listing, open_windows
 from streamer.window.metas import Labels, Released
-from streamer.window.release import release, release_shared, release_whole
+from streamer.window.release import (
+    release,
+    release_shared,
+    release_whole,
+    release_whole_shared,
+)
 from streamer.window.row import Row
 from streamer.window.shelf import MOST, Shelf
 from streamer.window.status import Closed, Status
@@ -183,10 +188,10 @@ class StepRun(ABC):
             each = [shelf.parts(pane) if closing.shared else self._parts(pane) for pane in panes]
             folded = [groups for parts in each for groups in parts.folded]
             return release_folded(folded, [pack for parts in each for pack in parts.whole], labels)
-        if closing.shared and not whole and closing.messages <= MOST:
-            groups = release_shared([pack for pane in panes for pack in shelf.packs(pane)], labels)
-            if groups is not None:
-                return groups
+        if closing.shared and closing.messages <= MOST:
+            packs = [pack for pane in panes for pack in shelf.packs(pane)]
+            groups = None if whole else release_shared(packs, labels)
+            return release_whole_shared(packs, labels) if groups is None else groups
         stored = [entry for pane in panes for entry in self._keep.take(pane)]
         return release_whole(stored, labels) if whole else release(stored, labels)
 

@@ -10,6 +10,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.durations import SECOND
+from streamer.engine.play import Player
 from streamer.engine.scripted import ScriptedStream, Sent
 from streamer.errors import StreamerError
 from streamer.message import Message
@@ -53,6 +54,36 @@ def test_a_window_closes_when_it_is_due_and_not_when_the_next_message_comes() ->
     found = timeline(at(1, 100), ", allowed_lateness: 2s")
     assert [((span.closed or 0) - T) / SECOND for span in found.spans] == [12, 102]
     assert [span.closed for span in found.spans] == [span.due for span in found.spans]
+
+
+@pytest.mark.parametrize("arrivals", [Arrivals(), Arrivals(T, 7 * SECOND), Arrivals(T, 0)])
+@pytest.mark.parametrize("more", ["", ", allowed_lateness: 4s", ", offset: 1ns"])
+def test_windows_that_close_in_one_micro_batch_are_told_of_as_if_each_had_its_own(
+    monkeypatch: pytest.MonkeyPatch, arrivals: Arrivals, more: str
+) -> None:
+    messages = at(0, 3, 3.5, 9, 61, 60, 75)
+    together = timeline(messages, f", slide: 1s{more}", arrivals)
+    monkeypatch.setattr(Player, "_last_due", lambda player, window, due, until: due)
+    one_by_one = timeline(messages, f", slide: 1s{more}", arrivals)
+    assert len(one_by_one.spans) > 20
+    assert together.spans == one_by_one.spans
+    assert together.events == one_by_one.events
+    assert together.emissions == one_by_one.emissions
+    assert together.ended == one_by_one.ended
+
+
+def test_many_windows_take_few_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+    plain = ScriptedStream.micro_batch
+
+    def counted(self: ScriptedStream, t: int, *given: Any) -> Any:
+        ran.append(t)
+        return plain(self, t, *given)
+
+    monkeypatch.setattr(ScriptedStream, "micro_batch", counted)
+    found = timeline(at(1), ", slide: 10ms")
+    assert len(found.spans) == 1000
+    assert len(ran) < 10
 
 
 def test_a_sliding_window_shows_every_window_of_a_message() -> None:

@@ -11,13 +11,19 @@ from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.durations import SECOND
 from streamer.message import Batch, Execution
 from streamer.window import DictStore, Packer, Reading, Shard, SystemWindow
+from streamer.window.pack import Pack
 
 WINDOW = SystemWindow(size=10 * SECOND, slide=SECOND)
 START = 1_800_000_000
 
 
-def emitted(consume: Callable[[Batch], object], cuts: int) -> list[tuple]:
-    """Run a sliding stream whose windows all close in the last step."""
+KEY = compile_interpolation("${! this.key }")
+
+
+def emitted(
+    consume: Callable[[Batch], object], cuts: int, key=KEY, closes: range = range(60, 61)
+) -> list[tuple]:
+    """Run a sliding stream whose windows all close in the last step, or in several."""
     store, ex = DictStore(), Execution(lambda: 0)
     events = [
         json.dumps({"at": START + n % 23, "key": f"k{n % 3}", "n": n, "big": 1.50}).encode()
@@ -26,18 +32,18 @@ def emitted(consume: Callable[[Batch], object], cuts: int) -> list[tuple]:
     out = []
     for cut in range(cuts):
         t = (START - 1) * SECOND
-        packer = Packer(
-            WINDOW, 1, compile_mapping("root = this.at"), compile_interpolation("${! this.key }")
-        )
+        packer = Packer(WINDOW, 1, compile_mapping("root = this.at"), key)
         # Messages of two files: their metadata differs.
         half = events[cut::cuts]
         packer.add_raws(half[:20], {"from": "a"}, 0, t, ex)
         packer.add_raws(half[20:], {"from": "b"}, 20, t, ex)
         rows = [*packer.rows(), Reading(t, "a").row(0)]
         list(Shard(WINDOW, store).step(rows))
-    for emission in Shard(WINDOW, store).step([Reading((START + 60) * SECOND, "b").row(0)]):
-        consume(emission.messages)
-        out.append((emission.end, emission.key, [(m.raw, dict(m.meta)) for m in emission.messages]))
+    for second in closes:
+        for emission in Shard(WINDOW, store).step([Reading((START + second) * SECOND, "b").row(0)]):
+            consume(emission.messages)
+            messages = [(m.raw, dict(m.meta)) for m in emission.messages]
+            out.append((emission.end, emission.key, messages))
     return out
 
 
@@ -71,3 +77,22 @@ def test_a_document_is_parsed_once_for_all_its_windows():
     emitted(parse_and_note, 1)
     assert len(seen) == 300
     assert all(len(documents) == 1 for documents in seen.values())
+
+
+@pytest.mark.parametrize("cuts", [1, 4], ids=["one pack a pane", "panes whose packs interleave"])
+@pytest.mark.parametrize("key", [KEY, None], ids=["groups", "whole windows"])
+def test_windows_that_close_together_are_what_they_are_alone(cuts, key):
+    together = emitted(lambda batch: None, cuts, key)
+    assert together == emitted(lambda batch: None, cuts, key, range(60))
+    assert len(together) == 32 * (1 if key is None else 3)
+
+
+def test_whole_windows_that_close_together_unpack_what_they_share_once(monkeypatch):
+    unpacked = []
+    plain = Pack.__init__
+    monkeypatch.setattr(Pack, "__init__", lambda *given: unpacked.append(plain(*given)))
+    assert len(emitted(lambda batch: None, 1, None)) == 32
+    together = len(unpacked)
+    assert len(emitted(lambda batch: None, 1, None, range(60))) == 32
+    assert together == 23  # panes, each in one pack
+    assert len(unpacked) - together == 23 * 10

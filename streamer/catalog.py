@@ -65,6 +65,9 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "parse_log",
         "resource",
         "split",
+        "sql_insert",
+        "sql_raw",
+        "sql_select",
         "try",
         "try_catch",
         "xml",
@@ -75,6 +78,8 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "file",
         "http_client",
         "resource",
+        "sql_insert",
+        "sql_raw",
         "stdout",
     ),
     Kind.CACHE: (

@@ -1,0 +1,97 @@
+"""`sql_insert`: "inserts a row into an SQL database for each message".
+
+The rows of a batch go in one statement, so that a batch is there as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.batching import BATCHING_FIELD, batching_problems, output_policy
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Batch, Execution
+from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
+from streamer.sql import Arguments, Database, Insert, SqlError
+from streamer.sql.sending import answering, connecting
+from streamer.sql.settings import (
+    CONNECTION_FIELDS,
+    INSERT_FIELDS,
+    TARGET_FIELDS,
+    args_mapping,
+    database,
+    insert,
+)
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "sql_insert",
+    "Inserts a row into a database for each message.",
+    description=(
+        "The rows of a batch are inserted by one statement (several, in a transaction, where they "
+        "are too many for one). A batch that was inserted may be inserted again after a failure of "
+        "the program: let a `suffix` such as `ON CONFLICT … DO NOTHING` take care of that."
+    ),
+    fields=(
+        *TARGET_FIELDS,
+        *INSERT_FIELDS,
+        max_in_flight_field(64),
+        *CONNECTION_FIELDS,
+        BATCHING_FIELD,
+    ),
+    check=batching_problems,
+    examples=(
+        Example(
+            "Keep users",
+            "output:\n"
+            "  sql_insert:\n"
+            "    driver: postgres\n"
+            "    dsn: postgres://user:${PASSWORD}@localhost:5432/name\n"
+            "    table: users\n"
+            "    columns: [id, name]\n"
+            "    args_mapping: root = [ this.user.id, this.user.name ]\n"
+            "    suffix: ON CONFLICT (id) DO NOTHING\n",
+        ),
+    ),
+    categories=("Services",),
+)
+
+
+class SqlInsertOutput(Output):
+    """Inserts the rows of a batch."""
+
+    def __init__(
+        self, database: Database, insert: Insert, arguments: Arguments, origin: Origin
+    ) -> None:
+        self._database = database
+        self._insert = insert
+        self._arguments = arguments
+        self._origin = origin
+
+    def connect(self, ex: Execution) -> None:
+        """Connect, and run what is to be run first."""
+        connecting(self._database, self._origin, ex)
+
+    def send(self, batch: Batch, ex: Execution) -> None:
+        """Insert the rows of a batch, all of them or none."""
+        try:
+            rows = [self._arguments.of(batch, index, ex) for index in range(len(batch))]
+            self._database.insert(self._insert.statements(rows))
+        except (MessageError, SqlError) as error:
+            raise SendError(str(error)) from None
+
+    def probe(self) -> str:
+        """Look whether the database answers."""
+        return answering(self._database)
+
+
+def build(parsed: Parsed, context: BuildContext) -> SqlInsertOutput:
+    """Find the database and compile the mapping."""
+    of = database(parsed, context)
+    output = SqlInsertOutput(
+        of, insert(parsed, of), Arguments(args_mapping(parsed)), Origin(context.component)
+    )
+    output.max_in_flight = parsed[MAX_IN_FLIGHT]
+    output.policy = output_policy(parsed, context)
+    return output

@@ -1,0 +1,91 @@
+"""`sql_raw`: "executes an arbitrary SQL query for each message", or several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from streamer.batching import BATCHING_FIELD, batching_problems, output_policy
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Batch, Execution
+from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
+from streamer.sql import Database, SqlError
+from streamer.sql.lookup import Statements
+from streamer.sql.raw import queries_of, raw_fields, raw_problems
+from streamer.sql.sending import answering, connecting
+from streamer.sql.settings import CONNECTION_FIELDS, TARGET_FIELDS, database
+
+
+def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    yield from raw_problems(parsed)
+    yield from batching_problems(parsed)
+
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "sql_raw",
+    "Runs SQL statements for each message.",
+    description=(
+        "The messages of a batch are sent one after the other; the statements of one message run "
+        "in a transaction where there are several. When one fails, it and those after it are sent "
+        "again. Placeholders are those of the database: `$1`, `$2` for `postgres`, `?` for "
+        "`sqlite`."
+    ),
+    fields=(
+        *TARGET_FIELDS,
+        *raw_fields(),
+        max_in_flight_field(64),
+        *CONNECTION_FIELDS,
+        BATCHING_FIELD,
+    ),
+    check=_problems,
+    examples=(
+        Example(
+            "Count",
+            "output:\n"
+            "  sql_raw:\n"
+            "    driver: sqlite\n"
+            "    dsn: file:counts.db\n"
+            "    query: UPDATE counts SET number = number + 1 WHERE id = ?\n"
+            "    args_mapping: root = [ this.id ]\n",
+        ),
+    ),
+    categories=("Services",),
+)
+
+
+class SqlRawOutput(Output):
+    """Runs statements for each message."""
+
+    def __init__(self, database: Database, statements: Statements, origin: Origin) -> None:
+        self._database = database
+        self._statements = statements
+        self._origin = origin
+
+    def connect(self, ex: Execution) -> None:
+        """Connect, and run what is to be run first."""
+        connecting(self._database, self._origin, ex)
+
+    def send(self, batch: Batch, ex: Execution) -> None:
+        """Run the statements of each message."""
+        for index in range(len(batch)):
+            try:
+                self._statements.run(batch, index, ex)
+            except (MessageError, SqlError) as error:
+                left = {number: str(error) for number in range(index, len(batch))}
+                raise SendError(str(error), left) from None
+
+    def probe(self) -> str:
+        """Look whether the database answers."""
+        return answering(self._database)
+
+
+def build(parsed: Parsed, context: BuildContext) -> SqlRawOutput:
+    """Find the database and compile the mappings."""
+    of = database(parsed, context)
+    output = SqlRawOutput(of, Statements(of, queries_of(parsed)), Origin(context.component))
+    output.max_in_flight = parsed[MAX_IN_FLIGHT]
+    output.policy = output_policy(parsed, context)
+    return output

@@ -1,0 +1,88 @@
+"""`sql_insert`: inserts a row for each message, which stays as it is.
+
+It "inserts rows into an SQL database for each message, and leaves the message unchanged". The rows
+of a batch go in one statement; when it fails, all messages of the batch are marked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Batch, Execution
+from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
+from streamer.sql import Arguments, Database, Insert, SqlError
+from streamer.sql.settings import (
+    CONNECTION_FIELDS,
+    INSERT_FIELDS,
+    TARGET_FIELDS,
+    args_mapping,
+    database,
+    insert,
+)
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "sql_insert",
+    "Inserts a row into a database for each message, which stays as it is.",
+    description=(
+        "The rows of a batch are inserted by one statement (several, in a transaction, where they "
+        "are too many for one). When it fails, every message of the batch is marked as failed."
+    ),
+    fields=(*TARGET_FIELDS, *INSERT_FIELDS, *CONNECTION_FIELDS),
+    examples=(
+        Example(
+            "Keep users",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - sql_insert:\n"
+            "        driver: postgres\n"
+            "        dsn: postgres://user:${PASSWORD}@localhost:5432/name\n"
+            "        table: users\n"
+            "        columns: [id, name]\n"
+            "        args_mapping: root = [ this.user.id, this.user.name ]\n"
+            "        suffix: ON CONFLICT (id) DO NOTHING\n",
+        ),
+    ),
+    categories=("Integration",),
+)
+
+
+class SqlInsertProcessor:
+    """Inserts the rows of a batch."""
+
+    def __init__(
+        self, database: Database, insert: Insert, arguments: Arguments, origin: Origin
+    ) -> None:
+        self._database = database
+        self._insert = insert
+        self._arguments = arguments
+        self._origin = origin
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Insert rows; messages that give none are marked, and the others' are inserted."""
+        rows: list[list[Any]] = []
+        inserted: list[int] = []
+        made = list(batch)
+        for index, message in enumerate(batch):
+            try:
+                rows.append(self._arguments.of(batch, index, ex))
+                inserted.append(index)
+            except MessageError as error:
+                made[index] = self._origin.fail(message, str(error), ex)
+        try:
+            self._database.begin(ex, self._origin)
+            if rows:
+                self._database.insert(self._insert.statements(rows))
+        except SqlError as error:
+            for index in inserted:
+                made[index] = self._origin.fail(batch[index], str(error), ex)
+        return [made]
+
+
+def build(parsed: Parsed, context: BuildContext) -> SqlInsertProcessor:
+    """Find the database and compile the mapping."""
+    of = database(parsed, context)
+    arguments = Arguments(args_mapping(parsed))
+    return SqlInsertProcessor(of, insert(parsed, of), arguments, Origin(context.component))

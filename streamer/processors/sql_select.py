@@ -1,0 +1,56 @@
+"""`sql_select`: replaces each message by the rows that a SELECT finds.
+
+It "runs an SQL select query against a database and returns the result as an array of objects, one
+for each row returned, containing a key for each column queried and its value".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
+from streamer.sql.lookup import Query, SqlLookup
+from streamer.sql.settings import (
+    CONNECTION_FIELDS,
+    SELECT_FIELDS,
+    TARGET_FIELDS,
+    WHERE,
+    args_mapping,
+    database,
+    select,
+)
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "sql_select",
+    "Replaces each message by the rows of a table, an array of objects.",
+    description=(
+        "A query that fails leaves the message as it is, marked as failed. To keep the message and "
+        "add the rows to it, put the processor into a `branch`."
+    ),
+    fields=(*TARGET_FIELDS, *SELECT_FIELDS, *CONNECTION_FIELDS),
+    examples=(
+        Example(
+            "Look up a user",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - sql_select:\n"
+            "        driver: postgres\n"
+            "        dsn: postgres://user:${PASSWORD}@localhost:5432/name\n"
+            "        table: users\n"
+            "        columns: ['*']\n"
+            "        where: id = ?\n"
+            "        args_mapping: root = [ this.user.id ]\n",
+        ),
+    ),
+    categories=("Integration",),
+)
+
+
+def build(parsed: Parsed, context: BuildContext) -> SqlLookup:
+    """Find the database and compile the mapping."""
+    of = database(parsed, context)
+    # As in Redpanda Connect, arguments are those of `where`.
+    mapping = args_mapping(parsed)
+    query = Query(select(parsed, of).text, mapping, takes_arguments=bool(parsed[WHERE]))
+    return SqlLookup(of, [query], context.component)

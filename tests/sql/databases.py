@@ -1,0 +1,61 @@
+"""Databases for tests: a file of SQLite, and a real PostgreSQL, which is slow to start."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamer.sql.drivers import Connection, driver
+
+BOTH = [pytest.param("sqlite"), pytest.param("postgres", marks=pytest.mark.slow)]
+_NUMBERS = itertools.count()
+
+
+@dataclass
+class Place:
+    """A database, asked by the drivers themselves.
+
+    Attributes:
+        driver: as configs name it.
+        dsn: where it is.
+        table: the name of a table that no other test uses; it is not there yet.
+    """
+
+    driver: str
+    dsn: str
+    table: str
+
+    @property
+    def target(self) -> str:
+        """The fields of a config that name it."""
+        return f"driver: {self.driver}, dsn: '{self.dsn}'"
+
+    def mark(self, number: int) -> str:
+        """A placeholder."""
+        return f"${number}" if self.driver == "postgres" else "?"
+
+    def connect(self) -> Connection:
+        return driver(self.driver).connect(self.dsn)
+
+    def run(self, statement: str, *arguments: Any) -> list[Sequence[Any]]:
+        connection = self.connect()
+        try:
+            rows = connection.run(statement, arguments)
+            return [] if rows is None else [tuple(row) for row in rows.values]
+        finally:
+            connection.close()
+
+    def rows(self) -> list[Sequence[Any]]:
+        return self.run(f"SELECT * FROM {self.table} ORDER BY 1")
+
+
+def place(name: str, request: pytest.FixtureRequest, directory: Path) -> Place:
+    if name == "sqlite":
+        return Place(name, f"file:{directory}/test.db", "things")
+    dsn = request.getfixturevalue("postgres_dsn")
+    return Place(name, dsn, f"things_{next(_NUMBERS)}")

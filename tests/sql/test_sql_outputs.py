@@ -1,0 +1,86 @@
+"""`sql_insert` and `sql_raw` as outputs, on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamer.message import Batch, Message
+from tests.outputs.scripted import Seen, built
+
+from .databases import Place
+
+
+def numbers(*texts: str) -> Batch:
+    return [Message(text.encode()) for text in texts]
+
+
+def test_a_batch_is_inserted_as_a_whole_or_not_at_all(db: Place) -> None:
+    fields = f"{db.target}, table: {db.table}, columns: [id, name], max_in_flight: 1"
+    output = built(f"sql_insert: {{{fields}, args_mapping: 'root = [ this, \"x\" ]'}}")
+    seen = Seen()
+    sent = output.deliver([numbers("1", "2"), numbers("3", "1"), numbers("4")], seen.ex)
+    assert [error is None for error in sent.errors] == [True, False, True]
+    assert sent.errors[1] is not None and "unique" in sent.errors[1].text.lower()
+    assert sent.errors[1].errors == {}
+    assert db.rows() == [(1, "x"), (2, "x"), (4, "x")]
+    assert seen.counts["output_error"] == 1
+
+
+def test_messages_are_put_together_by_the_policy(db: Place) -> None:
+    fields = f"{db.target}, table: {db.table}, columns: [id, name], batching: {{count: 3}}"
+    mapping = "args_mapping: 'root = [ this, batch_size().string() ]'"
+    output = built(f"sql_insert: {{{fields}, {mapping}}}")
+    sent = output.deliver([numbers(str(n)) for n in range(4)], Seen().ex)
+    assert sent.errors == [None] * 4
+    assert db.rows() == [(0, "3"), (1, "3"), (2, "3"), (3, "1")]
+
+
+def test_only_what_was_not_run_is_run_again(db: Place) -> None:
+    insert = f"INSERT INTO {db.table} VALUES ({db.mark(1)}, 'x')"
+    output = built(f"sql_raw: {{{db.target}, query: \"{insert}\", args_mapping: 'root = [this]'}}")
+    batch = numbers("1", "2", "2", "3")
+    sent = output.deliver([batch], Seen().ex)
+    assert sent.errors[0] is not None and sorted(sent.errors[0].errors) == [2, 3]
+    [left] = sent.left([batch])
+    assert [message.raw for message in left.batch] == [b"2", b"3"]
+    assert db.rows() == [(1, "x"), (2, "x")]
+
+
+def test_many_batches_are_inserted_at_once(db: Place) -> None:
+    fields = f"{db.target}, table: {db.table}, columns: [id], conn_max_open: 3"
+    output = built(f"sql_insert: {{{fields}, args_mapping: 'root = [ this ]'}}")
+    sent = output.deliver([numbers(str(n)) for n in range(100)], Seen().ex)
+    assert sent.errors == [None] * 100
+    assert [row[0] for row in db.rows()] == list(range(100))
+
+
+def test_it_is_connected_again_until_the_database_is_there(db: Place) -> None:
+    there = db.dsn
+    missing = (
+        there.replace("test.db", "none/a.db")
+        if db.driver == "sqlite"
+        else (there.replace("/postgres?", "/none?"))
+    )
+    output = built(f"sql_raw: {{driver: {db.driver}, dsn: '{missing}', query: SELECT 1}}")
+    seen = Seen()
+
+    class Enough(Exception):
+        pass
+
+    def sleep(pause: int) -> None:
+        seen.pauses.append(pause)
+        if len(seen.pauses) == 3:
+            raise Enough
+
+    seen.ex.sleep = sleep
+    with pytest.raises(Enough):
+        output.deliver([numbers("1")], seen.ex)
+    assert seen.counts["output_connection_failed"] == 3
+    assert seen.lines[-1][1].startswith("Failed to connect to sql_raw: ")
+
+
+def test_a_dry_run_asks_the_database_and_changes_nothing(db: Place) -> None:
+    init = f"init_statement: 'INSERT INTO {db.table} VALUES (9, NULL)'"
+    output = built(f"sql_raw: {{{db.target}, query: SELECT 1, {init}}}")
+    assert output.probe() == "the database answers"
+    assert db.rows() == []

@@ -1,0 +1,237 @@
+"""`broker`: "allows you to route messages to multiple child outputs using a range of patterns"."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Any, Final
+
+from streamer.backoff import RESEND
+from streamer.batching import (
+    BATCHING_FIELD,
+    BatchPolicy,
+    batching_problems,
+    output_policy,
+)
+from streamer.failure import Origin
+from streamer.lanes import Lanes
+from streamer.message import Batch, Execution
+from streamer.retrying import Retrying
+from streamer.sending import Composition, Left, Sent, all_of, still_left
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+COPIES: Final = "copies"
+PATTERN: Final = "pattern"
+OUTPUTS: Final = "outputs"
+
+FAN_OUT: Final = "fan_out"
+FAN_OUT_FAIL_FAST: Final = "fan_out_fail_fast"
+SEQUENTIAL: Final = "fan_out_sequential"
+SEQUENTIAL_FAIL_FAST: Final = "fan_out_sequential_fail_fast"
+ROUND_ROBIN: Final = "round_robin"
+GREEDY: Final = "greedy"
+
+_RETRIED: Final = (FAN_OUT, SEQUENTIAL)
+
+
+def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
+    yield from batching_problems(parsed)
+
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "broker",
+    "Sends messages to several outputs: to all of them, or to one each.",
+    description=(
+        "`fan_out` sends every message to all outputs at once, and tries each output again until "
+        "it takes it. `fan_out_fail_fast` does not: a message that one output does not take is "
+        "sent to all of them again. `fan_out_sequential` and `fan_out_sequential_fail_fast` send "
+        "to an output only when the one before it has taken the message. `round_robin` gives each "
+        "batch to the next output in turn, also one that is tried again; `greedy` gives it to "
+        "whichever output is free.\n\n"
+        "Processors beside an output run on what that one gets, those beside the broker on all."
+    ),
+    fields=(
+        Field(
+            COPIES,
+            "int",
+            "How often each of the outputs is there.",
+            default=1,
+            advanced=True,
+            check=lambda copies: None if copies >= 1 else f"is {copies}; expected 1 or more",
+        ),
+        Field(
+            PATTERN,
+            "string",
+            "How messages are shared out.",
+            default=FAN_OUT,
+            options=(
+                *(FAN_OUT, FAN_OUT_FAIL_FAST, SEQUENTIAL, SEQUENTIAL_FAIL_FAST),
+                *(ROUND_ROBIN, GREEDY),
+            ),
+        ),
+        Field(
+            OUTPUTS,
+            "output",
+            "The outputs.",
+            shape="array",
+            check=lambda outputs: None if outputs else "is empty; expected one output at least",
+        ),
+        BATCHING_FIELD,
+    ),
+    check=_problems,
+    examples=(
+        Example(
+            "All to a server, and a copy to a file",
+            "output:\n"
+            "  broker:\n"
+            "    pattern: fan_out\n"
+            "    outputs:\n"
+            "      - http_client: { url: 'http://localhost:8080' }\n"
+            "      - file: { path: copy.jsonl }\n",
+        ),
+    ),
+    categories=("Utility",),
+)
+
+
+class FanOut(Composition):
+    """Sends everything to all outputs, at once."""
+
+    def __init__(self, outputs: Sequence[Composition], policy: BatchPolicy | None) -> None:
+        self.policy = policy
+        self._outputs = outputs
+        self._lanes = Lanes(lambda: None, len(outputs))
+
+    def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
+        """Send to all; what one does not take counts as not sent."""
+        sent = Sent(len(batches))
+        for outcome in self._lanes.map(
+            lambda _, output, its: output.deliver(batches, its, hold=hold), self._outputs, ex
+        ):
+            sent.written += outcome.written
+            for number, error in enumerate(outcome.errors):
+                if error is not None:
+                    sent.fail(number, error)
+        return sent
+
+
+class InSequence(Composition):
+    """Sends to an output what the one before it has taken."""
+
+    def __init__(self, outputs: Sequence[Composition], policy: BatchPolicy | None) -> None:
+        self.policy = policy
+        self._outputs = outputs
+
+    def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
+        """Send to one after the other; what one does not take, those after it don't get."""
+        sent = Sent(len(batches))
+        going = all_of(batches)
+        for output in self._outputs:
+            outcome = output.deliver([one.batch for one in going], ex, hold=hold)
+            sent.written += outcome.written
+            stopped = still_left(going, outcome)
+            for one in stopped:
+                sent.fail(one.number, one.error, one.places)
+            gone = {(one.number, place) for one in stopped for place in one.places}
+            going = [left for one in going if (left := _without(one, gone)).places]
+        return sent
+
+
+def _without(one: Left, gone: Container[tuple[int, int]]) -> Left:
+    """Return what is left of a batch without the messages of these numbers and places."""
+    kept = [
+        (place, message)
+        for place, message in zip(one.places, one.batch, strict=True)
+        if (one.number, place) not in gone
+    ]
+    return one._replace(places=[p for p, _ in kept], batch=[message for _, message in kept])
+
+
+class RoundRobin(Composition):
+    """Gives each batch to the next output in turn."""
+
+    def __init__(self, outputs: Sequence[Composition], policy: BatchPolicy | None) -> None:
+        self.policy = policy
+        self._outputs = outputs
+        self._next = 0
+        self._lanes = Lanes(lambda: None, len(outputs))
+
+    def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
+        """Send each batch to one output."""
+        turns: list[list[int]] = [[] for _ in self._outputs]
+        for number in range(len(batches)):
+            turns[self._next].append(number)
+            self._next = (self._next + 1) % len(self._outputs)
+        used = [turn for turn, numbers in enumerate(turns) if numbers]
+        outcomes = self._lanes.map(
+            lambda _, turn, its: self._outputs[turn].deliver(
+                [batches[number] for number in turns[turn]], its, hold=hold
+            ),
+            used,
+            ex,
+        )
+        sent = Sent(len(batches))
+        for turn, outcome in zip(used, outcomes, strict=True):
+            sent.written += outcome.written
+            for number, error in zip(turns[turn], outcome.errors, strict=True):
+                sent.errors[number] = error
+        return sent
+
+
+class Greedy(Composition):
+    """Lets outputs take batches as they can."""
+
+    def __init__(self, outputs: Sequence[Composition], policy: BatchPolicy | None) -> None:
+        self.policy = policy
+        # An output that can send several batches at once takes that many.
+        self._takers = [
+            output for output in outputs for _ in range(getattr(output, "max_in_flight", 1))
+        ]
+        self._lanes = Lanes(lambda: None)
+
+    def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
+        """Send each batch to one output, whichever is free."""
+        waiting = deque(enumerate(batches))
+
+        def take(output: Composition, its: Execution) -> list[tuple[int, Sent]]:
+            taken: list[tuple[int, Sent]] = []
+            while True:
+                try:
+                    number, batch = waiting.popleft()
+                except IndexError:
+                    return taken
+                taken.append((number, output.deliver([batch], its)))
+
+        takers = self._takers[: len(batches)]
+        sent = Sent(len(batches))
+        for taken in self._lanes.map(lambda _, output, its: take(output, its), takers, ex):
+            for number, outcome in taken:
+                sent.written += outcome.written
+                sent.errors[number] = outcome.errors[0]
+        return sent
+
+
+_PATTERNS: Final[dict[str, Callable[[Sequence[Composition], BatchPolicy | None], Composition]]] = {
+    FAN_OUT: FanOut,
+    FAN_OUT_FAIL_FAST: FanOut,
+    SEQUENTIAL: InSequence,
+    SEQUENTIAL_FAIL_FAST: InSequence,
+    ROUND_ROBIN: RoundRobin,
+    GREEDY: Greedy,
+}
+
+
+def build(parsed: Parsed, context: BuildContext) -> Composition:
+    """Build the outputs, each as often as it is there, and what shares messages out to them."""
+    origin = Origin(context.component)
+    outputs: list[Composition] = []
+    for _ in range(parsed[COPIES]):
+        outputs += context.all(parsed[OUTPUTS])
+    pattern = parsed[PATTERN].lower()
+    if pattern in _RETRIED:
+        outputs = [
+            Retrying(output.deliver, RESEND, lambda ex, level, text: origin.log(ex, level, text))
+            for output in outputs
+        ]
+    return _PATTERNS[pattern](outputs, output_policy(parsed, context))

@@ -1,0 +1,111 @@
+"""`cache`: "stores each message in a cache"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.bloblang import Interpolation, compile_interpolation
+from streamer.caching import Cache, CacheError, Item, set_many
+from streamer.durations import parse_duration
+from streamer.errors import MessageError
+from streamer.message import Batch, Execution
+from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+TARGET: Final = "target"
+KEY: Final = "key"
+TTL: Final = "ttl"
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "cache",
+    "Stores each message in a cache.",
+    description=(
+        "A batch is stored at once, where the cache can. A cache in memory is each worker's own: "
+        "nobody else sees what is stored there."
+    ),
+    fields=(
+        Field(TARGET, "string", "The label of the cache.", refers=Kind.CACHE),
+        Field(
+            KEY,
+            "string",
+            "The key of a message, which should be its own.",
+            default='${!count("items")}-${!timestamp_unix_nano()}',
+            interpolated=True,
+            examples=('${!json("doc.id")}', '${!meta("kafka_key")}'),
+        ),
+        Field(
+            TTL,
+            "string",
+            "How long a message is kept, as a duration; the cache's own time without it.",
+            optional=True,
+            advanced=True,
+            interpolated=True,
+            examples=("60s", "5m", "36h"),
+        ),
+        max_in_flight_field(),
+    ),
+    examples=(
+        Example(
+            "Documents by their id",
+            "output:\n"
+            "  cache:\n"
+            "    target: documents\n"
+            '    key: ${! json("id") }\n'
+            "cache_resources:\n"
+            "  - label: documents\n"
+            "    file: { directory: ./documents }\n",
+        ),
+    ),
+    categories=("Services",),
+)
+
+
+class CacheOutput(Output):
+    """Stores messages under keys that they say themselves."""
+
+    def __init__(
+        self, cache: Cache, key: Interpolation, ttl: Interpolation, max_in_flight: int
+    ) -> None:
+        self.max_in_flight = max_in_flight
+        self._cache = cache
+        self._key = key
+        self._ttl = ttl
+
+    def send(self, batch: Batch, ex: Execution) -> None:
+        """Store a batch; of several messages with one key the last one stays."""
+        items = {}
+        for index, message in enumerate(batch):
+            ttl = self._time(batch, index, ex)
+            try:
+                key = self._key.text_of(batch, index, ex)
+            except MessageError as error:
+                raise SendError(f"key interpolation error: {error}") from None
+            items[key] = Item(message.raw, ttl)
+        try:
+            if len(batch) > 1:
+                set_many(self._cache, items, ex)
+                return
+            for key, item in items.items():
+                self._cache.set(key, item.value, item.ttl, ex)
+        except CacheError as error:
+            raise SendError(str(error)) from None
+
+    def _time(self, batch: Batch, index: int, ex: Execution) -> int | None:
+        try:
+            text = self._ttl.text_of(batch, index, ex)
+            return parse_duration(text) if text else None
+        except MessageError as error:
+            raise SendError(f"ttl interpolation error: {error}") from None
+        except ValueError as error:
+            raise SendError(f"ttl field: {error}") from None
+
+
+def build(parsed: Parsed, context: BuildContext) -> CacheOutput:
+    """Take the cache and compile the texts."""
+    return CacheOutput(
+        context.resource(Kind.CACHE, parsed[TARGET]),
+        compile_interpolation(parsed[KEY]),
+        compile_interpolation(parsed[TTL] or ""),
+        parsed[MAX_IN_FLIGHT],
+    )

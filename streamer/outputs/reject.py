@@ -1,0 +1,68 @@
+"""`reject`: "rejects all messages, treating them as though the output destination failed"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.bloblang import Interpolation, compile_interpolation
+from streamer.errors import MessageError
+from streamer.message import Batch, Execution
+from streamer.sending import Output, SendError
+from streamer.spec import BuildContext, Example, Field, Kind, Spec
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "reject",
+    "Takes no message, and says why.",
+    description=(
+        "What is rejected is sent again from the stream's end, and rejected again: use it as a "
+        "case of a `switch` inside of a `fallback`, whose next output then gets the message, with "
+        "the reason in `fallback_error`."
+    ),
+    config=Field(
+        "",
+        "string",
+        "The reason.",
+        default="",
+        interpolated=True,
+        check=lambda text: (
+            None
+            if text
+            else "an error message must be provided in order to provide context for the rejection"
+        ),
+    ),
+    examples=(
+        Example(
+            "Keep failed messages apart",
+            "output:\n"
+            "  fallback:\n"
+            "    - switch:\n"
+            "        cases:\n"
+            "          - check: '!errored()'\n"
+            "            output: { stdout: {} }\n"
+            "          - output:\n"
+            "              reject: 'processing failed: ${! error() }'\n"
+            "    - file: { path: failed.jsonl }\n",
+        ),
+    ),
+    categories=("Utility",),
+)
+
+
+class RejectOutput(Output):
+    """Fails with a text, which is that of the first message of a batch."""
+
+    def __init__(self, reason: Interpolation) -> None:
+        self._reason = reason
+
+    def send(self, batch: Batch, ex: Execution) -> None:
+        """Send nothing."""
+        try:
+            raise SendError(self._reason.text_of(batch, 0, ex))
+        except MessageError as error:
+            raise SendError(f"reject message interpolation error: {error}") from None
+
+
+def build(parsed: str, context: BuildContext) -> RejectOutput:
+    """Compile the reason."""
+    return RejectOutput(compile_interpolation(parsed))

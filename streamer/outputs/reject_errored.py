@@ -1,0 +1,74 @@
+"""`reject_errored`: "rejects messages that have failed their processing steps".
+
+"... resulting in nack behavior at the input level, otherwise sends them to a child output."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from streamer.message import Batch, Execution
+from streamer.sending import Composition, SendError, Sent
+from streamer.spec import BuildContext, Example, Field, Kind, ParsedComponent, Spec
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "reject_errored",
+    "Sends messages on, but those on which a processor has failed.",
+    description=(
+        "Of a batch only the messages that have failed are rejected. By itself this sends a "
+        "rejected message round for ever, since processors are not run again; put it into a "
+        "`fallback`, whose next output gets what is rejected."
+    ),
+    config=Field("", "output", "The output for all others."),
+    examples=(
+        Example(
+            "A file for what could not be processed",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - mapping: root.age = this.age.number()\n"
+            "output:\n"
+            "  fallback:\n"
+            "    - reject_errored:\n"
+            "        stdout: {}\n"
+            "    - file: { path: failed.jsonl }\n",
+        ),
+    ),
+    categories=("Utility",),
+)
+
+
+class RejectErroredOutput(Composition):
+    """Passes on what no processor has failed on."""
+
+    def __init__(self, output: Composition) -> None:
+        self._output = output
+
+    def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
+        """Send the messages that have not failed; the others count as not sent."""
+        sent = Sent(len(batches))
+        going: list[tuple[int, list[int]]] = []
+        for number, batch in enumerate(batches):
+            errors = {
+                index: f"rejecting due to failed processing: {message.error}"
+                for index, message in enumerate(batch)
+                if message.error is not None
+            }
+            if errors:
+                sent.fail(number, SendError(next(iter(errors.values())), errors))
+            places = [index for index in range(len(batch)) if index not in errors]
+            if places:
+                going.append((number, places))
+        passed = [[batches[number][place] for place in places] for number, places in going]
+        outcome = self._output.deliver(passed, ex, hold=hold)
+        sent.written = outcome.written
+        for (number, places), error in zip(going, outcome.errors, strict=True):
+            if error is not None:
+                sent.fail(number, error, places)
+        return sent
+
+
+def build(parsed: ParsedComponent, context: BuildContext) -> RejectErroredOutput:
+    """Build the output."""
+    return RejectErroredOutput(context.build(parsed))

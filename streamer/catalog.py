@@ -34,6 +34,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "broker",
         "file",
         "generate",
+        "http_server",
         "resource",
         "stdin",
     ),

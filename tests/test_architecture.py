@@ -45,6 +45,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"http", "sending"}),
     frozenset({"retrying", "sender", "sql"}),
     frozenset({"landing"}),
+    frozenset({"endpoints"}),
     COMPONENT_PACKAGES,
     frozenset({"catalog"}),
     frozenset({"config"}),

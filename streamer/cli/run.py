@@ -135,7 +135,7 @@ def _run(run: _Run) -> int:
     status.update(0, 0.0, 0, None, 0, "starting Spark")
     began = time.monotonic()
     overlay = status if sys.stdout.isatty() else None
-    stream = Stream(run.plan, run.checkpoint, log, overlay=overlay)
+    stream = Stream(run.plan, run.checkpoint, log, overlay=overlay, endpoints=run.view.endpoints)
     session = start_session(
         f"streamer {run.plan.name}",
         run.plan.master,

@@ -6,29 +6,8 @@ import base64
 import binascii
 from typing import Final
 
+from streamer.endpoints.address import address_problem
 from streamer.spec import Field, Parsed
-
-
-def split_address(address: str) -> tuple[str | None, int]:
-    """Return the host and the port of `host:port`; the host is None for all addresses (`:4195`).
-
-    Raises:
-        ValueError: it is no address; the text says what is expected.
-    """
-    host, colon, port = address.rpartition(":")
-    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    fits = port.isascii() and port.isdecimal() and int(port) < 65_536
-    if not colon or not fits or (":" in bare and bare is host):
-        raise ValueError("expected host:port, such as 127.0.0.1:4195, 0.0.0.0:4195 or [::1]:4195")
-    return bare or None, int(port)
-
-
-def _address(address: str) -> str | None:
-    try:
-        split_address(address)
-    except ValueError as e:
-        return f"is {address!r}; {e}"
-    return None
 
 
 def _root_path(path: str) -> str | None:
@@ -77,7 +56,7 @@ HTTP: Final = Field(
             "Where it listens. Only this machine can reach it unless the address says otherwise; "
             "Benthos's default is 0.0.0.0:4195.",
             default="127.0.0.1:4195",
-            check=_address,
+            check=address_problem,
             examples=("0.0.0.0:4195",),
         ),
         Field(

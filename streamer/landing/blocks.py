@@ -27,8 +27,8 @@ _HEADER: Final = struct.Struct("<4sIII")
 _LARGEST: Final = (1 << 31) - 1
 _EACH, _BATCH, _CUT = 0, 1, 2
 
-Cut = Callable[[bytes], list[bytes]]
-"""Cuts bytes into messages."""
+Cut = Callable[[bytes, Mapping[str, Any]], Iterable[Chunk]]
+"""Cuts bytes into messages, which have the metadata."""
 
 
 class Block(NamedTuple):
@@ -134,7 +134,10 @@ def chunks(body: memoryview, cut: Cut, asked: Callable[[str], None]) -> Iterator
         if held:
             yield held
             held = []
-        yield Raws(rest[1] if kind == _EACH else cut(rest[1]), meta)
+        if kind == _EACH:
+            yield Raws(rest[1], meta)
+        else:
+            yield from cut(rest[1], meta)
     if held:
         yield held
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamer.landing.blocks import Block, blocks, bodies, chunks
+from streamer.landing.cutting import cut_with
 from streamer.landing.store import read_safe
 from streamer.message import Execution
 from streamer.source.replayable import Chunk, Latest, Limit, Offset
@@ -97,7 +97,7 @@ class Landed:
         def asked(request: str) -> None:
             ex.answers.setdefault(request, [])
 
-        cut = partial(self._cut, ex=ex)
+        cut = cut_with(self.scanner, ex, self.name)
         data = _read(piece) if piece.data is None else piece.data
         for body in bodies(data):
             yield from chunks(body, cut, asked)
@@ -112,10 +112,6 @@ class Landed:
 
     def finished(self) -> None:
         """The next start begins with an empty store."""
-
-    def _cut(self, data: bytes, ex: Execution) -> list[bytes]:
-        found: list[bytes] = self.scanner.scan(data, ex, self.name)
-        return found
 
     def _length(self, number: int) -> int:
         path = segment_path(self.directory, number)

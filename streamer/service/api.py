@@ -18,6 +18,7 @@ from aiohttp import hdrs, web
 
 from streamer import __version__
 from streamer.config.echo import echo
+from streamer.endpoints.cors import with_cors
 from streamer.redaction import Redaction
 from streamer.service.auth import BasicAuth
 from streamer.service.exposition import exposition
@@ -27,7 +28,6 @@ from streamer.service.view import StreamView
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE"
 _METRICS: Final = "Exposes service-wide metrics in the format configured."
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -52,10 +52,12 @@ def application(view: StreamView, host: str | None) -> web.Application:
         middlewares.append(_with_cors(frozenset(http["cors"]["allowed_origins"])))
     if http["basic_auth"]["enabled"]:
         middlewares.append(_authenticated(BasicAuth(http["basic_auth"])))
-    app = web.Application(middlewares=middlewares)
+    # What components take is as long as it is; the other paths read no bodies.
+    app = web.Application(middlewares=middlewares, client_max_size=0)
     for path, endpoint in _endpoints(view, bool(http["debug_endpoints"])).items():
         for full in dict.fromkeys((path, http["root_path"].rstrip("/") + path)):
             app.router.add_route(hdrs.METH_ANY, full, _handler(endpoint))
+    app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", _of_components(view, http["root_path"]))
     return app
 
 
@@ -65,7 +67,7 @@ def _endpoints(view: StreamView, debug: bool) -> dict[str, _Endpoint]:
     found["/version"] = _Endpoint("Returns the service version.", _version)
     found["/endpoints"] = _Endpoint(
         "Returns this map of endpoints.",
-        lambda: _json({path: endpoint.about for path, endpoint in sorted(found.items())}),
+        lambda: _json(_listed(found, view)),
     )
     found["/ready"] = _Endpoint(
         "Returns 200 OK if all inputs and outputs are connected, otherwise a 503 is returned.",
@@ -76,6 +78,26 @@ def _endpoints(view: StreamView, debug: bool) -> dict[str, _Endpoint]:
         for path in ("/stats", "/metrics"):
             found[path] = _Endpoint(_METRICS, lambda: _text(*metrics()))
     return found
+
+
+def _listed(found: Mapping[str, _Endpoint], view: StreamView) -> dict[str, str]:
+    about = {path: endpoint.about for path, endpoint in found.items()}
+    return dict(sorted((view.endpoints.listed() | about).items()))
+
+
+def _of_components(view: StreamView, root_path: str) -> Handler:
+    """Answer what components serve, on paths that they add while the server runs."""
+    root = root_path.rstrip("/")
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        paths = (request.path, request.path.removeprefix(root) or "/")
+        for path in dict.fromkeys(paths):
+            found = view.endpoints.find(path)
+            if found is not None:
+                return await found[0](request, found[1])
+        return web.Response(status=404, text="404: Not Found")
+
+    return handle
 
 
 def _debug(view: StreamView) -> dict[str, _Endpoint]:
@@ -146,19 +168,7 @@ def _guarded(allowed: frozenset[str]) -> Any:
 def _with_cors(origins: frozenset[str]) -> Any:
     @web.middleware
     async def cors(request: web.Request, handler: Handler) -> web.StreamResponse:
-        origin = request.headers.get(hdrs.ORIGIN)
-        allowed = origin is not None and bool(origins & {"*", origin})
-        asks = hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
-        if request.method == hdrs.METH_OPTIONS and origin is not None and asks:
-            response: web.StreamResponse = web.Response()
-            if allowed:
-                response.headers[hdrs.ACCESS_CONTROL_ALLOW_METHODS] = _METHODS
-        else:
-            response = await handler(request)
-        if allowed and origin is not None:
-            response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = "*" if "*" in origins else origin
-            response.headers[hdrs.VARY] = hdrs.ORIGIN
-        return response
+        return await with_cors(request, origins, lambda: handler(request))
 
     return cors
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -11,10 +10,10 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from streamer.config.http_section import split_address
-from streamer.errors import StreamerError
+from streamer.endpoints.address import split_address
+from streamer.endpoints.listening import listen
+from streamer.endpoints.own import server_tls
 from streamer.service.api import application
-from streamer.service.listening import listen
 from streamer.service.view import StreamView
 
 _START_SECONDS: Final = 30.0
@@ -49,11 +48,17 @@ class HttpServer:
         http: Mapping[str, Any] = self._view.config.http
         host, port = split_address(http["address"])
         app = application(self._view, host)
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, shutdown_timeout=1.0, auto_decompress=False
+        )
         await runner.setup()
         hint = "set http.address to another one, or http.enabled to false"
         try:
-            listening.set_result(await listen(runner, host, port, hint, _tls(http)))
+            files = http["cert_file"], http["key_file"]
+            tls = server_tls(*files, "http.") if files[0] else None
+            url = await listen(runner, host, port, hint, tls)
+            self._view.endpoints.served = True
+            listening.set_result(url)
             await self._stop.wait()
         except Exception as e:
             if listening.done():
@@ -67,19 +72,3 @@ class HttpServer:
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(_STOP_SECONDS)
-
-
-def _tls(http: Mapping[str, Any]) -> ssl.SSLContext | None:
-    if not http["cert_file"]:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(http["cert_file"], http["key_file"])
-    except OSError as e:
-        # A key that does not fit, or no PEM: ssl's own errors are among these.
-        reason = (e.strerror or str(e)).lower()
-        raise StreamerError(
-            f"http.cert_file {http['cert_file']} with http.key_file {http['key_file']}: {reason}; "
-            "expected a certificate and its key, both PEM"
-        ) from None
-    return context

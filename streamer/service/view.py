@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from streamer.config import Config
+from streamer.endpoints.registry import Endpoints
 from streamer.engine.meters import Key
 from streamer.engine.snapshot import Counts, Snapshot
 from streamer.engine.timing import Times
@@ -39,11 +40,13 @@ class StreamView:
 
     Attributes:
         config: what runs.
+        endpoints: the paths that components are served at.
     """
 
     def __init__(self, config: Config) -> None:
         """Begin with a stream that has not started."""
         self.config = config
+        self.endpoints = Endpoints()
         self._lock = threading.Lock()
         self._now: Callable[[], Now] | None = None
         self._last = _NOTHING

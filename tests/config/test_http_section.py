@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from streamer.config.http_section import split_address
+from streamer.endpoints.address import split_address
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,11 @@ class Lodging:
     house: House
     log: list[tuple[str, str]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    fields: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def said(self, name: str) -> Any:
+        """Return the last value of a field in the log."""
+        return next(fields[name] for fields in reversed(self.fields) if name in fields)
 
     @property
     def room(self) -> Any:
@@ -34,15 +39,17 @@ def lodging(
     """Give rooms for as long as the block runs; then receivers are told to stop."""
     log: list[tuple[str, str]] = []
     counts: dict[str, int] = {}
+    said: list[Mapping[str, Any]] = []
 
     def count(name: str, by: int = 1, **labels: str) -> None:
         counts[name] = counts.get(name, 0) + by
 
     def say(level: str, text: str, fields: Mapping[str, Any]) -> None:
         log.append((level, text))
+        said.append(fields)
 
     house = House(directory, known or {}, say, count, threading.Event(), read_stdin)
     try:
-        yield Lodging(house, log, counts)
+        yield Lodging(house, log, counts, said)
     finally:
         house.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import datetime
 import hashlib
 import socket
 import ssl
@@ -12,9 +11,6 @@ from pathlib import Path
 
 import bcrypt
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from streamer import __version__
 from streamer.config import parse_config
@@ -22,6 +18,7 @@ from streamer.engine.snapshot import Snapshot
 from streamer.errors import StreamerError
 from streamer.service.server import HttpServer
 from streamer.service.view import Now, StreamView
+from tests.servers.certificates import certificate
 
 from .serving import serving
 
@@ -166,31 +163,6 @@ def test_a_port_in_use_is_named() -> None:
     assert str(raised.value) == (
         f"cannot listen on {address}: address already in use; "
         "set http.address to another one, or http.enabled to false"
-    )
-
-
-def certificate(directory: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    (directory / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    (directory / "key.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
     )
 
 

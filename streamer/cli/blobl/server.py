@@ -20,9 +20,9 @@ from streamer.cli.blobl.drafts import Drafts
 from streamer.cli.blobl.evaluator import Busy, Evaluator
 from streamer.cli.blobl.trial import Answer, Request
 from streamer.cli.failures import print_error
+from streamer.endpoints.listening import listen
 from streamer.errors import StreamerError
 from streamer.service.guard import names, refusal
-from streamer.service.listening import listen
 
 LARGEST: Final = 4 << 20
 """How many bytes the body of a request may have."""

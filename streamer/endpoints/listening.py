@@ -11,11 +11,13 @@ from streamer.errors import StreamerError
 
 
 async def listen(
-    runner: web.AppRunner,
+    runner: web.BaseRunner,
     host: str | None,
     port: int,
     hint: str,
     tls: ssl.SSLContext | None = None,
+    *,
+    reuse_port: bool | None = None,
 ) -> str:
     """Begin to listen.
 
@@ -25,6 +27,7 @@ async def listen(
         port: the port; 0 for one that is free.
         hint: what to do when it cannot be listened on.
         tls: with it, HTTPS is spoken.
+        reuse_port: whether others may listen on the port as well.
 
     Returns:
         The URL of the server.
@@ -32,7 +35,7 @@ async def listen(
     Raises:
         StreamerError: the address cannot be listened on.
     """
-    site = web.TCPSite(runner, host, port, ssl_context=tls)
+    site = web.TCPSite(runner, host, port, ssl_context=tls, reuse_port=reuse_port)
     try:
         await site.start()
     except OSError as e:

@@ -1,0 +1,223 @@
+"""Taking messages over HTTP: requests and WebSockets, each answered when what it sent is safe."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from aiohttp import WSMsgType, hdrs, web
+
+from streamer.answering import REQUEST
+from streamer.durations import SECOND
+from streamer.endpoints.own import Own, serve
+from streamer.endpoints.registry import Handler
+from streamer.endpoints.replies import Reply, error_reply
+from streamer.endpoints.requests import BadRequestError, bodies, metadata, sent
+from streamer.landing.blocks import Record, batch, each, uncut
+from streamer.landing.commit import GroupCommit
+from streamer.landing.receiver import Reception, receive
+from streamer.landing.store import Store, StoreFullError
+from streamer.message import Batch, Execution, Message
+from streamer.rate_limiting import RateLimit, RateLimitError
+from streamer.source.opening import Room
+
+_CLOSING: Final = "Server closing"
+_FULL_SECONDS: Final = "1"
+
+
+@dataclass
+class Intake:
+    """Takes requests for one input.
+
+    Attributes:
+        store: where messages land.
+        room: the input's.
+        verbs: methods that are taken.
+        timeout: seconds that a request may take.
+        limit: of requests, or None.
+        reply: writes the messages that answer a request.
+        welcome: what a WebSocket is sent first; nothing when empty.
+        refusal: what it is sent for a message that the limit does not let in.
+        delimiter: ends a message where bodies are cut; None when they are not.
+    """
+
+    store: Store
+    room: Room
+    verbs: frozenset[str]
+    timeout: float
+    limit: RateLimit | None
+    reply: Reply
+    welcome: bytes
+    refusal: bytes
+    delimiter: bytes | None
+    _commit: GroupCommit = field(init=False)
+    _ex: Execution = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make what all requests share."""
+        self._commit = GroupCommit(self.store)
+        self._ex = Execution(time.time_ns, self.room.log, self.room.count)
+
+    async def post(self, request: web.BaseRequest, parameters: Mapping[str, str]) -> web.Response:
+        """Take the messages of a request."""
+        if self.room.stopping:
+            return error_reply(503, _CLOSING)
+        if request.method not in self.verbs:
+            return error_reply(405, "Incorrect method")
+        refused = await self._refused()
+        if refused is not None:
+            return refused
+        try:
+            async with asyncio.timeout(self.timeout):
+                return await self._taken(request, parameters)
+        except BadRequestError as e:
+            self.room.log("WARN", f"Request read failed: {e}", {})
+            return error_reply(400, "Bad request")
+        except TimeoutError:
+            return error_reply(408, "Request timed out")
+        except StoreFullError as e:
+            self.room.log("WARN", f"A request was refused: {e}", {})
+            return error_reply(429, "Too Many Requests", {"Retry-After": _FULL_SECONDS})
+        except OSError as e:
+            self.room.log("ERROR", f"Cannot write to the spool: {e.strerror or e}", {})
+            return error_reply(503, "Service unavailable")
+
+    async def _taken(self, request: web.BaseRequest, parameters: Mapping[str, str]) -> web.Response:
+        raws = await bodies(request)
+        meta = metadata(request, parameters)
+        answers = await self._landed(raws, meta)
+        response = self.reply.of(answers, self._ex)
+        if answers and "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, ""):
+            response.enable_compression(web.ContentCoding.gzip)
+        return response
+
+    async def _landed(self, raws: list[bytes], meta: dict[str, Any]) -> Batch:
+        """Return when messages are safe, or what answers them when something does."""
+        asks = self.room.answers
+        if asks is None:
+            await self._commit.put(self._record(raws, meta, ""))
+            return []
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[Batch] = loop.create_future()
+
+        def hear(messages: Batch) -> None:
+            with suppress(RuntimeError):  # the server has stopped meanwhile
+                loop.call_soon_threadsafe(_settle, answered, messages)
+
+        request = asks.ask(hear)
+        try:
+            await self._commit.put(self._record(raws, {**meta, REQUEST: request}, request))
+            return await answered
+        finally:
+            asks.forget(request)
+
+    def _record(self, raws: list[bytes], meta: Mapping[str, Any], request: str) -> Record:
+        if len(raws) != 1:
+            return batch([Message(raw, meta) for raw in raws], request)
+        if self.delimiter is None:
+            return each(raws, meta, request)
+        return uncut(raws[0], meta, raws[0].count(self.delimiter) + 1, request)
+
+    async def _refused(self) -> web.Response | None:
+        if self.limit is None:
+            return None
+        try:
+            wait = await asyncio.to_thread(self.limit.access, self._ex)
+        except RateLimitError as e:
+            self.room.log("WARN", f"Failed to access rate limit: {e}", {})
+            return error_reply(502, "Server error")
+        if wait > 0:
+            headers = {"Retry-After": str(wait // SECOND)}
+            return error_reply(429, "Too Many Requests", headers)
+        return None
+
+    async def websocket(
+        self, request: web.BaseRequest, parameters: Mapping[str, str]
+    ) -> web.StreamResponse:
+        """Take each message of a WebSocket, until it is closed."""
+        if self.room.stopping:
+            return error_reply(503, _CLOSING)
+        origin = request.headers.get(hdrs.ORIGIN)
+        if origin is not None and urlsplit(origin).netloc != request.headers.get(hdrs.HOST):
+            return error_reply(403, "Forbidden")
+        ws = web.WebSocketResponse(max_msg_size=0)
+        if not ws.can_prepare(request):
+            return error_reply(400, "Bad Request")
+        await ws.prepare(request)
+        if self.welcome:
+            await ws.send_bytes(self.welcome)
+        agent = {"http_server_user_agent": request.headers.get(hdrs.USER_AGENT, "")}
+        meta = agent | sent(request, parameters)
+        with suppress(ConnectionError):
+            async for message in ws:
+                if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+                    break
+                data = message.data
+                await self._taken_from(ws, data.encode() if isinstance(data, str) else data, meta)
+                if self.room.stopping:
+                    await ws.close()
+        return ws
+
+    async def _taken_from(
+        self, ws: web.WebSocketResponse, raw: bytes, meta: dict[str, Any]
+    ) -> None:
+        if await self._refused() is not None:
+            if self.refusal:
+                await ws.send_bytes(self.refusal)
+            return
+        told = False
+        while not self.room.stopping:
+            try:
+                answers = await self._landed([raw], meta)
+            except (OSError, StoreFullError) as e:
+                # Nobody is told over a WebSocket: not reading on is the back pressure.
+                if not told:
+                    self.room.log("WARN", f"A message of a WebSocket has to wait: {e}", {})
+                told = True
+                await asyncio.sleep(0.2)
+                continue
+            for answer in answers:
+                await ws.send_str(answer.raw.decode(errors="replace"))
+            return
+
+
+def _settle(answered: asyncio.Future[Batch], messages: Batch) -> None:
+    if not answered.done():
+        answered.set_result(messages)
+
+
+def listen_with(room: Room, paths: Mapping[str, Handler]) -> None:
+    """Serve paths on the stream's own server; after the stop they answer that it is closing."""
+    for path, handler in paths.items():
+        room.endpoints.add(path, "Send messages to the input http_server.", handler)
+        shown = {"path": path}
+        room.log("INFO", "Receiving messages on the stream's HTTP server", shown)
+
+
+def listen_alone(room: Room, paths: Mapping[str, Handler], **own: Any) -> None:
+    """Serve paths at an address of the input's own, until the stream stops.
+
+    Args:
+        room: the input's.
+        paths: who answers at each path.
+        own: the attributes of an `Own`.
+
+    Raises:
+        StreamerError: it cannot be listened on.
+    """
+    where = Own(**own)
+
+    async def run(reception: Reception) -> None:
+        async def listening(url: str) -> None:
+            room.log("INFO", "Receiving messages over HTTP", {"url": url})
+            reception.ready()
+            await reception.stop.wait()
+
+        await serve(where, paths, listening)
+
+    receive(room, "http_server", run)

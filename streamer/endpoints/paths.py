@@ -1,0 +1,54 @@
+"""Paths as Benthos's configs write them: `/post`, `/{name}/post`, `/all/` with all that follows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_PARAMETER = re.compile(r"\{([^{}:]+)(?::((?:[^{}]|\{[^{}]*\})*))?\}")
+
+
+class Path:
+    """A compiled path."""
+
+    def __init__(self, text: str) -> None:
+        """Compile a path.
+
+        Raises:
+            ValueError: it cannot work; the text says why.
+        """
+        if not text.startswith("/"):
+            raise ValueError(f"is {text!r}; expected a path that begins with /")
+        self.text = text
+        self._names: list[str] = []
+        found, at = "", 0
+        for match in _PARAMETER.finditer(text):
+            found += re.escape(text[at : match.start()]) + f"({match[2] or '[^/]+'})"
+            self._names.append(match[1].strip())
+            at = match.end()
+        found += re.escape(text[at:])
+        if "{" in text[at:] or "}" in text[at:]:
+            raise ValueError(f"is {text!r}; a parameter is written {{name}}")
+        # A path that ends in a slash stands for all below it.
+        self._pattern = re.compile(found if text.endswith("/") else f"{found}$")
+        self._literal = None if self._names or text.endswith("/") else text
+
+    def match(self, path: str) -> Mapping[str, str] | None:
+        """Return what the parameters stand for in a request's path; None when it is another."""
+        if self._literal is not None:
+            return _NOTHING if path == self._literal else None
+        found = self._pattern.match(path)
+        return None if found is None else dict(zip(self._names, found.groups(), strict=False))
+
+
+_NOTHING: Mapping[str, str] = {}
+
+
+def path_problem(text: str) -> str | None:
+    """Return what is wrong with the text of a path; an empty one is none."""
+    try:
+        if text:
+            Path(text)
+    except (ValueError, re.error) as e:
+        return str(e)
+    return None

@@ -1,0 +1,103 @@
+"""Replies to requests: errors in Go's form, and the messages of a `sync_response`."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from streamer.answering import without_request
+from streamer.bloblang import Interpolation
+from streamer.bloblang.runtime.text import to_text
+from streamer.errors import MessageError
+from streamer.message import Batch, Execution, Message
+from streamer.metafilter import MetadataFilter
+
+_BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_SNIFFED: Final = 512
+
+
+def error_reply(status: int, text: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    """Return an error as Go's servers write it."""
+    found = web.Response(status=status, text=f"{text}\n", headers=headers)
+    found.headers["X-Content-Type-Options"] = "nosniff"
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """How the messages that answer a request are written.
+
+    Attributes:
+        status: gives the status.
+        headers: give the headers, by name.
+        taken: which metadata becomes headers.
+    """
+
+    status: Interpolation
+    headers: Mapping[str, Interpolation]
+    taken: MetadataFilter
+
+    def of(self, answers: Sequence[Message], ex: Execution) -> web.Response:
+        """Return the response; nothing in it and 200 when there are no answers."""
+        if not answers:
+            return web.Response()
+        batch = [without_request(message) for message in answers]
+        headers: dict[str, str] = {}
+        for name, value in self.headers.items():
+            try:
+                headers[name] = value.text_of(batch, 0, ex)
+            except MessageError as e:
+                ex.log("ERROR", f"Interpolation of response header {name} error: {e}", {})
+        try:
+            status = int(self.status.text_of(batch, 0, ex))
+        except (MessageError, ValueError) as e:
+            ex.log("ERROR", f"Interpolation of response status code error: {e}", {})
+            return web.Response(status=502)
+        for message in batch:
+            for key, value in self.taken.taken(message.meta):
+                headers[key] = to_text(value)
+        if len(batch) > 1:
+            return self._of_parts(batch, headers, status, ex)
+        raw = batch[0].raw
+        response = web.Response(body=raw, status=status)
+        response.headers.update(headers)
+        if hdrs.CONTENT_TYPE not in headers and not _has(headers, hdrs.CONTENT_TYPE):
+            response.headers[hdrs.CONTENT_TYPE] = sniffed(raw)
+        return response
+
+    def _of_parts(
+        self, batch: Batch, headers: dict[str, str], status: int, ex: Execution
+    ) -> web.Response:
+        boundary = uuid.uuid4().hex * 2
+        named = self.headers.get("content-type")
+        body: list[bytes] = []
+        for number, message in enumerate(batch):
+            kind = sniffed(message.raw)
+            if named is not None:
+                try:
+                    kind = named.text_of(batch, number, ex)
+                except MessageError as e:
+                    ex.log("ERROR", f"Interpolation of content-type header error: {e}", {})
+            line = f"--{boundary}\r\nContent-Type: {kind}\r\n\r\n".encode()
+            body += [b"\r\n" if number else b"", line, message.raw]
+        body.append(f"\r\n--{boundary}--\r\n".encode())
+        response = web.Response(body=b"".join(body), status=status)
+        response.headers.update(headers)
+        response.headers[hdrs.CONTENT_TYPE] = f"multipart/form-data; boundary={boundary}"
+        return response
+
+
+def _has(headers: Mapping[str, str], name: str) -> bool:
+    return any(key.lower() == name.lower() for key in headers)
+
+
+def sniffed(body: bytes) -> str:
+    """Return what kind of content a body looks like: text, or anything else."""
+    if _BINARY.search(body[:_SNIFFED]):
+        return "application/octet-stream"
+    return "text/plain; charset=utf-8"

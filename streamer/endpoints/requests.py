@@ -1,0 +1,132 @@
+"""What a request brings: its body as messages, and all that is known of it as metadata."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from email.message import Message as Headers
+from functools import lru_cache
+from ssl import SSLObject
+from typing import Any, Final
+
+from aiohttp import hdrs, web
+
+_MEDIA_TYPE: Final = re.compile(
+    r"\s*[\w!#$%&'*+.^`|~-]+(/[\w!#$%&'*+.^`|~-]+)?\s*(;.*)?", re.DOTALL
+)
+_OLD_CIPHER: Final = re.compile(r"(?:(ECDHE)-(RSA|ECDSA)-)?(.*?)(?:-(SHA\d*))?$")
+_BULK: Final = re.compile(r"^(AES)(\d+)(?:-(GCM))?$")
+
+
+class BadRequestError(Exception):
+    """A request cannot be read; the text says why."""
+
+
+def metadata(request: web.BaseRequest, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Return the metadata of a request's messages; what comes later wins, as in Benthos.
+
+    Args:
+        request: the request.
+        parameters: what those of the path stand for.
+    """
+    meta = {
+        "http_server_user_agent": request.headers.get(hdrs.USER_AGENT, ""),
+        "http_server_request_path": request.path,
+        "http_server_verb": request.method,
+    }
+    if request.remote:
+        meta["http_server_remote_ip"] = request.remote
+    connection = request.get_extra_info("ssl_object")
+    if connection is not None:
+        meta |= _of_tls(connection)
+    return meta | sent(request, parameters)
+
+
+def sent(request: web.BaseRequest, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a sender has said: headers, queries, the path's parameters and cookies."""
+    meta: dict[str, Any] = {}
+    for name, value in request.headers.items():
+        key = _canonical(name)
+        # Go's server takes the host out of the headers.
+        if key != "Host":
+            meta.setdefault(key, value)
+    asked: dict[str, str] = {}
+    for name, value in request.query.items() if request.query_string else ():
+        asked.setdefault(name, value)
+    meta.update(asked)
+    meta.update(parameters)
+    if hdrs.COOKIE in request.headers:
+        meta.update(request.cookies)
+    return meta
+
+
+@lru_cache(4096)
+def _canonical(name: str) -> str:
+    """Return the name of a header as Go spells it."""
+    return "-".join(part.capitalize() for part in name.split("-"))
+
+
+def _of_tls(connection: SSLObject) -> dict[str, str]:
+    version = connection.version() or ""
+    cipher = connection.cipher()
+    return {
+        "http_server_tls_version": "TLSv1.0" if version == "TLSv1" else version,
+        "http_server_tls_cipher_suite": cipher_name(cipher[0]) if cipher else "",
+    }
+
+
+def cipher_name(name: str) -> str:
+    """Return OpenSSL's name of a cipher suite as TLS's registry, and Go, spell it."""
+    if name.startswith("TLS_"):
+        return name
+    found = _OLD_CIPHER.match(name)
+    assert found is not None
+    exchange = f"{found[1]}_{found[2]}" if found[1] else "RSA"
+    bulk = _BULK.match(found[3])
+    cipher = f"{bulk[1]}_{bulk[2]}_{bulk[3] or 'CBC'}" if bulk else found[3].replace("-", "_")
+    return f"TLS_{exchange}_WITH_{cipher}_{found[4] or 'SHA256'}"
+
+
+async def bodies(request: web.BaseRequest) -> list[bytes]:
+    """Return the payloads of a request: its body, or the parts of a multipart one.
+
+    Raises:
+        BadRequestError: its content type is none, or its parts are not whole.
+    """
+    boundary = _boundary(request.headers.get(hdrs.CONTENT_TYPE, ""))
+    body = await request.read()
+    return [body] if boundary is None else _parts(body, boundary)
+
+
+@lru_cache(1024)
+def _boundary(content_type: str) -> bytes | None:
+    if not content_type:
+        return None
+    if _MEDIA_TYPE.fullmatch(content_type) is None:
+        raise BadRequestError("mime: expected a media type")
+    if not content_type.lstrip().lower().startswith("multipart/"):
+        return None
+    headers = Headers()
+    headers[hdrs.CONTENT_TYPE] = content_type
+    boundary = headers.get_boundary()
+    if not boundary:
+        raise BadRequestError("multipart: boundary is empty")
+    return boundary.encode("latin-1", "replace")
+
+
+def _parts(body: bytes, boundary: bytes) -> list[bytes]:
+    pieces = (b"\r\n" + body).split(b"\r\n--" + boundary)
+    found: list[bytes] = []
+    for piece in pieces[1:]:
+        if piece.startswith(b"--"):
+            return found
+        # What follows the boundary on its line is padding; then come headers, if there are any.
+        _, _, part = piece.partition(b"\r\n")
+        if part.startswith(b"\r\n"):
+            found.append(part[2:])
+            continue
+        _, blank, content = part.partition(b"\r\n\r\n")
+        if not blank:
+            raise BadRequestError("multipart: the headers of a part do not end")
+        found.append(content)
+    raise BadRequestError("multipart: NextPart: EOF")

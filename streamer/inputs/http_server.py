@@ -1,0 +1,297 @@
+"""The `http_server` input: "Receive messages POSTed over HTTP(S)", and over WebSockets.
+
+A request has its 200 when its messages are safe on disk, in the spool of the checkpoint: the disk
+is synced once for all requests that came meanwhile. Where the config has a `sync_response`, it is
+held open until its messages have been through the pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from streamer.bloblang import compile_interpolation
+from streamer.durations import SECOND
+from streamer.endpoints.address import address_problem
+from streamer.endpoints.paths import path_problem
+from streamer.errors import StreamerError
+from streamer.landing.landed import Landed
+from streamer.landing.store import Store
+from streamer.metafilter import MetadataFilter, metadata_filter_field
+from streamer.source.opening import Room
+from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+
+ADDRESS: Final = "address"
+PATH: Final = "path"
+WS_PATH: Final = "ws_path"
+WS_WELCOME_MESSAGE: Final = "ws_welcome_message"
+WS_RATE_LIMIT_MESSAGE: Final = "ws_rate_limit_message"
+ALLOWED_VERBS: Final = "allowed_verbs"
+TIMEOUT: Final = "timeout"
+RATE_LIMIT: Final = "rate_limit"
+CERT_FILE: Final = "cert_file"
+KEY_FILE: Final = "key_file"
+CORS: Final = "cors"
+SYNC_RESPONSE: Final = "sync_response"
+TCP: Final = "tcp"
+SCANNER: Final = "scanner"
+
+
+def _check(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    if not parsed[ALLOWED_VERBS]:
+        yield ALLOWED_VERBS, "is empty; expected at least one verb, such as POST"
+    if not (parsed[PATH] or parsed[WS_PATH]):
+        yield "", "has neither a path nor a ws_path; expected one of them at least"
+    if bool(parsed[CERT_FILE]) != bool(parsed[KEY_FILE]):
+        yield CERT_FILE, "needs a key_file beside it, and a key_file a cert_file"
+    if parsed[CORS]["enabled"] and not parsed[CORS]["allowed_origins"]:
+        yield CORS, "is enabled; name at least one origin in allowed_origins"
+    if not parsed[ADDRESS]:
+        for name, given in (
+            (CERT_FILE, parsed[CERT_FILE]),
+            (CORS, parsed[CORS]["enabled"]),
+        ):
+            if given:
+                yield (
+                    name,
+                    f"is for an address of the input's own: give an address, or set http.{name}",
+                )
+
+
+SPEC: Final = Spec(
+    Kind.INPUT,
+    "http_server",
+    "Takes messages that are sent to it over HTTP, HTTPS and WebSockets.",
+    description=(
+        "Without an `address` the stream's own HTTP server (section `http`) serves the paths. A "
+        "path may have parameters, `/{name}/post`, which become metadata, and one that ends in `/` "
+        "stands for all below it. The body of a request is one message; the parts of a multipart "
+        "body are a batch. With a `scanner` a body is cut into messages, each a batch by itself."
+        "\n\n"
+        "A request is answered with 200 once its messages are safe on disk, before they are "
+        "processed; `429` with `Retry-After` says that too much waits to be read or that the rate "
+        "limit is reached, `503` that the disk does not take it or that the program stops. If "
+        "anything in the config is a `sync_response`, a request waits until its messages have been "
+        "through the pipeline and is answered with what that has been given, or `408` after "
+        "`timeout`; with windows none waits.\n\n"
+        "Metadata: `http_server_user_agent`, `http_server_request_path`, `http_server_verb`, "
+        "`http_server_remote_ip`, with TLS `http_server_tls_version` and "
+        "`http_server_tls_cipher_suite`; all headers, query parameters, parameters of the path and "
+        "cookies; with a `sync_response`, `http_server_request_id`, which a mapping must not take "
+        "away before the answer. HTTP/2 is not spoken."
+    ),
+    fields=(
+        Field(
+            ADDRESS,
+            "string",
+            "Where it listens; empty for the stream's own server.",
+            default="",
+            check=lambda text: address_problem(text) if text else None,
+            examples=("0.0.0.0:4196",),
+        ),
+        Field(
+            PATH,
+            "string",
+            "The path that messages are sent to.",
+            default="/post",
+            check=path_problem,
+        ),
+        Field(
+            WS_PATH,
+            "string",
+            "The path of WebSockets: each message of one is a message.",
+            default="/post/ws",
+            check=path_problem,
+        ),
+        Field(
+            WS_WELCOME_MESSAGE,
+            "string",
+            "What a new WebSocket is sent first.",
+            default="",
+            advanced=True,
+        ),
+        Field(
+            WS_RATE_LIMIT_MESSAGE,
+            "string",
+            "What a WebSocket is sent for a message that the rate limit does not let in.",
+            default="",
+            advanced=True,
+        ),
+        Field(
+            ALLOWED_VERBS,
+            "string",
+            "The methods of requests that are taken.",
+            default=("POST",),
+            shape="array",
+        ),
+        Field(
+            TIMEOUT,
+            "string",
+            "How long a request may take. After it the sender is told 408; what it sent may still "
+            "be processed.",
+            default="5s",
+            duration=True,
+        ),
+        Field(
+            RATE_LIMIT,
+            "string",
+            "The label of a rate limit for requests, and for messages of WebSockets.",
+            default="",
+            refers=Kind.RATE_LIMIT,
+        ),
+        Field(CERT_FILE, "string", "A TLS certificate, PEM.", default="", advanced=True),
+        Field(KEY_FILE, "string", "The certificate's key, PEM.", default="", advanced=True),
+        Field(
+            CORS,
+            "object",
+            "Requests of the pages of other origins.",
+            advanced=True,
+            children=(
+                Field("enabled", "bool", "Whether they are allowed.", default=False),
+                Field(
+                    "allowed_origins",
+                    "string",
+                    "The origins that are allowed; `*` for all.",
+                    default=(),
+                    shape="array",
+                ),
+            ),
+        ),
+        Field(
+            SYNC_RESPONSE,
+            "object",
+            "How the messages of a `sync_response` are sent back.",
+            advanced=True,
+            children=(
+                Field(
+                    "status",
+                    "string",
+                    "The status.",
+                    default="200",
+                    interpolated=True,
+                    examples=('${! json("status") }', '${! meta("status") }'),
+                ),
+                Field(
+                    "headers",
+                    "string",
+                    "Headers.",
+                    default={"Content-Type": "application/octet-stream"},
+                    shape="map",
+                    interpolated=True,
+                ),
+                metadata_filter_field(
+                    "metadata_headers", "Which metadata is sent back as headers."
+                ),
+            ),
+        ),
+        Field(
+            TCP,
+            "object",
+            "How the address is listened on.",
+            optional=True,
+            advanced=True,
+            children=(
+                Field(
+                    "reuse_addr",
+                    "bool",
+                    "SO_REUSEADDR, which is always set.",
+                    default=False,
+                ),
+                Field(
+                    "reuse_port",
+                    "bool",
+                    "SO_REUSEPORT: others may listen on the port as well.",
+                    default=False,
+                ),
+            ),
+        ),
+        Field(
+            SCANNER,
+            "scanner",
+            "Cuts bodies into messages; ours, not in Benthos.",
+            optional=True,
+            advanced=True,
+        ),
+    ),
+    check=_check,
+    categories=("Network",),
+)
+
+
+@dataclass(frozen=True)
+class HttpServerInput:
+    """The input before it is opened.
+
+    Attributes:
+        parsed: its fields.
+        limit: the rate limit, or None.
+        scanner: cuts bodies, or None.
+    """
+
+    parsed: Parsed
+    limit: Any
+    scanner: Any
+
+    def opened(self, room: Room) -> Landed:
+        """Begin to listen; return what has landed.
+
+        Raises:
+            StreamerError: the address cannot be listened on, or there is no server to use.
+        """
+        # Imported here: linting a config should not wait for aiohttp.
+        from streamer.endpoints.intake import Intake, listen_alone, listen_with
+        from streamer.endpoints.replies import Reply
+
+        parsed, sync = self.parsed, self.parsed[SYNC_RESPONSE]
+        intake = Intake(
+            store=Store(room.directory),
+            room=room,
+            verbs=frozenset(parsed[ALLOWED_VERBS]),
+            timeout=(parsed[TIMEOUT] or 0) / SECOND,
+            limit=self.limit,
+            reply=Reply(
+                compile_interpolation(sync["status"]),
+                {name: compile_interpolation(text) for name, text in sync["headers"].items()},
+                MetadataFilter(sync["metadata_headers"]),
+            ),
+            welcome=parsed[WS_WELCOME_MESSAGE].encode(),
+            refusal=parsed[WS_RATE_LIMIT_MESSAGE].encode(),
+            delimiter=getattr(self.scanner, "delimiter", b"\n") if self.scanner else None,
+        )
+        paths = {
+            path: handler
+            for path, handler in (
+                (parsed[PATH], intake.post),
+                (parsed[WS_PATH], intake.websocket),
+            )
+            if path
+        }
+        if parsed[ADDRESS]:
+            tcp, cors = parsed[TCP], parsed[CORS]
+            listen_alone(
+                room,
+                paths,
+                address=parsed[ADDRESS],
+                cert_file=parsed[CERT_FILE],
+                key_file=parsed[KEY_FILE],
+                origins=frozenset(cors["allowed_origins"]) if cors["enabled"] else None,
+                reuse_port=bool(tcp and tcp["reuse_port"]),
+            )
+        elif room.endpoints is None or not room.endpoints.served:
+            raise StreamerError(
+                "the input http_server has no address, and there is no HTTP server of the stream: "
+                "give the input an address, or set http.enabled to true and http.address to one "
+                "that is free"
+            )
+        else:
+            listen_with(room, paths)
+        return Landed(room.directory, self.scanner, "http_server", inside=not room.local)
+
+
+def build(parsed: Parsed, context: BuildContext) -> HttpServerInput:
+    """Take the fields; it listens once it is opened."""
+    label = parsed[RATE_LIMIT]
+    limit = context.resource(Kind.RATE_LIMIT, label) if label else None
+    scanner = context.build(parsed[SCANNER]) if parsed[SCANNER] is not None else None
+    return HttpServerInput(parsed, limit, scanner)

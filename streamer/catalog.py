@@ -89,6 +89,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sql_raw",
         "stdout",
         "switch",
+        "sync_response",
     ),
     Kind.CACHE: (
         "file",

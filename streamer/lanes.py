@@ -39,6 +39,7 @@ class _Part:
             sleep=around.sleep,
         )
         self.ex.counters = around.counters
+        self.ex.answers = around.answers
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         self._said.append(lambda: self._around.log(level, text, fields))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -64,9 +65,12 @@ class DirectStage:
         taken_through = self._processors_of(piece)
         if self._plan.buffer.name == "none":
             processors = [*taken_through, *self._processors]
-            for chunk in _counted(source.read(piece, ex), ex):
-                made = feed(processors, chunk, ex, written=True)
-                yield from self._output.payloads(made, number, ex)
+            # In one go, for an output's batching does not end where a block of bytes does.
+            batches: Iterator[Batch] = chain.from_iterable(
+                feed(processors, chunk, ex, written=True)
+                for chunk in _counted(source.read(piece, ex), ex)
+            )
+            yield from self._output.payloads(batches, number, ex)
             return
         tally = ex.tally(Origin(self._plan.buffer).key)
         taken = (

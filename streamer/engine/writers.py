@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol
 
 from streamer.engine.frame import Frame
 from streamer.engine.journal import FileJournal
+from streamer.plan import Plan
 
 
 class Writer(Protocol):
@@ -72,6 +73,29 @@ class StreamWriter:
             with self._overlay.aside() if self._overlay is not None else nullcontext():
                 self._stream.writelines(frame.body for frame in frames)
                 self._stream.flush()
+
+
+def writers_of(
+    plan: Plan, directory: Path, stdout: BinaryIO, overlay: Overlay | None = None
+) -> list[Writer]:
+    """Make the writers of what the driver writes, by number.
+
+    Args:
+        plan: the stream's plan.
+        directory: where the journals of files are.
+        stdout: the standard output.
+        overlay: what shares its terminal.
+    """
+    writers: list[Writer] = []
+    for number, output in enumerate(plan.written):
+        if output.name == "file":
+            # One that stands inside of another output is known by its place.
+            name = output.path if number >= len(plan.outputs) else str(number)
+            journal = directory / ("files.json" if number == 0 else f"files-{name}.json")
+            writers.append(FileWriter(journal, plan.context().build(output).output.append))
+        else:
+            writers.append(StreamWriter(stdout, overlay))
+    return writers
 
 
 def _append(path: str, bodies: list[bytes]) -> None:

@@ -158,9 +158,11 @@ class DropOnOutput(Composition):
             if over.wait(ns / SECOND):
                 raise SendError("nobody waits for it any more")
 
-        return Execution(
+        apart = Execution(
             ex.now, ex.log, ex.count, strict=ex.strict, elapsed=ex.elapsed, sleep=sleep
         )
+        apart.counters, apart.answers = ex.counters, ex.answers
+        return apart
 
     def __del__(self) -> None:
         """End what the thread still tries when the task has ended."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from streamer.answering import answer
 from streamer.batching import BATCHING_FIELD, BatchPolicy, batching_problems, output_policy
 from streamer.bloblang import compile_interpolation
 from streamer.http.client import HttpClient
@@ -109,22 +110,35 @@ class HttpClientOutput(Output):
         policy: BatchPolicy | None,
         max_in_flight: int,
         multipart: bool,
+        propagate: bool,
     ) -> None:
         self.policy = policy
         self.max_in_flight = max_in_flight
         self._client = client
         self._multipart = multipart
+        self._propagate = propagate
 
     def send(self, batch: Batch, ex: Execution) -> None:
         """Send a batch, message by message unless it is to be one request."""
         requests = [batch] if self._multipart else [[message] for message in batch]
         for number, request in enumerate(requests):
             try:
-                self._client.send(request, ex)
+                got = self._client.send(request, ex)
+                if self._propagate:
+                    answer(_answers(request, self._client.messages(got)), ex)
             except HttpError as error:
                 # What was sent before is not sent again.
                 left = {} if number == 0 else dict.fromkeys(range(number, len(batch)), str(error))
                 raise SendError(str(error), left) from None
+
+
+def _answers(request: Batch, parts: Batch) -> Batch:
+    """Return what a server has answered as messages of those that it has been asked with."""
+    found = []
+    for index, part in enumerate(parts):
+        asked = request[index] if index < len(request) else request[0]
+        found.append(asked.with_bytes(part.raw).with_meta(**part.meta))
+    return found
 
 
 def build(parsed: Parsed, context: BuildContext) -> HttpClientOutput:
@@ -138,4 +152,5 @@ def build(parsed: Parsed, context: BuildContext) -> HttpClientOutput:
         output_policy(parsed, context),
         parsed[MAX_IN_FLIGHT],
         parsed[BATCH_AS_MULTIPART],
+        parsed[PROPAGATE_RESPONSE],
     )

@@ -23,7 +23,7 @@ from streamer.engine.meters import Meters
 from streamer.engine.places import Places
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.ticks import Signals
-from streamer.engine.writers import FileWriter, Overlay, StreamWriter, Writer
+from streamer.engine.writers import Overlay, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered
@@ -78,7 +78,6 @@ class Stream:
         self._checkpoint = checkpoint
         self._session: SparkSession | None = None
         self._log = log
-        self._overlay = overlay
         self._stopping = threading.Event()
         self._signals = Signals(checkpoint.directory / "signals")
         self._answers = Answers()
@@ -87,7 +86,7 @@ class Stream:
         self._failed_at_batch = -2
         self._places = Places.of(self.plan)
         self._delivery = Delivery(
-            self._writers(),
+            writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay),
             log,
             self._stopping.is_set,
             on_status=self._on_status,
@@ -115,17 +114,6 @@ class Stream:
 
     def _count(self, name: str, by: int = 1, **labels: str) -> None:
         self.meters.count(name, {**self._places.input, **labels}, by)
-
-    def _writers(self) -> list[Writer]:
-        writers: list[Writer] = []
-        for number, output in enumerate(self.plan.written):
-            if output.name == "file":
-                built = build_context(self.plan.resources).build(output).output
-                name = _journal(number, len(self.plan.outputs), output.path)
-                writers.append(FileWriter(self._checkpoint.directory / name, built.append))
-            else:
-                writers.append(StreamWriter(sys.stdout.buffer, self._overlay))
-        return writers
 
     def start(self, session: SparkSession) -> None:
         """Start the query in a Spark session, on the checkpoint's state if it has any."""
@@ -265,10 +253,3 @@ class Stream:
         time.sleep(pause)
         assert self._session is not None
         self.start(self._session)
-
-
-def _journal(number: int, outputs: int, path: str) -> str:
-    """Name the journal of a file output: one inside of another output has its place's name."""
-    if number == 0:
-        return "files.json"
-    return f"files-{number if number < outputs else path}.json"

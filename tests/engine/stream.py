@@ -65,7 +65,7 @@ class Run:
             self.state.offset = self.source.initial()
         self.start_id = start_id
         self.chance = random.Random(7)
-        self.outs = [io.BytesIO() for _ in self.plan.outputs]
+        self.outs = [io.BytesIO() for _ in self.plan.written]
         self.log: list[tuple[str, str, dict[str, Any]]] = []
         self.delivery = Delivery(
             [StreamWriter(out) for out in self.outs],

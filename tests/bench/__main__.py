@@ -18,6 +18,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     start       from the launch to the first micro-batch
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
     windows     the kinds of windows by event time, one by one; see below
+    http_server requests of one message, and bodies of many lines, into a running program
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
@@ -50,7 +51,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import live, machine, mappings, memory, peers, report, speed
+from tests.bench import http_requests, live, machine, mappings, memory, peers, report, speed
 from tests.bench.windows import kinds
 from tests.bench.windows.settings import Settings
 
@@ -64,6 +65,7 @@ PARTS = (
     "start",
     "peers",
     "windows",
+    "http_server",
     "mappings",
 )
 
@@ -83,6 +85,8 @@ def _arguments() -> argparse.Namespace:
     add("--rate", type=float, default=150_000, help="memory: events fed a second (%(default)s)")
     add("--windows", type=int, default=18, help="latency: windows measured (%(default)s)")
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
+    add("--requests", type=int, default=60_000, help="http_server: single ones (%(default)s)")
+    add("--lines", type=int, default=4_000_000, help="http_server: in bodies (%(default)s)")
     add("--runs", type=int, default=5, help="start: how often (%(default)s)")
     add("--master", default="local[2]", help="Spark's master (%(default)s)")
     add("--whole", action="store_true", help="windows keep messages, as if nothing folded")
@@ -122,6 +126,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         peers.peers(work, a.events, a.pace, a.master)
     elif part == "windows":
         kinds.windows(work, Settings(a.events, a.pace, a.master, a.held, a.alone), a.kinds)
+    elif part == "http_server":
+        http_requests.http_requests(work, a.requests, a.lines)
     elif part == "mappings":
         mappings.mappings()
 

@@ -41,7 +41,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"failure", "query", "codec", "lanes", "patterns"}),
     frozenset({"metafilter", "tls"}),
     frozenset({"pipeline", "caching", "rate_limiting"}),
-    frozenset({"backoff", "batching", "observed", "per_message", "windowing"}),
+    frozenset({"backoff", "batching", "observed", "per_message", "running", "windowing"}),
     frozenset({"http", "sending"}),
     frozenset({"retrying", "sender", "sql"}),
     frozenset({"landing"}),

@@ -1,0 +1,155 @@
+"""`command`: runs a program for each message, with the message as its standard input.
+
+"The raw bytes of the message being fed into the stdin of the command process, and the resulting
+message having its contents replaced with the stdout of it."
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any, Final
+
+from streamer.bloblang import Interpolation, Mapping, compile_interpolation, compile_mapping
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Batch, Execution, Message
+from streamer.query import query_value
+from streamer.running import not_run
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.value import dump_json, type_name
+
+NAME: Final = "name"
+ARGS_MAPPING: Final = "args_mapping"
+
+EXIT_CODE: Final = "exit_code"
+STDERR: Final = "command_stderr"
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "command",
+    "Runs a program for each message, whose output replaces the message.",
+    description=(
+        "The program gets the message as its standard input. Its exit code is the metadata "
+        "`exit_code`, and what it writes to its standard error `command_stderr`. With an exit code "
+        "other than 0 the message stays as it is, marked as failed. A process for each message is "
+        "slow: for many messages use `subprocess`. The program must be installed wherever workers "
+        "are."
+    ),
+    fields=(
+        Field(
+            NAME,
+            "string",
+            "The program.",
+            interpolated=True,
+            examples=("bash", "${! @command }"),
+        ),
+        Field(
+            ARGS_MAPPING,
+            "string",
+            "A Bloblang mapping whose result is an array with the program's arguments.",
+            optional=True,
+            mapping=True,
+            examples=('[ "-c", this.script_path ]',),
+        ),
+    ),
+    examples=(
+        Example(
+            "Count words",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - command:\n"
+            "        name: wc\n"
+            "        args_mapping: '[ \"-w\" ]'\n",
+        ),
+    ),
+    status="experimental",
+    categories=("Integration",),
+)
+
+
+class CommandProcessor:
+    """Runs a program for each message."""
+
+    def __init__(self, name: Interpolation, mapping: Mapping | None, origin: Origin) -> None:
+        self._name = name
+        self._mapping = mapping
+        self._origin = origin
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return the programs' outputs, or the messages on which they failed, marked."""
+        return [self.process_each(batch, ex)]
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Run the program for each message."""
+        made = []
+        for message in messages:
+            try:
+                made.append(self._run(message, self._arguments(message, ex), ex))
+            except MessageError as error:
+                made.append(self._origin.fail(message, str(error), ex))
+        return made
+
+    def _arguments(self, message: Message, ex: Execution) -> list[str]:
+        try:
+            name = self._name.text_of([message], 0, ex)
+        except MessageError as error:
+            raise MessageError(f"name interpolation error: {error}") from None
+        if self._mapping is None:
+            return [name]
+        try:
+            found = query_value(self._mapping, [message], 0, ex)
+        except MessageError as error:
+            raise MessageError(f"args mapping error: {error}") from None
+        if not isinstance(found, list):
+            raise MessageError(
+                f"args mapping result error: expected array value, got {_shown(found)}"
+            )
+        return [name, *map(_text, found)]
+
+    def _run(self, message: Message, arguments: list[str], ex: Execution) -> Message:
+        try:
+            done = subprocess.run(arguments, input=message.raw, capture_output=True)
+        except (OSError, ValueError) as e:
+            failed = message.with_meta(**{EXIT_CODE: -1})
+            return self._origin.fail(failed, f"execution error: {not_run(arguments[0], e)}: ", ex)
+        said = done.stderr.decode(errors="replace")
+        code = done.returncode
+        if code != 0:
+            # Go tells a signal by its name, and -1 for the code.
+            how = f"exit status {code}" if code > 0 else f"signal: {_signal(-code)}"
+            failed = message.with_meta(**{EXIT_CODE: max(code, -1)})
+            return self._origin.fail(failed, f"execution error: {how}: {said}", ex)
+        meta: dict[str, Any] = {EXIT_CODE: 0}
+        if said:
+            meta[STDERR] = said
+        return message.with_meta(**meta).with_bytes(done.stdout)
+
+
+def _signal(number: int) -> str:
+    import signal
+
+    return (signal.strsignal(number) or f"signal {number}").lower()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return value.decode(errors="replace") if isinstance(value, bytes) else dump_json(value).decode()
+
+
+def _shown(value: Any) -> str:
+    kind = type_name(value)
+    if isinstance(value, str):
+        return f'{kind} ("{value}")'
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{kind} ({_text(value)})" if number else kind
+
+
+def build(parsed: Parsed, context: BuildContext) -> CommandProcessor:
+    """Compile the name and the mapping."""
+    mapping = parsed[ARGS_MAPPING]
+    return CommandProcessor(
+        compile_interpolation(parsed[NAME]),
+        compile_mapping(mapping) if mapping else None,
+        Origin(context.component),
+    )

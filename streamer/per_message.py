@@ -39,10 +39,14 @@ def document(message: Message) -> Any:
 class PerMessage:
     """Runs a function on every message by itself."""
 
-    def __init__(self, change: Change, origin: Origin) -> None:
-        """Take the function, and the component in whose name failures are logged."""
+    def __init__(self, change: Change, origin: Origin, words: str = "") -> None:
+        """Take the function, and the component in whose name failures are logged.
+
+        The log says `words` before the error.
+        """
         self._change = change
         self._origin = origin
+        self._words = words
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return one batch of what is made, or none when every message is filtered."""
@@ -57,7 +61,7 @@ class PerMessage:
             try:
                 result = change(message, ex)
             except (MessageError, QueryError) as error:
-                result = self._origin.fail(message, str(error), ex)
+                result = self._origin.fail(message, str(error), ex, f"{self._words}{error}")
             if result is not None:
                 made.append(result)
         return made

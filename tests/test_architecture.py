@@ -38,7 +38,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"grok", "syslog"}),
     frozenset({"spec"}),
     frozenset({"source", "window"}),
-    frozenset({"failure", "query", "codec", "lanes", "patterns"}),
+    frozenset({"archives", "failure", "query", "codec", "lanes", "patterns"}),
     frozenset({"metafilter", "tls"}),
     frozenset({"pipeline", "caching", "rate_limiting"}),
     frozenset({"backoff", "batching", "observed", "per_message", "running", "windowing"}),

@@ -132,6 +132,30 @@ _DECOMPRESS: Final[dict[str, Callable[[bytes], bytes]]] = {
 }
 
 
+COMPRESSIONS: Final = tuple(_COMPRESS)
+DECOMPRESSIONS: Final = tuple(_DECOMPRESS)
+
+
+def packer(algorithm: str) -> Callable[[bytes, int], bytes]:
+    """Return what packs bytes, by a level; -1 is the algorithm's own.
+
+    Raises:
+        ArgumentError: there is no such algorithm. What is returned raises a QueryError.
+    """
+    found: Callable[[bytes, int], bytes] = _find(_COMPRESS, algorithm)
+    return found
+
+
+def unpacker(algorithm: str) -> Callable[[bytes], bytes]:
+    """Return what unpacks bytes.
+
+    Raises:
+        ArgumentError: there is no such algorithm. What is returned raises a QueryError.
+    """
+    found: Callable[[bytes], bytes] = _find(_DECOMPRESS, algorithm)
+    return found
+
+
 def _find(algorithms: dict[str, Any], name: str) -> Any:
     found = algorithms.get(name)
     if found is None:

@@ -1,0 +1,110 @@
+"""Archives in memory: how Benthos puts many payloads into one, and how it takes them out."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import time
+import zipfile
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from streamer.bloblang.errors import QueryError
+from streamer.source.scanning import ScanError
+from streamer.source.tar_entries import entries
+
+Item = tuple[str, bytes]
+"""A path in an archive, and what stands there."""
+
+_WORD: Final = 4
+_MODE: Final = 0o666
+_BLOCK: Final = tarfile.BLOCKSIZE
+_MALFORMED: Final = "serialised message bytes were in unexpected format"
+
+
+def write_tar(items: Iterable[Item], now: int) -> bytes:
+    """Return a tar archive, ended as Go ends it; `now` is the files' time, Unix ns."""
+    parts: list[bytes] = []
+    for name, content in items:
+        head = tarfile.TarInfo(name)
+        head.size, head.mode, head.mtime = len(content), _MODE, now // 1_000_000_000
+        parts += (
+            head.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"),
+            content,
+            bytes(-len(content) % _BLOCK),
+        )
+    parts.append(bytes(2 * _BLOCK))
+    return b"".join(parts)
+
+
+def read_tar(raw: bytes) -> list[Item]:
+    """Return the entries of a tar archive.
+
+    Raises:
+        QueryError: it is none.
+    """
+    try:
+        return [(name, content) for name, content, _ in entries(io.BytesIO(raw))]
+    except ScanError as error:
+        raise QueryError(str(error)) from None
+
+
+def write_zip(items: Iterable[Item], now: int) -> bytes:
+    """Return a zip file; `now` is the files' time, Unix ns."""
+    made = io.BytesIO()
+    when = time.gmtime(now // 1_000_000_000)
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in items:
+            head = zipfile.ZipInfo(name, (max(when.tm_year, 1980), *when[1:6]))
+            head.compress_type = zipfile.ZIP_DEFLATED
+            head.external_attr = _MODE << 16
+            archive.writestr(head, content)
+    return made.getvalue()
+
+
+def read_zip(raw: bytes) -> list[Item]:
+    """Return the entries of a zip file.
+
+    Raises:
+        QueryError: it is none, or is packed or locked in a way that Go does not read.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            return [(entry.filename, archive.read(entry)) for entry in archive.infolist()]
+    except (zipfile.BadZipFile, zlib.error, EOFError):
+        raise QueryError("zip: not a valid zip file") from None
+    except (NotImplementedError, RuntimeError) as error:
+        raise QueryError(f"zip: unsupported compression algorithm ({error})") from None
+
+
+def write_binary(contents: Sequence[bytes]) -> bytes:
+    """Return Benthos's own format: the number of payloads, then each with its length, big endian.
+
+    Source: Benthos `internal/message/message.go`.
+    """
+    parts = [len(contents).to_bytes(_WORD, "big")]
+    for content in contents:
+        parts += (len(content).to_bytes(_WORD, "big"), content)
+    return b"".join(parts)
+
+
+def read_binary(raw: bytes) -> list[bytes]:
+    """Return the payloads that `write_binary` has put together; what follows is not looked at.
+
+    Raises:
+        QueryError: the bytes are something else.
+    """
+    count = int.from_bytes(raw[:_WORD], "big")
+    if len(raw) < _WORD or count >= len(raw):
+        raise QueryError(_MALFORMED)
+    found: list[bytes] = []
+    at = _WORD
+    for _ in range(count):
+        begin = at + _WORD
+        end = begin + int.from_bytes(raw[at:begin], "big")
+        if begin > len(raw) or end > len(raw):
+            raise QueryError(_MALFORMED)
+        found.append(raw[begin:end])
+        at = end
+    return found

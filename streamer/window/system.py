@@ -15,6 +15,7 @@ from streamer.window.grid import Grid
 OnExpired = Literal["drop", "keep"]
 EndOfInput = Literal["wait", "flush", "keep"]
 
+_FIRST: Final = -(2**63)
 _LEAST_EXPIRE_AFTER: Final = 10 * SECOND
 
 
@@ -65,8 +66,11 @@ class SystemWindow:
         return f"system_window({grid})"
 
     def first_horizon(self, t: int) -> int:
-        """Return the horizon at the very first start: the previous window is still taken."""
-        return self.grid.end_before(t - max(self.epoch, self.allowed_lateness))
+        """Return the horizon at the very first start: the previous window is still taken.
+
+        It is no earlier than the first of all times, where it cannot be told from one before.
+        """
+        return max(self.grid.end_before(t - max(self.epoch, self.allowed_lateness)), _FIRST)
 
     def closed_at(self, t: int) -> int:
         """Return the newest end whose window is due at a time."""

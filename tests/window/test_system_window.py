@@ -35,6 +35,7 @@ def s(count: float) -> int:
         (window("10s", slide="2s", lateness="8s"), END + 1, END - s(8)),
         (window("10s", offset="3s"), END + 1, END - s(17)),
         (window("10s", offset="-3s"), END + s(7) + 1, END - s(3)),
+        (window("10s"), -(2**63) + s(15), -(2**63)),  # none is earlier than int64 can say
     ],
 )
 def test_the_first_horizon_lets_the_previous_window_in(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from streamer.message import Batch, Execution, Message
-from streamer.pipeline import Processor, step
+from streamer.pipeline import EachProcessor, Processor, step
 from streamer.spec import BuildContext, Field, Kind, ParsedComponent, Spec
 
 
@@ -47,10 +47,10 @@ class CatchProcessor:
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return all that comes out as one batch, in order, without errors."""
-        made = self.process_each(batch, ex)
+        made = self._run(batch, ex)
         return [made] if made else []
 
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on those messages that have failed."""
         results: list[list[Batch]] = [[[message]] for message in messages]
         caught = [index for index, message in enumerate(messages) if message.error is not None]
@@ -63,6 +63,16 @@ class CatchProcessor:
         return [m if m.error is None else m.with_error(None) for m in made]
 
 
+class CatchOfEach(CatchProcessor):
+    """The same, when each of the children makes at most one message of one."""
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Process messages that are batches by themselves."""
+        return self._run(messages, ex)
+
+
 def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> CatchProcessor:
     """Build the children."""
-    return CatchProcessor(context.all(parsed))
+    children = context.all(parsed)
+    each = all(isinstance(child, EachProcessor) for child in children)
+    return CatchOfEach(children) if each else CatchProcessor(children)

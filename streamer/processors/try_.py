@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from streamer.message import Batch, Execution, Message
-from streamer.pipeline import Processor, step
+from streamer.pipeline import EachProcessor, Processor, step
 from streamer.spec import BuildContext, Field, Kind, ParsedComponent, Spec
 
 SPEC: Final = Spec(
@@ -35,10 +35,10 @@ class TryProcessor:
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return all that comes out as one batch, in order."""
-        made = self.process_each(batch, ex)
+        made = self._run(batch, ex)
         return [made] if made else []
 
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on each message."""
         batches = [[message] for message in messages]
         for child in self._children:
@@ -46,6 +46,16 @@ class TryProcessor:
         return [message for batch in batches for message in batch]
 
 
+class TryOfEach(TryProcessor):
+    """The same, when each of the children makes at most one message of one."""
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Process messages that are batches by themselves."""
+        return self._run(messages, ex)
+
+
 def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> TryProcessor:
     """Build the children."""
-    return TryProcessor(context.all(parsed))
+    children = context.all(parsed)
+    each = all(isinstance(child, EachProcessor) for child in children)
+    return TryOfEach(children) if each else TryProcessor(children)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from streamer.message import Batch, Execution, Failure, Message
-from streamer.pipeline import Processor, run, step
+from streamer.pipeline import EachProcessor, Processor, run, step
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 PROCESSORS: Final = "processors"
@@ -82,10 +82,10 @@ class TryCatchProcessor:
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return all that comes out as one batch, in order."""
-        made = self.process_each(batch, ex)
+        made = self._run(batch, ex)
         return [made] if made else []
 
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on each message, and the recovery on what has failed."""
         batches = [[message] for message in messages]
         for child in self._children:
@@ -109,8 +109,17 @@ class TryCatchProcessor:
         return message.with_error(None).with_meta(**{self._key: found})
 
 
+class TryCatchOfEach(TryCatchProcessor):
+    """The same, when each of the children makes at most one message of one."""
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Process messages that are batches by themselves."""
+        return self._run(messages, ex)
+
+
 def build(parsed: Parsed, context: BuildContext) -> TryCatchProcessor:
     """Build the children of both lists."""
-    return TryCatchProcessor(
-        context.all(parsed[PROCESSORS]), context.all(parsed[CATCH]), parsed[ERROR_METADATA]
-    )
+    children, recovery = context.all(parsed[PROCESSORS]), context.all(parsed[CATCH])
+    each = all(isinstance(child, EachProcessor) for child in (*children, *recovery))
+    made = TryCatchOfEach if each else TryCatchProcessor
+    return made(children, recovery, parsed[ERROR_METADATA])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamer.message import Message
+from streamer.pipeline import run_each
 
 from .conftest import Make, Run, messages, payloads
 
@@ -127,3 +128,20 @@ def test_a_group_of_processors_of_one_message_takes_many_at_once(make: Make, a_r
     group = make("processors:\n  - mapping: root = content().uppercase()\n  - noop: {}")
     made = group.process_each(messages("a", "b"), a_run.ex)  # type: ignore[attr-defined]
     assert [message.raw for message in made] == [b"A", b"B"]
+
+
+@pytest.mark.parametrize("around", ["for_each", "try"])
+def test_messages_that_come_of_one_stay_one_batch_behind_a_list_of_processors(
+    around: str, make: Make, a_run: Run
+) -> None:
+    several = make(f"{around}:\n  - unarchive: {{format: lines}}")
+    [made] = run_each([several], messages("a\nb"), a_run.ex)
+    assert payloads([made]) == [["a", "b"]]
+
+
+def test_messages_that_are_recovered_from_one_stay_one_batch(make: Make, a_run: Run) -> None:
+    failed = [message.with_error("x") for message in messages("a\nb")]
+    several = make("catch:\n  - unarchive: {format: lines}")
+    [made] = run_each([several], failed, a_run.ex)
+    assert payloads([made]) == [["a", "b"]]
+    assert [message.error for message in made] == [None, None]

@@ -160,9 +160,8 @@ class Sender(Composition):
                 self.output.send(batch, ex)
             except NotConnectedError as error:
                 self._connected = False
-                ex.count("output_error", 1, **fields)
                 ex.count("output_connection_lost", 1, **fields)
-                self._origin.log(ex, "ERROR", f"Connection of {self._name} lost: {error}")
+                self._origin.log(ex, "WARN", f"Connection of {self._name} lost: {error.text}")
                 continue
             except MemoryError:
                 raise

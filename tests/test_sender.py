@@ -114,7 +114,6 @@ def test_a_connection_is_sought_until_it_is_there():
         "output_connection_failed": 3,
         "output_connection_up": 2,
         "output_connection_lost": 1,
-        "output_error": 1,
     }
     assert seen.lines[0] == ("ERROR", "Failed to connect to scripted: nobody there")
     assert len(seen.pauses) == 3

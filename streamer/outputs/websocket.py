@@ -1,0 +1,167 @@
+"""`websocket`: "sends messages to an HTTP server via a websocket connection"."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from streamer.http.auth import Signer
+from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH_FIELD
+from streamer.http.errors import HttpError
+from streamer.message import Batch, Execution
+from streamer.sending import NotConnectedError, Output, SendError
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
+
+if TYPE_CHECKING:
+    from websockets.sync.client import ClientConnection
+
+URL: Final = "url"
+PROXY_URL: Final = "proxy_url"
+
+
+def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
+    yield from tls_problems(parsed)
+
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "websocket",
+    "Sends messages over a WebSocket, each as a binary message.",
+    description=(
+        "Each worker has a connection of its own, which lasts. What the server sends is left "
+        "aside. A message counts as sent when it is written to the connection."
+    ),
+    fields=(
+        Field(
+            URL,
+            "string",
+            "Where to connect to.",
+            check=lambda url: (
+                None
+                if url.startswith(("ws://", "wss://"))
+                else f"is {url!r}; expected a URL that begins with ws:// or wss://"
+            ),
+            examples=("ws://localhost:4195/get/ws",),
+        ),
+        Field(PROXY_URL, "string", "The URL of a proxy.", optional=True, advanced=True),
+        TLS_FIELD,
+        OAUTH_FIELD,
+        BASIC_AUTH_FIELD,
+        JWT_FIELD,
+    ),
+    check=_problems,
+    examples=(
+        Example("To a server", "output:\n  websocket: { url: 'ws://localhost:4195/post/ws' }\n"),
+    ),
+    categories=("Network",),
+)
+
+
+class Connection:
+    """A connection of one worker, which is made when it is needed."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self._parsed = parsed
+        self._signer = Signer(parsed)
+        self._tls = tls_context(parsed[TLS])
+        self._made: ClientConnection | None = None
+        # The library wants its connections to be left; ours is when it is closed.
+        self._kept = contextlib.ExitStack()
+
+    def open(self) -> None:
+        """Connect, unless it is connected.
+
+        Raises:
+            SendError: nobody is there, or it does not speak WebSocket.
+        """
+        from websockets.exceptions import WebSocketException
+        from websockets.sync.client import connect
+
+        if self._made is not None:
+            return
+        url = self._parsed[URL]
+        try:
+            signed = self._signer.header("GET", url)
+            self._made = self._kept.enter_context(
+                connect(
+                    url,
+                    ssl=self._tls if url.startswith("wss:") else None,
+                    additional_headers=None if signed is None else {"Authorization": signed},
+                    proxy=self._parsed[PROXY_URL] or None,
+                    compression=None,
+                )
+            )
+        except (OSError, WebSocketException, HttpError) as error:
+            raise SendError(str(error) or type(error).__name__) from None
+        threading.Thread(target=_drain, args=(self._made,), daemon=True).start()
+
+    def write(self, raw: bytes) -> None:
+        """Send a message.
+
+        Raises:
+            NotConnectedError: it is not connected.
+            SendError: the connection is lost.
+        """
+        from websockets.exceptions import ConnectionClosed
+
+        if self._made is None:
+            raise NotConnectedError("not connected")
+        try:
+            self._made.send(raw)
+        except ConnectionClosed as error:
+            self.close()
+            raise SendError(str(error)) from None
+
+    def close(self) -> None:
+        """End the connection; the next `open` makes a new one."""
+        self._made = None
+        self._kept.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
+
+def _drain(made: ClientConnection) -> None:
+    """Read what the server sends, or it would wait for it to be read."""
+    from websockets.exceptions import ConnectionClosed
+
+    with contextlib.suppress(ConnectionClosed, OSError):
+        for _ in made:
+            pass
+
+
+class WebsocketOutput(Output):
+    """Writes messages to a connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def connect(self, ex: Execution) -> None:
+        """Connect; it may be connected since an earlier task."""
+        self._connection.open()
+
+    def send(self, batch: Batch, ex: Execution) -> None:
+        """Write a batch, message by message, as far as it goes."""
+        for index, message in enumerate(batch):
+            try:
+                self._connection.write(message.raw)
+            except NotConnectedError:
+                raise
+            except SendError as error:
+                left = dict.fromkeys(range(index, len(batch)), error.text) if index else {}
+                raise SendError(error.text, left) from None
+
+    def probe(self) -> str:
+        """Connect, and disconnect."""
+        self._connection.open()
+        self._connection.close()
+        return "connected"
+
+
+def build(parsed: Parsed, context: BuildContext) -> WebsocketOutput:
+    """Take the worker's connection, which is not made yet."""
+    return WebsocketOutput(context.lasting("connection", lambda: Connection(parsed)))

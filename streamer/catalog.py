@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from streamer.caching import CountedCache
@@ -53,10 +54,14 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "archive",
         "bloblang",
         "bounds_check",
+        "branch",
+        "cache",
+        "cached",
         "catch",
         "command",
         "compress",
         "decompress",
+        "dedupe",
         "for_each",
         "grok",
         "group_by",
@@ -71,9 +76,12 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "msgpack",
         "mutation",
         "noop",
+        "parallel",
         "parse_log",
         "processors",
+        "rate_limit",
         "resource",
+        "retry",
         "select_parts",
         "sleep",
         "split",
@@ -81,10 +89,13 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sql_raw",
         "sql_select",
         "subprocess",
+        "switch",
         "sync_response",
         "try",
         "try_catch",
         "unarchive",
+        "while",
+        "workflow",
         "xml",
     ),
     Kind.OUTPUT: (
@@ -116,7 +127,9 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "noop",
         "ttlru",
     ),
-    Kind.RATE_LIMIT: (),
+    Kind.RATE_LIMIT: (
+        "local",
+    ),
     Kind.SCANNER: (
         "chunker",
         "csv",
@@ -267,6 +280,10 @@ class _Context:
         """Return what outlives the context; see `BuildContext.lasting`."""
         of = self.component
         return self._lasting.get((of.kind, of.name, of.label, of.path, key), make)
+
+    def shared_directory(self) -> Path:
+        """Return where workers share files; see `BuildContext.shared_directory`."""
+        return self._lasting.shared_directory()
 
     def apart(self) -> _Context:
         """Return a context for a thread of its own; see `BuildContext.apart`."""

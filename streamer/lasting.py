@@ -4,13 +4,19 @@ A worker builds a stream's components anew for every task, and a task is forgott
 cache in memory, a pool of connections or a limit of requests must not be: they last as long as the
 worker process, in the store of their stream, and nothing else does. A component asks for one with
 `context.lasting(key, make)`.
+
+What all workers of a machine must share, such as how often something was done, is in files of a
+directory that they all know: `context.shared_directory()`.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Hashable
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -19,8 +25,9 @@ T = TypeVar("T")
 class Lasting:
     """The objects of one stream that outlive tasks. Threads may share it."""
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
+    def __init__(self, run: str = "") -> None:
+        """Begin with nothing; `run` is the stream's run, empty for none."""
+        self._run = run
         self._made: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
 
@@ -37,6 +44,28 @@ class Lasting:
             found: T = self._made[key]
             return found
 
+    def shared_directory(self) -> Path:
+        """Return a directory that all processes of the run on this machine share.
+
+        A store without a run has one by itself.
+        """
+        if not self._run:
+            return self.get(_Directory, _Directory).path
+        path = _directory_of(self._run)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
+
+
+class _Directory:
+    """A directory that goes with the store that it belongs to."""
+
+    def __init__(self) -> None:
+        self._made = tempfile.TemporaryDirectory(prefix="streamer-", ignore_cleanup_errors=True)
+        self.path = Path(self._made.name)
+
+    def __del__(self) -> None:
+        self._made.cleanup()
+
 
 _STORES: Final[dict[str, Lasting]] = {}
 _LOCK: Final = threading.Lock()
@@ -52,7 +81,23 @@ def lasting_of(run: str) -> Lasting:
     if not run:
         return Lasting()
     with _LOCK:
-        return _STORES.setdefault(run, Lasting())
+        return _STORES.setdefault(run, Lasting(run))
+
+
+def forget(run: str) -> None:
+    """Forget what a run has kept in this process, and remove what its processes share.
+
+    For the driver, when the run has ended; its workers' processes end with what they keep.
+    """
+    with _LOCK:
+        _STORES.pop(run, None)
+    if run:
+        shutil.rmtree(_directory_of(run), ignore_errors=True)
+
+
+def _directory_of(run: str) -> Path:
+    # A run's name cannot be guessed, so nobody else can have made it.
+    return Path(tempfile.gettempdir()) / f"streamer-{os.geteuid()}-{run}"
 
 
 # A process that is forked must not talk over its parent's connections.

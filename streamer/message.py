@@ -125,6 +125,70 @@ class Message:
         return f"Message({self.raw!r}, meta={dict(self.meta)!r}, error={self.error!r})"
 
 
+class Placed(Message):
+    """A message that knows where it stood in a batch that a component has taken apart.
+
+    What becomes of it knows so too, as long as it is made by these methods or by a mapping: so the
+    parts can be put together in order again, as Benthos does it.
+
+    Attributes:
+        place: where it stood, the innermost component's place last.
+    """
+
+    __slots__ = ("place",)
+    place: tuple[int, ...]
+
+    @classmethod
+    def at(cls, message: Message, number: int) -> Placed:
+        """Return a message that knows its place."""
+        around = message.place if isinstance(message, Placed) else ()
+        return cls.like(message, (*around, number))
+
+    @classmethod
+    def like(cls, message: Message, place: tuple[int, ...]) -> Placed:
+        """Return a message as one of that place."""
+        self = cls(message._raw, message.meta, message.error, message._doc)
+        self.place = place
+        return self
+
+    def taken_back(self) -> Message:
+        """Return the message without its innermost place."""
+        if len(self.place) > 1:
+            return Placed.like(self, self.place[:-1])
+        return Message(self._raw, self.meta, self.error, self._doc)
+
+    def copy(self) -> Message:
+        """Return a message that shares payload and metadata with this one."""
+        return Placed.like(super().copy(), self.place)
+
+    def with_bytes(self, raw: bytes) -> Message:
+        """Return this message with another payload."""
+        return Placed.like(super().with_bytes(raw), self.place)
+
+    def with_doc(self, doc: Any) -> Message:
+        """Return this message with another payload, given as a value."""
+        return Placed.like(super().with_doc(doc), self.place)
+
+    def with_meta(self, **entries: Any) -> Message:
+        """Return this message with more metadata."""
+        return Placed.like(super().with_meta(**entries), self.place)
+
+    def told(self, meta: Mapping[str, Any]) -> Message:
+        """Return this message with other metadata."""
+        return Placed.like(super().told(meta), self.place)
+
+    def with_error(self, error: str | None) -> Message:
+        """Return this message marked as failed, or with its mark removed."""
+        return Placed.like(super().with_error(error), self.place)
+
+
+def in_place_of(message: Message, made: Message | None) -> Message | None:
+    """Return what a message has become, at its place if it has one."""
+    if made is None or not isinstance(message, Placed):
+        return made
+    return Placed.like(made, message.place)
+
+
 Batch = list[Message]
 
 

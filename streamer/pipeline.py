@@ -57,6 +57,16 @@ def run(
             yield current.pop()
 
 
+def run_all(processors: Sequence[Processor], batches: list[Batch], ex: Execution) -> list[Batch]:
+    """Run several batches through processors at once: each works on all, then the next begins.
+
+    The list that is passed in is emptied. Without a processor it is returned itself.
+    """
+    for processor in processors:
+        batches = step(processor, batches, ex, strict=ex.strict)
+    return batches
+
+
 def run_each(
     processors: Sequence[Processor], messages: list[Message], ex: Execution
 ) -> list[Batch]:

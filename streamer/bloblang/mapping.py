@@ -17,7 +17,7 @@ from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
 from streamer.bloblang.runtime.text import of_config
 from streamer.errors import MessageError
-from streamer.message import Batch, Execution, Message
+from streamer.message import Batch, Execution, Message, in_place_of
 from streamer.value import DELETED, NOTHING
 
 
@@ -70,6 +70,10 @@ class Mapping:
         return compile_program(self.program, self._identity, onto=True, options=self._options)
 
     @cached_property
+    def _beside(self) -> Compiled:
+        return compile_program(self.program, self._identity, beside=True, options=self._options)
+
+    @cached_property
     def doc_fn(self) -> Callable[[Any], Any] | None:
         """The mapping as a plain function of the parsed document, when it needs nothing else.
 
@@ -96,7 +100,8 @@ class Mapping:
             root, meta = full.run(batch, index, message, ex, message.meta)
         except Exception as e:
             raise MessageError(diagnostics.assignment_error(e, full.table)) from None
-        return _finished(message, root, meta)
+        made = _finished(message, root, meta)
+        return made if type(message) is Message else in_place_of(message, made)
 
     def apply_each(
         self,
@@ -171,7 +176,45 @@ class Mapping:
             root, meta = onto.run(batch, index, message, ex, message.meta, root)
         except Exception as e:
             raise MessageError(diagnostics.assignment_error(e, onto.table)) from None
-        return _finished(message, root, meta)
+        made = _finished(message, root, meta)
+        return made if type(message) is Message else in_place_of(message, made)
+
+    def apply_to_none(self, batch: Batch, index: int, ex: Execution) -> Message | None:
+        """Return the message that the mapping makes, empty where it assigns no payload.
+
+        The metadata begins as that of the message that it looks at; the error is left out.
+
+        Raises:
+            MessageError: the mapping failed.
+        """
+        message = batch[index]
+        full = self._full
+        try:
+            root, meta = full.run(batch, index, message, ex, message.meta)
+        except Exception as e:
+            raise MessageError(diagnostics.assignment_error(e, full.table)) from None
+        return _finished(Message(b"", meta), root, meta)
+
+    def apply_to(self, target: Message, batch: Batch, index: int, ex: Execution) -> Message | None:
+        """Return a message with the mapping's assignments made onto its document and metadata.
+
+        What the mapping looks at is a message of a batch, which is another one: `this`, `meta()`
+        and the like are that one's, `root` and `@` are the target's.
+
+        Raises:
+            MessageError: the mapping failed.
+        """
+        beside = self._beside
+        try:
+            root = target.doc
+        except MessageError:
+            root = NOTHING
+        try:
+            root, meta = beside.run(batch, index, batch[index], ex, target.meta, root)
+        except Exception as e:
+            raise MessageError(diagnostics.assignment_error(e, beside.table)) from None
+        made = _finished(target, root, meta)
+        return made if type(target) is Message else in_place_of(target, made)
 
     def query(self, batch: Batch, index: int, ex: Execution) -> Any:
         """Return the value of root; `DELETED`, or `NOTHING` when nothing was assigned.

@@ -45,29 +45,33 @@ class FileCache:
 
     def get(self, key: str, ex: Execution) -> bytes:
         """Read the key's file."""
-        try:
-            return self._path(key).read_bytes()
-        except FileNotFoundError:
-            raise KeyNotFoundError from None
+        path = self._path(key)
+        with _told(path):
+            try:
+                return path.read_bytes()
+            except FileNotFoundError:
+                raise KeyNotFoundError from None
 
     def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Write the key's file, or write it anew."""
         path = self._path(key)
-        with _written(path, value) as made:
+        with _told(path), _written(path, value) as made:
             os.replace(made, path)
 
     def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Write the key's file, which must not be there."""
         path = self._path(key)
-        with _written(path, value) as made:
-            try:
+        try:
+            with _told(path), _written(path, value) as made:
                 os.link(made, path)
-            except FileExistsError:
-                raise KeyAlreadyExistsError from None
+        except FileExistsError:
+            raise KeyAlreadyExistsError from None
 
     def delete(self, key: str, ex: Execution) -> None:
         """Remove the key's file."""
-        self._path(key).unlink(missing_ok=True)
+        path = self._path(key)
+        with _told(path):
+            path.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:
         way = os.path.normpath(os.path.join(self._directory, key.lstrip("/")))
@@ -75,6 +79,19 @@ class FileCache:
         if "\0" in key or not way.startswith(inside):
             raise CacheError(f"the key {key!r} is no path of a file below {self._directory}")
         return Path(way)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Let errors name a path, and not the file beside it, as Benthos words them."""
+    try:
+        yield
+    except (FileExistsError, FileNotFoundError) as error:
+        if isinstance(error, FileExistsError) or path.parent.is_dir():
+            raise
+        raise CacheError(f"open {path}: no such file or directory") from None
+    except OSError as error:
+        raise CacheError(f"open {path}: {str(error.strerror).lower()}") from None
 
 
 @contextmanager

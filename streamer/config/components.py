@@ -10,7 +10,7 @@ from streamer.config.findings import did_you_mean
 from streamer.config.labels import read_label
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence, described
 from streamer.config.old_spellings import check_spelling
-from streamer.config.reading import Reading
+from streamer.config.reading import Reading, Reference
 from streamer.config.templates.expand import expand
 from streamer.config.templates.template import template_of
 from streamer.config.unavailable import available_text, missing_text, unavailable
@@ -174,6 +174,10 @@ def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) 
             place = find(body, name) if name else key
             place = key if place is body else place
             reading.findings.at(place, "bad_value", problem_text(name, problem))
+    if found.references and reading.findings.harmful == before:
+        for name, kind, label in found.references(config):
+            at = find(body, name)
+            reading.references.append(Reference(kind, label, at, f"{path}.{name}"))
     return config
 
 

@@ -202,8 +202,9 @@ _ALL: Final = (
     ),
     Rule(
         "memory_on_cluster",
-        "A cache or rate limit lives in the memory of one process, and `spark.master` is a "
-        "cluster: every worker has one of its own, and loses it when it ends.",
+        "`spark.master` is a cluster, and a cache lives in the memory of one process, or a rate "
+        "limit counts on one machine: every worker has a cache of its own, and loses it when it "
+        "ends; every machine has a limit of its own.",
         "Use a cache or rate limit that all workers reach over the network, or a local master.",
         level="warning",
         runs_ignored=True,

@@ -13,14 +13,14 @@ from streamer.spec import Kind
 
 # A file that has none of these is a file of resources, made for other configs.
 _STREAM: Final = ("input", "buffer", "pipeline", "output")
-# What lives in the memory of one process.
+# What lives in the memory of one process, or counts on one machine.
 _IN_MEMORY: Final = {
     Kind.CACHE: frozenset({"memory", "lru", "ttlru"}),
     Kind.RATE_LIMIT: frozenset({"local"}),
 }
 _LOSS: Final = {
     Kind.CACHE: "each of its workers has a cache of its own",
-    Kind.RATE_LIMIT: "each of its workers counts by itself",
+    Kind.RATE_LIMIT: "each of its machines counts by itself",
 }
 
 

@@ -43,6 +43,8 @@ class Spec:
         check: looks at the parsed body as a whole (a `Parsed`, or the value when `config` is set)
             and returns pairs of a field's name (dotted when nested; empty for the component) and
             what is wrong with it. Called only when every field by itself is right.
+        references: returns, for a parsed body that is right, the resources it refers to by a field
+            that may hold other names as well: the field's name (dotted), the kind and the label.
         examples: configs for the documentation.
         categories: words that `list` and the documentation group by.
     """
@@ -55,6 +57,7 @@ class Spec:
     fields: tuple[Field, ...] = ()
     config: Field | None = None
     check: Callable[[Any], Iterable[tuple[str, str]]] | None = None
+    references: Callable[[Any], Iterable[tuple[str, Kind, str]]] | None = None
     examples: tuple[Example, ...] = ()
     categories: tuple[str, ...] = ()
 

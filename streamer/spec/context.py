@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from streamer.spec.kind import Kind
@@ -47,6 +48,9 @@ class BuildContext(Protocol):
             key: tells it from others of the component that is being built.
             make: makes it when there is none for this component yet.
         """
+
+    def shared_directory(self) -> Path:
+        """Return a directory that all workers of the stream on this machine share while it runs."""
 
     def apart(self) -> BuildContext:
         """Return a context whose components are shared with nobody, for a thread of its own.

@@ -132,9 +132,9 @@ def test_one_mistake(findings: Callable[[str], list[str]], text: str, finding: s
 def test_a_component_that_is_not_there_yet_is_named(
     findings: Callable[[str], list[str]],
 ) -> None:
-    (found,) = findings("pipeline: {processors: [{workflow: {}}]}")
+    (found,) = findings("pipeline: {processors: [{awk: {}}]}")
     assert found == (
-        "(1,26) processor 'workflow' is not available yet; "
+        "(1,26) processor 'awk' is not available yet; "
         "`streamer list processors` has those that are"
     )
 

@@ -100,6 +100,7 @@ def compile_program(
     *,
     document_only: bool = False,
     onto: bool = False,
+    beside: bool = False,
     options: Optimisations = ALL,
 ) -> Compiled:
     """Compile a mapping to `run(B, I, M, X, meta) -> (root, meta)`.
@@ -109,6 +110,7 @@ def compile_program(
         identity: a text that tells this mapping from others, for its counters.
         document_only: compile to `run(doc) -> root` instead.
         onto: start with the message's document as root (`run(…, root)`).
+        beside: start with the document of another message as root, and its metadata as `meta`.
         options: which optimisations are made.
     """
     code, name, table = start(identity, options)
@@ -128,8 +130,8 @@ def compile_program(
             code.reads("root")
             code.made[key] = max(code.copies, 1)
     scope = Scope(document=document)
-    code.untouched, code.owned, code.copied = not onto, set(), False
-    parameter = ", root" if onto else ", root=NOTHING"
+    code.untouched, code.owned, code.copied = not (onto or beside), set(), False
+    parameter = ", root" if onto or beside else ", root=NOTHING"
     end = "return root" if document_only else "return root, meta"
     # A message that is changed itself is seen changed: D is its document as long as L holds.
     begin = ("D = root", "L = root is not NOTHING") if onto else ()

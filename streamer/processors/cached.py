@@ -1,0 +1,233 @@
+"""`cached`: runs processors on a message, or takes what they made of one with the same key before.
+
+"Cache the result of applying one or more processors to messages identified by a key. If the key
+already exists within the cache the contents of the message will be replaced with the cached result
+instead of applying the processors." What is stored has Benthos's form, so that both can use one
+cache.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from streamer.bloblang import Interpolation, Mapping, compile_interpolation, compile_mapping
+from streamer.caching import Cache, CacheError, KeyNotFoundError
+from streamer.durations import parse_duration
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Batch, Execution, Message
+from streamer.pipeline import Processor, run
+from streamer.query import query_value
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+CACHE: Final = "cache"
+SKIP_ON: Final = "skip_on"
+KEY: Final = "key"
+TTL: Final = "ttl"
+PROCESSORS: Final = "processors"
+
+_NUMBER: Final = struct.Struct(">I")
+_VERSION: Final = 1
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "cached",
+    "Runs processors on a message, or takes what they have made before from a cache.",
+    description=(
+        "What the processors make of a message is stored under its key; a message whose key is "
+        "stored gets that content instead, and keeps its own metadata. The stored form is the "
+        "processor's own: do not let it read keys that something else has written. When the "
+        "result cannot be stored, that is logged, and the message goes on."
+    ),
+    fields=(
+        Field(CACHE, "string", "The label of the cache.", refers=Kind.CACHE),
+        Field(
+            SKIP_ON,
+            "string",
+            "A Bloblang query over the result; when it is true, the result is not stored.",
+            optional=True,
+            mapping=True,
+            examples=("errored()",),
+        ),
+        Field(
+            KEY,
+            "string",
+            "The key of a message.",
+            interpolated=True,
+            examples=("my_foo_result", "${! this.document.id }", '${! meta("kafka_key") }'),
+        ),
+        Field(
+            TTL,
+            "string",
+            "How long a result is kept; without it the cache's own time. Some caches keep all "
+            "values equally long.",
+            optional=True,
+            interpolated=True,
+        ),
+        Field(PROCESSORS, "processor", "The processors whose result is stored.", shape="array"),
+    ),
+    examples=(
+        Example(
+            "Ask once for each kind",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - branch:\n"
+            "        processors:\n"
+            "          - cached:\n"
+            "              key: ${! this.kind }\n"
+            "              cache: kinds\n"
+            "              ttl: 10m\n"
+            "              processors:\n"
+            '                - mapping: root.about = file("/data/" + this.kind).string()\n'
+            "        result_map: root.about = this.about\n"
+            "cache_resources:\n"
+            "  - label: kinds\n"
+            "    lru: {}\n",
+        ),
+    ),
+    categories=("Utility",),
+)
+
+
+class CachedProcessor:
+    """Looks a result up, or makes and stores it."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        key: Interpolation,
+        ttl: Interpolation | None,
+        skip_on: Mapping | None,
+        children: Sequence[Processor],
+        origin: Origin,
+    ) -> None:
+        """Take the cache, the texts, the query and what makes the result."""
+        self._cache = cache
+        self._key = key
+        self._ttl = ttl
+        self._skip_on = skip_on
+        self._children = children
+        self._origin = origin
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return what comes out of all messages as one batch."""
+        made: Batch = []
+        for message in batch:
+            try:
+                made += self._one(message, ex)
+            except (MessageError, CacheError) as error:
+                made.append(self._origin.fail_plainly(message, str(error), ex))
+        return [made] if made else []
+
+    def _one(self, message: Message, ex: Execution) -> Batch:
+        key, ttl = self._key_of(message, ex), self._ttl_of(message, ex)
+        try:
+            stored = self._cache.get(key, ex)
+        except KeyNotFoundError:
+            return self._made(message, key, ttl, ex)
+        try:
+            return [message.with_bytes(payload) for payload in unpacked(stored)]
+        except ValueError as error:
+            raise MessageError(
+                "failed to parse cached result, this indicates the data was not set by this "
+                f"processor: {error}"
+            ) from None
+
+    def _made(self, message: Message, key: str, ttl: int | None, ex: Execution) -> Batch:
+        made: Batch = []
+        stores = True
+        for batch in run(self._children, [[message]], ex):
+            stores = not self._is_skipped(batch, ex) and stores
+            made += batch
+        if stores:
+            try:
+                self._cache.set(key, packed([one.raw for one in made]), ttl, ex)
+            except CacheError as error:
+                self._origin.log(ex, "ERROR", f"failed to write result to cache: {error}")
+        return made
+
+    def _key_of(self, message: Message, ex: Execution) -> str:
+        try:
+            return self._key.text_of([message], 0, ex)
+        except MessageError as error:
+            raise MessageError(f"failed to interpolate key expression: {error}") from None
+
+    def _ttl_of(self, message: Message, ex: Execution) -> int | None:
+        if self._ttl is None:
+            return None
+        try:
+            text = self._ttl.text_of([message], 0, ex)
+        except MessageError as error:
+            raise MessageError(f"failed to interpolate ttl expression: {error}") from None
+        try:
+            return parse_duration(text)
+        except ValueError as error:
+            raise MessageError(f"failed to parse ttl expression: {error}") from None
+
+    def _is_skipped(self, batch: Batch, ex: Execution) -> bool:
+        if self._skip_on is None:
+            return False
+        try:
+            skips = query_value(self._skip_on, batch, 0, ex)
+            if skips is True or skips is False:
+                return skips
+            problem = f"skip_on did not return boolean result: {skips}"
+        except MessageError as error:
+            problem = f"failed to execute skip_on mapping: {error}"
+        text = f"skip_on check failed: {problem}, caching will be skipped as a precaution"
+        self._origin.log(ex, "ERROR", text)
+        return True
+
+
+def packed(payloads: Sequence[bytes]) -> bytes:
+    """Return payloads as one value: a version, their number, and each behind its length.
+
+    All numbers are unsigned, of 32 bits, the highest byte first.
+    """
+    parts = [_NUMBER.pack(_VERSION), _NUMBER.pack(len(payloads))]
+    for payload in payloads:
+        parts += (_NUMBER.pack(len(payload)), payload)
+    return b"".join(parts)
+
+
+def unpacked(value: bytes) -> list[bytes]:
+    """Return the payloads in a value.
+
+    Raises:
+        ValueError: it is none that `packed` has made.
+    """
+
+    def number(at: int, what: str) -> int:
+        if len(value) < at + _NUMBER.size:
+            raise ValueError(f"failed to extract {what}: message is too small to extract number")
+        found: int = _NUMBER.unpack_from(value, at)[0]
+        return found
+
+    version = number(0, "serialization format version")
+    if version != _VERSION:
+        raise ValueError(f"invalid format version: {version}")
+    count, at = number(_NUMBER.size, "batch size"), 2 * _NUMBER.size
+    payloads = []
+    for place in range(count):
+        length = number(at, f"message {place} size")
+        at += _NUMBER.size
+        if len(value) < at + length:
+            raise ValueError(f"failed to extract message {place} size: input ended unexpectedly")
+        payloads.append(value[at : at + length])
+        at += length
+    return payloads
+
+
+def build(parsed: Parsed, context: BuildContext) -> CachedProcessor:
+    """Find the cache, compile the texts and build the children."""
+    ttl, skip_on = parsed[TTL], parsed[SKIP_ON]
+    return CachedProcessor(
+        context.resource(Kind.CACHE, parsed[CACHE]),
+        compile_interpolation(parsed[KEY]),
+        None if ttl is None else compile_interpolation(ttl),
+        compile_mapping(skip_on) if skip_on else None,
+        context.all(parsed[PROCESSORS]),
+        Origin(context.component),
+    )

@@ -1,0 +1,120 @@
+"""`dedupe`: drops messages whose key was seen before.
+
+It "deduplicates messages by storing a key value in a cache using the `add` operator. If the key
+already exists within the cache it is dropped." A message whose key cannot be worked out is dropped
+as well, and logged, as in Benthos.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.bloblang import Interpolation, compile_interpolation
+from streamer.caching import Cache, CacheError, KeyAlreadyExistsError
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Batch, Execution, Message
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+CACHE: Final = "cache"
+KEY: Final = "key"
+DROP_ON_ERR: Final = "drop_on_err"
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "dedupe",
+    "Drops messages whose key is in a cache already, and puts the keys of others there.",
+    description=(
+        "A key is stored before its message is delivered. When a micro-batch fails after that and "
+        "is replayed, its messages are taken for seen and dropped, if the cache outlives the "
+        "failure; so where no message may be lost, let what receives the messages tell repeated "
+        "ones instead. How long a key is remembered is up to the cache. Each message is looked at "
+        "by itself; to drop whole windows use `cache`."
+    ),
+    fields=(
+        Field(CACHE, "string", "The label of the cache.", refers=Kind.CACHE),
+        Field(
+            KEY,
+            "string",
+            "The key of a message.",
+            interpolated=True,
+            check=lambda key: None if key else "dedupe key must not be empty",
+            examples=('${! meta("kafka_key") }', '${! content().hash("xxhash64") }'),
+        ),
+        Field(
+            DROP_ON_ERR,
+            "bool",
+            "Drop messages when the cache cannot be asked; else they pass, marked as failed.",
+            default=True,
+        ),
+    ),
+    examples=(
+        Example(
+            "Drop what Kafka has brought twice",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - dedupe:\n"
+            "        cache: keys\n"
+            '        key: ${! meta("kafka_key") }\n'
+            "cache_resources:\n"
+            "  - label: keys\n"
+            "    file:\n"
+            "      directory: /var/lib/keys\n",
+        ),
+    ),
+    categories=("Utility",),
+)
+
+_SEEN: Final = b"t"
+
+
+class DedupeProcessor:
+    """Adds each message's key to a cache."""
+
+    def __init__(
+        self, cache: Cache, key: Interpolation, origin: Origin, *, drop_on_error: bool
+    ) -> None:
+        """Take the cache, the key's text and what to do without the cache."""
+        self._cache = cache
+        self._key = key
+        self._origin = origin
+        self._drop_on_error = drop_on_error
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return the messages that are new."""
+        looked_at = (self._passed(batch, index, ex) for index in range(len(batch)))
+        made = [message for message in looked_at if message is not None]
+        return [made] if made else []
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Do the same for messages that are batches by themselves."""
+        looked_at = (self._passed([message], 0, ex) for message in messages)
+        return [message for message in looked_at if message is not None]
+
+    def _passed(self, batch: Batch, index: int, ex: Execution) -> Message | None:
+        message = batch[index]
+        try:
+            key = self._key.text_of(batch, index, ex)
+        except MessageError as error:
+            self._origin.fail(message, f"key interpolation error: {error}", ex)
+            return None
+        try:
+            self._cache.add(key, _SEEN, None, ex)
+        except KeyAlreadyExistsError:
+            return None
+        except CacheError as error:
+            if self._drop_on_error:
+                self._origin.log(ex, "ERROR", f"Cache error: {error}")
+                return None
+            return self._origin.fail(message, str(error), ex, f"Cache error: {error}")
+        return message
+
+
+def build(parsed: Parsed, context: BuildContext) -> DedupeProcessor:
+    """Find the cache and compile the key."""
+    return DedupeProcessor(
+        context.resource(Kind.CACHE, parsed[CACHE]),
+        compile_interpolation(parsed[KEY]),
+        Origin(context.component),
+        drop_on_error=parsed[DROP_ON_ERR],
+    )

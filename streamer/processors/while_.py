@@ -1,0 +1,133 @@
+"""`while`: runs processors on a batch again and again, for as long as a check is true.
+
+It "checks a Bloblang query against each batch of messages and executes child processors on them for
+as long as the query resolves to true". The query looks at the first message of the batch; once the
+processors have made several batches, of the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from streamer.bloblang import Mapping, compile_mapping
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Batch, Execution
+from streamer.pipeline import Processor, run_all
+from streamer.query import query_bool
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+AT_LEAST_ONCE: Final = "at_least_once"
+MAX_LOOPS: Final = "max_loops"
+CHECK: Final = "check"
+PROCESSORS: Final = "processors"
+
+
+def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
+    if not parsed[CHECK].strip():
+        yield CHECK, "a check query is required"
+
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "while",
+    "Runs processors on each batch for as long as a Bloblang query is true.",
+    description=(
+        "The query is asked of the first message of a batch before each round; when it fails, it "
+        "is logged and the rounds end. They also end when no message is left."
+    ),
+    fields=(
+        Field(
+            AT_LEAST_ONCE,
+            "bool",
+            "Run the processors a first time without asking.",
+            default=False,
+        ),
+        Field(
+            MAX_LOOPS,
+            "int",
+            "The most rounds for a batch; 0 for no such limit.",
+            default=0,
+            advanced=True,
+        ),
+        Field(
+            CHECK,
+            "string",
+            "A Bloblang query that returns whether there is another round.",
+            default="",
+            mapping=True,
+            examples=("errored()", "this.urls.unprocessed.length() > 0"),
+        ),
+        Field(PROCESSORS, "processor", "Processors to run in each round.", shape="array"),
+    ),
+    check=_check,
+    examples=(
+        Example(
+            "Take a number down",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - while:\n"
+            "        check: this.left > 0\n"
+            "        max_loops: 100\n"
+            "        processors:\n"
+            "          - mapping: root.left = this.left - 1\n",
+        ),
+    ),
+    categories=("Composition",),
+)
+
+
+class WhileProcessor:
+    """Runs children in rounds."""
+
+    def __init__(
+        self,
+        check: Mapping,
+        children: Sequence[Processor],
+        origin: Origin,
+        *,
+        at_least_once: bool = False,
+        most: int = 0,
+    ) -> None:
+        """Take the query, what runs in a round, and how often it may; 0 for any number."""
+        self._check = check
+        self._children = children
+        self._origin = origin
+        self._at_least_once = at_least_once
+        self._most = most
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return what is left after the last round."""
+        batches = [batch]
+        again = self._at_least_once or self._asks_for_more(batch, ex)
+        rounds = 0
+        while again:
+            if 0 < self._most <= rounds:
+                self._origin.log(ex, "TRACE", "Reached max loops count")
+                break
+            self._origin.log(ex, "TRACE", "Looped")
+            batches = run_all(self._children, batches, ex)
+            if not batches:
+                break
+            again = self._asks_for_more(batches[0], ex)
+            rounds += 1
+        return batches
+
+    def _asks_for_more(self, batch: Batch, ex: Execution) -> bool:
+        try:
+            return query_bool(self._check, batch, 0, ex)
+        except MessageError as error:
+            self._origin.log(ex, "ERROR", f"Query failed for loop: {error}")
+            return False
+
+
+def build(parsed: Parsed, context: BuildContext) -> WhileProcessor:
+    """Compile the query and build the children."""
+    return WhileProcessor(
+        compile_mapping(parsed[CHECK]),
+        context.all(parsed[PROCESSORS]),
+        Origin(context.component),
+        at_least_once=parsed[AT_LEAST_ONCE],
+        most=parsed[MAX_LOOPS],
+    )

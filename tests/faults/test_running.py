@@ -146,7 +146,9 @@ spark: {{master: 'local[2]'}}
 """)
     with program(config, tmp_path / "c") as running:
         running.wait_for(lambda: out.exists(), 240, "for a window")
-        time.sleep(3)
+        # Two more micro-batches have put messages into the window that is open now.
+        before = newest_commit(tmp_path / "c")
+        running.wait_for(lambda: newest_commit(tmp_path / "c") >= before + 2, 240, "for more")
         assert running.stop() == 0
         farewell = running.lines()[-1]
         assert farewell["held"] > 0 and "stay in the checkpoint" in farewell["msg"]
@@ -154,6 +156,11 @@ spark: {{master: 'local[2]'}}
         assert running.finish(240) == 0
     ids = [json.loads(line)["id"] for line in Path(out).read_bytes().splitlines()]
     assert sorted(ids) == list(range(len(ids))) and len(ids) > farewell["held"]
+
+
+def newest_commit(checkpoint: Path) -> int:
+    """The number of the newest micro-batch that a checkpoint says is done."""
+    return max(int(path.name) for path in checkpoint.rglob("commits/[0-9]*"))
 
 
 def children(pid: int) -> list[int]:

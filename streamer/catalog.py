@@ -80,6 +80,8 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "parse_log",
         "processors",
         "rate_limit",
+        "redis",
+        "redis_script",
         "resource",
         "retry",
         "select_parts",

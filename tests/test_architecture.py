@@ -43,7 +43,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"pipeline", "caching", "rate_limiting"}),
     frozenset({"backoff", "batching", "branching", "observed", "per_message", "running", "windowing"}),
     frozenset({"http", "sending"}),
-    frozenset({"retrying", "sender", "sql"}),
+    frozenset({"retrying", "sender", "sql", "redisdb"}),
     frozenset({"landing"}),
     frozenset({"endpoints"}),
     COMPONENT_PACKAGES,

@@ -1,0 +1,101 @@
+"""`redis_script`: runs a Lua script in Redis for each message, and takes its answer.
+
+It "performs actions against Redis using LUA scripts"; "actions are performed for each message and
+the message contents are replaced with the result".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamer.bloblang import Mapping, compile_mapping
+from streamer.errors import MessageError
+from streamer.failure import Origin
+from streamer.message import Batch, Execution
+from streamer.redisdb import CLIENT_FIELDS, client, client_problems
+from streamer.redisdb.asking import RETRY_FIELDS, Ask, RedisAsking
+from streamer.redisdb.client import Client
+from streamer.redisdb.values import argument, arguments
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+SCRIPT: Final = "script"
+ARGS_MAPPING: Final = "args_mapping"
+KEYS_MAPPING: Final = "keys_mapping"
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "redis_script",
+    "Runs a Lua script in Redis for each message, which the answer replaces.",
+    description=(
+        "A script that fails, or gives nothing, leaves the message as it is, marked as failed. The "
+        "script is sent once, and then named by its digest."
+    ),
+    fields=(
+        *CLIENT_FIELDS,
+        Field(
+            SCRIPT,
+            "string",
+            "The script.",
+            examples=("return redis.call('set', KEYS[1], ARGV[1])",),
+        ),
+        Field(
+            ARGS_MAPPING,
+            "string",
+            "A Bloblang mapping whose result is an array, which the script has as `ARGV`.",
+            mapping=True,
+            examples=("root = [ this.count ]",),
+        ),
+        Field(
+            KEYS_MAPPING,
+            "string",
+            "A Bloblang mapping whose result is an array, which the script has as `KEYS`.",
+            mapping=True,
+            examples=("root = [ this.key ]",),
+        ),
+        *RETRY_FIELDS,
+    ),
+    check=client_problems,
+    examples=(
+        Example(
+            "The greatest number so far",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - redis_script:\n"
+            "        url: redis://localhost:6379\n"
+            "        script: |\n"
+            "          local known = tonumber(redis.call('get', KEYS[1]) or 0)\n"
+            "          local most = math.max(known, tonumber(ARGV[1]))\n"
+            "          redis.call('set', KEYS[1], most)\n"
+            "          return most\n"
+            "        keys_mapping: 'root = [ this.key ]'\n"
+            "        args_mapping: 'root = [ this.number ]'\n",
+        ),
+    ),
+    categories=("Integration",),
+)
+
+
+def _given(name: str, mapping: Mapping, batch: Batch, index: int, ex: Execution) -> list[Any]:
+    try:
+        return [argument(one) for one in arguments(mapping, batch, index, ex)]
+    except MessageError as error:
+        raise MessageError(f"{name} failed: {error}") from None
+
+
+def _scripts(parsed: Parsed, of: Callable[[], Client]) -> Ask:
+    text = parsed[SCRIPT]
+    args, keys = compile_mapping(parsed[ARGS_MAPPING]), compile_mapping(parsed[KEYS_MAPPING])
+
+    def ask(batch: Batch, index: int, ex: Execution) -> tuple[str, Callable[[], Any]]:
+        values = _given(ARGS_MAPPING, args, batch, index, ex)
+        names = _given(KEYS_MAPPING, keys, batch, index, ex)
+        return "script", lambda: of().register_script(text)(names, values)
+
+    return ask
+
+
+def build(parsed: Parsed, context: BuildContext) -> RedisAsking:
+    """Find the client, and compile the mappings."""
+    ask = _scripts(parsed, client(parsed, context))
+    return RedisAsking(ask, parsed, Origin(context.component))

@@ -1,0 +1,150 @@
+"""The fields of every component that talks to Redis, and the client that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from streamer.spec import BuildContext, Field, Parsed
+from streamer.tls import TLS, TLS_FIELD, tls_problems
+
+Client = Any
+"""A `redis.Redis`, or a `redis.cluster.RedisCluster`, which has the same methods."""
+
+URL: Final = "url"
+KIND: Final = "kind"
+MASTER: Final = "master"
+CLIENT_NAME: Final = "client_name"
+
+SIMPLE: Final = "simple"
+CLUSTER: Final = "cluster"
+FAILOVER: Final = "failover"
+
+_PATIENCE: Final = 5.0
+_PORT: Final = 6379
+_SCHEMES: Final = ("redis", "rediss", "tcp")
+
+
+def _url_problem(text: str) -> str | None:
+    for url in _urls(text):
+        if url.scheme not in _SCHEMES:
+            return f"has the scheme {url.scheme!r}; expected a URL such as redis://localhost:6379"
+        database = url.path.strip("/")
+        if database and not database.isdigit():
+            return f"has the path {url.path!r}; expected the number of a database, such as /1"
+    return None
+
+
+CLIENT_FIELDS: Final = (
+    Field(
+        URL,
+        "string",
+        "Where Redis is; the number of a database may follow. With `cluster` and `failover` there "
+        "may be several URLs, separated by commas.",
+        check=_url_problem,
+        secret=True,
+        examples=("redis://localhost:6379", "redis://:${PASSWORD}@localhost:6379/1"),
+    ),
+    Field(
+        KIND,
+        "string",
+        "Whether Redis is one server, a cluster, or watched by sentinels, whose URLs are then "
+        "given.",
+        default=SIMPLE,
+        options=(SIMPLE, CLUSTER, FAILOVER),
+        advanced=True,
+    ),
+    Field(
+        MASTER,
+        "string",
+        "The name by which sentinels know the master, with `failover`.",
+        default="",
+        advanced=True,
+        examples=("mymaster",),
+    ),
+    Field(
+        CLIENT_NAME,
+        "string",
+        "The name of connections, as Redis shows it.",
+        default="redpanda-connect",
+        advanced=True,
+    ),
+    TLS_FIELD,
+)
+
+
+def client_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    """Return what is wrong with these fields together, for a spec's `check`."""
+    yield from tls_problems(parsed)
+    if parsed[KIND] == FAILOVER and not parsed[MASTER]:
+        yield MASTER, "is not set; sentinels must be asked for a master by its name"
+    certs = parsed[TLS]["client_certs"]
+    if len(certs) > 1 or any(cert["cert"] for cert in certs):
+        yield f"{TLS}.client_certs", "takes one certificate here, by cert_file and key_file"
+
+
+def client(parsed: Parsed, context: BuildContext) -> Callable[[], Client]:
+    """Return what gives the client of a component, which threads may share.
+
+    It is called when Redis is asked: the client of a cluster connects at once.
+    """
+    return lambda: context.lasting("redis", lambda: own_client(parsed))
+
+
+def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
+    """Return a client of its own.
+
+    Args:
+        parsed: the fields.
+        patience: seconds to wait for an answer.
+    """
+    import redis
+    from redis import cluster, sentinel
+
+    urls = _urls(parsed[URL])
+    # As in Redpanda Connect, the last URL says who asks, and for which database.
+    last = urls[-1]
+    places = [(url.hostname or "localhost", url.port or _PORT) for url in urls]
+    options: dict[str, Any] = {
+        "username": unquote(last.username) if last.username else None,
+        "password": unquote(last.password) if last.password else None,
+        "client_name": parsed[CLIENT_NAME] or None,
+        "socket_timeout": patience,
+        "protocol": 2,
+        **_encrypted(parsed[TLS], last),
+    }
+    database = int(last.path.strip("/") or 0)
+    if parsed[KIND] == CLUSTER:
+        node: Any = cluster.ClusterNode
+        nodes = [node(host, port) for host, port in places]
+        return cluster.RedisCluster(startup_nodes=nodes, **options)
+    if parsed[KIND] == FAILOVER:
+        watchers: Any = sentinel.Sentinel(places, socket_timeout=patience)  # type: ignore[no-untyped-call]
+        found = watchers.master_for(parsed[MASTER], db=database, **options)
+    else:
+        host, port = places[0]
+        found = redis.Redis(host=host, port=port, db=database, **options)
+    # What a command answers is taken as it is, as with Go's client.
+    found.response_callbacks.clear()
+    return found
+
+
+def _urls(text: str) -> list[SplitResult]:
+    return [urlsplit(url.strip()) for url in text.split(",")]
+
+
+def _encrypted(tls: Parsed, url: SplitResult) -> dict[str, Any]:
+    if not tls["enabled"] and url.scheme != "rediss":
+        return {}
+    options: dict[str, Any] = {"ssl": True}
+    if tls["root_cas"]:
+        options["ssl_ca_data"] = tls["root_cas"]
+    if tls["root_cas_file"]:
+        options["ssl_ca_certs"] = tls["root_cas_file"]
+    for cert in tls["client_certs"]:
+        options |= {"ssl_certfile": cert["cert_file"], "ssl_keyfile": cert["key_file"]}
+        options["ssl_password"] = cert["password"] or None
+    if tls["skip_cert_verify"]:
+        options |= {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
+    return options

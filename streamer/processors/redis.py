@@ -142,6 +142,9 @@ def _operators(parsed: Parsed, of: Callable[[], Client]) -> Ask:
 
 def build(parsed: Parsed, context: BuildContext) -> RedisAsking:
     """Find the client, and compile what is asked."""
-    of = client(parsed, context)
+
+    def of() -> Client:
+        return client(parsed, context)
+
     ask = _operators(parsed, of) if parsed[OPERATOR] else _commands(parsed, of)
     return RedisAsking(ask, parsed, Origin(context.component))

@@ -97,5 +97,5 @@ def _scripts(parsed: Parsed, of: Callable[[], Client]) -> Ask:
 
 def build(parsed: Parsed, context: BuildContext) -> RedisAsking:
     """Find the client, and compile the mappings."""
-    ask = _scripts(parsed, client(parsed, context))
+    ask = _scripts(parsed, lambda: client(parsed, context))
     return RedisAsking(ask, parsed, Origin(context.component))

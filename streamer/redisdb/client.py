@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -84,12 +84,13 @@ def client_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
         yield f"{TLS}.client_certs", "takes one certificate here, by cert_file and key_file"
 
 
-def client(parsed: Parsed, context: BuildContext) -> Callable[[], Client]:
-    """Return what gives the client of a component, which threads may share.
+def client(parsed: Parsed, context: BuildContext) -> Client:
+    """Return the client of a component, which threads may share.
 
-    It is called when Redis is asked: the client of a cluster connects at once.
+    Call it when Redis is asked first, not when a component is built: the client of a cluster
+    connects at once.
     """
-    return lambda: context.lasting("redis", lambda: own_client(parsed))
+    return context.lasting("redis", lambda: own_client(parsed))
 
 
 def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:

@@ -73,6 +73,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "json_schema",
         "log",
         "mapping",
+        "metric",
         "msgpack",
         "mutation",
         "noop",

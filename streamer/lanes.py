@@ -51,6 +51,7 @@ class _Part:
         """Say in the run around it what was said."""
         for say in self._said:
             say()
+        self._around.figures.join(self.ex.figures)
         for key, tally in self.ex.tallies.items():
             self._around.tally(key).add(tally)
         for key, (number, error) in self.ex.rejected.items():

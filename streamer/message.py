@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from streamer.errors import MessageError
+from streamer.figures import Figures
 from streamer.tally import Tally
 from streamer.value import dump_json, parse_json
 
@@ -208,6 +209,7 @@ class Execution:
         counters: the state of Bloblang's `count()` and `counter()` functions.
         tallies: what components have done, by what their metrics' names begin with, and by label
             and path.
+        figures: what the config itself counts, sets and times.
         rejected: when the run is strict, how many messages an output has not taken, and the first
             one's error, by the output's key in `tallies`.
         answers: the requests that wait for the messages of this run, and what answers each.
@@ -215,7 +217,7 @@ class Execution:
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep"),
-        *("counters", "tallies", "rejected", "answers"),
+        *("counters", "tallies", "figures", "rejected", "answers"),
     )
 
     def __init__(
@@ -236,6 +238,7 @@ class Execution:
         self.sleep = sleep
         self.counters: dict[str, int] = {}
         self.tallies: dict[tuple[str, str, str], Tally] = {}
+        self.figures = Figures()
         self.rejected: dict[tuple[str, str, str], tuple[int, str]] = {}
         self.answers: dict[str, Batch] = {}
 

@@ -9,7 +9,7 @@ from streamer.message import Batch, Execution, Message
 from streamer.pipeline import EachProcessor, Processor
 from streamer.tally import FINE, MOST_FINE, Tally
 
-UNOBSERVED: Final = frozenset({"noop", "resource"})
+UNOBSERVED: Final = frozenset({"metric", "noop", "resource"})
 """Processors of which Benthos counts nothing: they do nothing, or another one does it."""
 
 

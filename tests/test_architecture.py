@@ -30,7 +30,7 @@ ORDER: tuple[frozenset[str], ...] = (
         {"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson", "svg"}
         | {"tally", "lasting", "eviction"}
     ),
-    frozenset({"redaction"}),
+    frozenset({"figures", "redaction"}),
     frozenset({"value", "logfile", "yaml_scalars"}),
     frozenset({"message", "logfmt"}),
     frozenset({"answering", "documents", "logs"}),

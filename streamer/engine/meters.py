@@ -24,7 +24,7 @@ class Meters:
     """Counts and times since the start of the program. Others may ask while they are added to.
 
     Attributes:
-        counts: counters, by name and labels.
+        counts: counters and gauges, by name and labels.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -44,7 +44,10 @@ class Meters:
     def add_counts(self, body: bytes) -> dict[str, int]:
         """Add a frame of counts; return what has been added, by name alone."""
         added: Counter[str] = Counter()
-        for name, by, labels in orjson.loads(body):
+        for name, by, labels, *is_set in orjson.loads(body):
+            if is_set:
+                self.counts[key_of(name, labels)] = by
+                continue
             self.count(name, labels, by)
             added[name] += by
         return added

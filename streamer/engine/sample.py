@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from streamer.errors import StreamerError
-from streamer.source.files import Files
 from streamer.inputs.generate import GenerateInput
 from streamer.inputs.stdin import StdinInput
 from streamer.message import Batch, Execution, Message
 from streamer.plan import Plan
 from streamer.source.counted import CountedInput
+from streamer.source.files import Files
 from streamer.source.replayable import Limit, Raws, Replayable
 
 LONGEST = 64 << 20

@@ -20,6 +20,9 @@ MOST_LINES = 100
 MOST_ASKED_FOR = 10_000
 """The same for lines that the config asks for with a `log` processor."""
 
+SET = "set"
+"""Stands behind a figure that is set, and does not grow."""
+
 LEVELS = {"FATAL": 0, "ERROR": 1, "WARN": 2, "INFO": 3, "DEBUG": 4, "TRACE": 5}
 
 
@@ -67,6 +70,10 @@ class Task:
         for (begins, label, path), tally in self.execution.tallies.items():
             labels = {"label": label, "path": path}
             counts += [[f"{begins}_{name}", by, labels] for name, by in tally.counts()]
+        figures = self.execution.figures
+        counts += [[name, by, dict(labels)] for (name, labels), by in figures.counts.items()]
+        gauges = figures.gauges.items()
+        counts += [[name, value, dict(labels), SET] for (name, labels), value in gauges]
         return orjson.dumps(counts) if counts else None
 
     def timing_body(self) -> bytes | None:
@@ -75,6 +82,10 @@ class Task:
             [f"{begins}_latency_ns", tally.elapsed, tally.buckets, {"label": label, "path": path}]
             for (begins, label, path), tally in self.execution.tallies.items()
             if tally.buckets
+        ]
+        timings += [
+            [name, tally.elapsed, tally.buckets, dict(labels)]
+            for (name, labels), tally in self.execution.figures.times.items()
         ]
         return orjson.dumps(timings, option=orjson.OPT_NON_STR_KEYS) if timings else None
 

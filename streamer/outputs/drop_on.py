@@ -162,6 +162,7 @@ class DropOnOutput(Composition):
             ex.now, ex.log, ex.count, strict=ex.strict, elapsed=ex.elapsed, sleep=sleep
         )
         apart.counters, apart.answers = ex.counters, ex.answers
+        apart.figures = ex.figures
         return apart
 
     def __del__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from streamer.catalog import makes_windows
@@ -74,6 +75,9 @@ def samples(view: StreamView) -> Iterator[tuple[Expected | None, Sample]]:
         if name not in _IN_SNAPSHOT and key not in told:
             place = labels.get("label", ""), labels.get("path", "")
             yield of_place.get(place), Sample(name, labels, number)
+    for key, times in sorted(now.times.items(), key=itemgetter(0)):
+        if key not in told:
+            yield None, Sample(key[0], dict(key[1]), times)
     for name, value in _of_stream(view, now):
         yield None, Sample(name, {}, value)
 

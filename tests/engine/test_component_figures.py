@@ -214,3 +214,22 @@ def test_a_window_of_a_key_is_a_batch_by_itself(source: Path) -> None:
     run.step(T)
     run.step(T + 11 * SECOND)
     assert counted(run.delivery.meters, "buffer", "buffer") == (20, 20, 20, 5)
+
+
+@pytest.mark.parametrize("window", ["", "buffer: { system_window: { size: 10s } }\n"])
+def test_metrics_of_the_config_count_once_when_tasks_are_tried_again(
+    source: Path, window: str
+) -> None:
+    write_lines(source, [{"n": n} for n in range(10)])
+    run = Run(
+        "input: { file: { paths: [in] } }\n"
+        + window
+        + "pipeline:\n  processors:\n"
+        + "    - metric: { type: counter_by, name: Sum, value: '${! this.n }' }\n"
+        + "    - metric: { type: gauge, name: Newest, value: '${! this.n }' }\n"
+        + "    - metric: { type: timing, name: Took, value: '${! this.n }' }\n"
+    )
+    run.step(T, tries=3)
+    meters = run.delivery.meters
+    assert (meters.counts["Sum", ()], meters.counts["Newest", ()]) == (45, 9)
+    assert meters.times()["Took", ()].count == 10

@@ -1,0 +1,144 @@
+"""`metric`: what is counted, set and timed, and that it arrives once where metrics are served."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamer.catalog import build_context
+from streamer.config import parse_config
+from streamer.engine.frame import FrameKind
+from streamer.engine.meters import Meters
+from streamer.engine.snapshot import Snapshot
+from streamer.engine.task import Task
+from streamer.errors import ConfigError
+from streamer.lanes import Lanes
+from streamer.message import Message
+from streamer.service.exposition import by_name, exposition
+from streamer.service.view import Now, StreamView
+
+from .conftest import Make, Run, messages
+
+
+def run_in_task(text: str, *payloads: str, task: Task | None = None) -> Task:
+    """Run one `metric` over messages, and return the task that it ran in."""
+    task = task or Task("DEBUG")
+    processor = built(text)
+    batch = messages(*payloads)
+    assert processor.process(batch, task.execution) == [batch]
+    return task
+
+
+def built(text: str) -> Any:
+    config = parse_config(f"pipeline: {{processors: [{{metric: {text}}}]}}", env={})
+    return build_context().build(config.processors[0])
+
+
+def deliver(meters: Meters, task: Task) -> None:
+    for kind, body in task.said():
+        if kind == FrameKind.COUNT:
+            meters.add_counts(body)
+        elif kind == FrameKind.TIMING:
+            meters.add_timings(body)
+
+
+def shown(meters: Meters, config: str = "{}") -> dict[str, Any]:
+    view = StreamView(parse_config(config, env={}))
+    snapshot = Snapshot(0, 0, 0, None, {}, False, 0)
+    view.running(lambda: Now(snapshot, meters.counts, "", meters.times()))
+    served = by_name(view)
+    assert exposition(view) is not None
+    return {name: value for name, value in served.items() if name.startswith("Foo")}
+
+
+COUNTER = "{type: counter, name: Foo, labels: {kind: '${! this.k }', name: x}}"
+COUNTER_BY = "{type: counter_by, name: Foo, value: '${! this.n }'}"
+GAUGE = "{type: gauge, name: Foo, value: '${! this.n }', labels: {by: '${! this.k }'}}"
+TIMING = "{type: timing, name: Foo, value: '${! this.n }'}"
+
+
+def test_a_counter_grows_by_one_for_each_message_by_its_labels() -> None:
+    meters = Meters()
+    deliver(meters, run_in_task(COUNTER, '{"k":"a"}', '{"k":"b"}', '{"k":"a"}'))
+    assert shown(meters) == {'Foo{kind="a",name="x"}': 2, 'Foo{kind="b",name="x"}': 1}
+
+
+def test_a_counter_grows_by_numbers_with_and_without_a_fraction() -> None:
+    meters = Meters()
+    deliver(meters, run_in_task(COUNTER_BY, '{"n":5}', '{"n":0}', '{"n":2.25}', '{"n":"7"}'))
+    assert shown(meters) == {"Foo": 14.25}
+
+
+def test_a_gauge_has_the_value_that_was_set_last() -> None:
+    meters = Meters()
+    task = run_in_task(GAUGE, '{"n":5,"k":"x"}', '{"n":3,"k":"x"}', '{"n":1.5,"k":"y"}')
+    deliver(meters, task)
+    assert shown(meters) == {'Foo{by="x"}': 3, 'Foo{by="y"}': 1.5}
+    deliver(meters, run_in_task(GAUGE, '{"n":4,"k":"x"}'))
+    assert shown(meters)['Foo{by="x"}'] == 4
+
+
+def test_times_are_served_as_quantiles() -> None:
+    meters = Meters()
+    deliver(meters, run_in_task(TIMING, *[f'{{"n":{n}000000}}' for n in range(1, 101)]))
+    found = shown(meters)["Foo"]
+    assert found["p50"] == pytest.approx(50e6, rel=0.05)
+    assert found["p99"] == pytest.approx(99e6, rel=0.05)
+    text = exposition_text(meters)
+    assert "Foo_count 100.0" in text
+
+
+def exposition_text(meters: Meters) -> str:
+    view = StreamView(parse_config("{}", env={}))
+    snapshot = Snapshot(0, 0, 0, None, {}, False, 0)
+    view.running(lambda: Now(snapshot, meters.counts, "", meters.times()))
+    serve = exposition(view)
+    assert serve is not None
+    return serve()[0].decode()
+
+
+def test_a_task_that_is_tried_again_counts_once() -> None:
+    meters = Meters()
+    # The first attempt dies before what it has said is delivered.
+    run_in_task(COUNTER_BY, '{"n":5}')
+    deliver(meters, run_in_task(COUNTER_BY, '{"n":5}'))
+    assert shown(meters) == {"Foo": 5}
+
+
+def test_what_is_measured_in_threads_is_gathered() -> None:
+    task = Task("DEBUG")
+    lanes: Lanes[Any] = Lanes(lambda: built(COUNTER_BY), 3)
+    pieces = [messages(f'{{"n":{n}}}') for n in range(10)]
+    lanes.map(lambda lane, piece, ex: lane.process(piece, ex), pieces, task.execution)
+    meters = Meters()
+    deliver(meters, task)
+    assert shown(meters) == {"Foo": 45}
+
+
+@pytest.mark.parametrize(
+    ("text", "payload", "error"),
+    [
+        (COUNTER_BY, "nope", "Value interpolation error: "),
+        (COUNTER_BY, '{"n":"x"}', 'Handler error: strconv.ParseFloat: parsing "x": invalid syntax'),
+        (COUNTER_BY, '{"n":-2}', "Handler error: value -2 is negative"),
+        (COUNTER_BY, '{"n":-2.5}', "Handler error: value -2.500000 is negative"),
+        (TIMING, '{"n":1.5}', 'Handler error: strconv.ParseInt: parsing "1.5": invalid syntax'),
+        (TIMING, '{"n":-1}', "Handler error: value is negative"),
+        (COUNTER.replace("this.k", "this.k.uppercase()"), "{}", "Handler error: label interpol"),
+    ],
+)
+def test_what_cannot_be_measured_is_logged_and_passes_unmarked(
+    text: str, payload: str, error: str, make: Make, a_run: Run
+) -> None:
+    [[found]] = make(f"metric: {text}").process([Message(payload.encode())], a_run.ex)
+    assert found.error is None
+    [(level, said)] = a_run.logged
+    assert level == "ERROR"
+    assert said.startswith(error)
+    assert not a_run.ex.figures.counts and not a_run.ex.figures.times
+
+
+def test_an_empty_name_is_refused(make: Make) -> None:
+    with pytest.raises(ConfigError, match="must not be empty"):
+        make("metric: {type: counter, name: ''}")

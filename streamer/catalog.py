@@ -109,6 +109,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "fallback",
         "file",
         "http_client",
+        "http_server",
         "reject",
         "reject_errored",
         "resource",

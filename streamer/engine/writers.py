@@ -10,7 +10,9 @@ from typing import BinaryIO, Protocol
 
 from streamer.engine.frame import Frame
 from streamer.engine.journal import FileJournal
+from streamer.engine.served import ServedWriter
 from streamer.plan import Plan
+from streamer.source.opening import Room
 
 
 class Writer(Protocol):
@@ -93,9 +95,22 @@ def writers_of(
             name = output.path if number >= len(plan.outputs) else str(number)
             journal = directory / ("files.json" if number == 0 else f"files-{name}.json")
             writers.append(FileWriter(journal, plan.context().build(output).output.append))
+        elif output.name == "http_server":
+            writers.append(ServedWriter(output.config))
         else:
             writers.append(StreamWriter(stdout, overlay))
     return writers
+
+
+def open_writers(writers: Sequence[Writer], room: Room) -> None:
+    """Let those writers begin to listen that do, until the stream stops.
+
+    Raises:
+        StreamerError: one of them cannot.
+    """
+    for writer in writers:
+        if isinstance(writer, ServedWriter):
+            writer.open(room)
 
 
 def _append(path: str, bodies: list[bytes]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamer.plan.plan import Plan
-from streamer.spec import Kind, ParsedComponent
+from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.spec.inside import inside
 
 _ANSWERS = "sync_response"
@@ -18,7 +18,16 @@ def is_answered(plan: Plan) -> bool:
     """
     if plan.window is not None:
         return False
-    return any(one.name == _ANSWERS for one in _all(_roots(plan)))
+    return any(_answers(one) for one in _all(_roots(plan)))
+
+
+def _answers(component: ParsedComponent) -> bool:
+    if component.name == _ANSWERS:
+        return True
+    # An output may give back what a server has said.
+    return component.kind == Kind.OUTPUT and bool(
+        isinstance(component.config, Parsed) and component.config.get("propagate_response")
+    )
 
 
 def _roots(plan: Plan) -> Iterator[ParsedComponent]:

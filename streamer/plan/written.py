@@ -9,7 +9,7 @@ from streamer.plan.resources import Resources, resolved
 from streamer.spec import Kind, ParsedComponent
 from streamer.spec.inside import inside
 
-WRITTEN: Final = frozenset({"file", "stdout"})
+WRITTEN: Final = frozenset({"file", "http_server", "stdout"})
 """Outputs whose bytes return to the driver."""
 
 

@@ -23,7 +23,7 @@ from streamer.engine.meters import Meters
 from streamer.engine.places import Places
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.ticks import Signals
-from streamer.engine.writers import Overlay, writers_of
+from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered
@@ -85,8 +85,9 @@ class Stream:
         self._failures = 0
         self._failed_at_batch = -2
         self._places = Places.of(self.plan)
+        writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         self._delivery = Delivery(
-            writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay),
+            writers,
             log,
             self._stopping.is_set,
             on_status=self._on_status,
@@ -98,6 +99,7 @@ class Stream:
         self._rejected = ""
         self.problem = ""
         self._source = self._open_source(read_stdin, endpoints)
+        open_writers(writers, self._house.room())
 
     def _open_source(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> Replayable:
         source: Any = build_context(self.plan.resources).build(self.plan.input)

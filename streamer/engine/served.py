@@ -1,0 +1,84 @@
+"""The writer of an `http_server` output: messages that are fetched from the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from streamer.durations import SECOND
+from streamer.engine.frame import Frame
+from streamer.errors import StreamerError
+from streamer.source.opening import Room
+from streamer.spec import Parsed
+
+
+class ServedWriter:
+    """Gives the batches of a micro-batch to those who ask for them, and waits until they have."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        """Take the output's fields; nothing is served before `open`."""
+        # Imported here: what has no server should not wait for aiohttp.
+        from streamer.endpoints.outlet import Outlet
+
+        timeout = parsed["timeout"]
+        self._parsed = parsed
+        self._outlet = Outlet(
+            frozenset(parsed["allowed_verbs"]), timeout / SECOND if timeout else None
+        )
+        self._stopping: Callable[[], bool] = lambda: False
+
+    def open(self, room: Room) -> None:
+        """Begin to serve, until the stream stops.
+
+        Raises:
+            StreamerError: the address cannot be listened on, or there is no server to use.
+        """
+        from streamer.endpoints.own import Own, serve
+        from streamer.landing.receiver import Reception, receive
+
+        parsed, outlet = self._parsed, self._outlet
+        self._stopping = lambda: room.stopping
+        room.on_stop(outlet.close)
+        named = {"path": outlet.get, "stream_path": outlet.stream, "ws_path": outlet.websocket}
+        paths: dict[str, Any] = {
+            parsed[name]: handler for name, handler in named.items() if parsed[name]
+        }
+        if parsed["address"]:
+            cors = parsed["cors"]
+            own = Own(
+                parsed["address"],
+                parsed["cert_file"],
+                parsed["key_file"],
+                frozenset(cors["allowed_origins"]) if cors["enabled"] else None,
+            )
+
+            async def run(reception: Reception) -> None:
+                async def listening(url: str) -> None:
+                    room.log("INFO", "Giving messages over HTTP", {"url": url})
+                    reception.ready()
+                    await reception.stop.wait()
+
+                await serve(own, paths, listening)
+
+            receive(room, "http_server output", run)
+        elif room.endpoints is None or not room.endpoints.served:
+            raise StreamerError(
+                "the output http_server has no address, and there is no HTTP server of the "
+                "stream: give the output an address, or set http.enabled to true and http.address "
+                "to one that is free"
+            )
+        else:
+            for path, handler in paths.items():
+                room.endpoints.add(path, "Read messages of the output http_server.", handler)
+                room.log("INFO", "Giving messages on the stream's HTTP server", {"path": path})
+
+    def write(self, batch: int, frames: Sequence[Frame]) -> None:
+        """Return when all of a micro-batch has been fetched.
+
+        Raises:
+            OSError: the program stops before.
+        """
+        import msgpack
+
+        for frame in frames:
+            self._outlet.give(msgpack.unpackb(frame.body), self._stopping)

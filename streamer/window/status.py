@@ -95,7 +95,7 @@ class Status:
         horizon: every window that ends at or before it has closed, ns; None before the first.
         counters: since the checkpoint began.
         held: messages in the state.
-        held_bytes: their payloads' bytes.
+        held_bytes: their payloads' bytes; of folded ones, those of what they have come to.
         open: open windows, oldest first; no more than the shard cares to list.
         next_due: when the system clock closes the next window, ns; None when nothing is held, or
             another clock does.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -256,3 +257,71 @@ def test_the_state_of_folded_keys_does_not_grow_with_their_messages(tmp_path, mo
         statuses = run.delivery.statuses.values()
         assert sum(status["held"] for status in statuses) == 1000 * (number + 1)
     assert sizes[2] < 1.2 * sizes[0] < 20 * 400
+
+
+KEEPING = TUMBLING.replace("emit: each", "emit: each, end_of_input: keep")
+
+
+def heads(run: Run) -> list[dict]:
+    """What the shards know of all their keys."""
+    return [json.loads(store.values[0, -1]) for store in run.state.stores]
+
+
+def mappings(run: Run) -> set[str]:
+    """The names that the mappings give their sums for which windows are folded."""
+    texts = [text for head in heads(run) for text in head.get("texts", ())]
+    return {name for text in texts for name in ("first", "second", "third") if f'"{name}":' in text}
+
+
+def went_on(before: Run | None, name: str, second: int) -> Run:
+    """Start with a mapping, on what an earlier start left, and let cars come at a second."""
+    write_lines(Path("cars.jsonl"), cars([second], lights="ab"))
+    text = COUNTING.replace('"first": this.p', '"p": this.p') % (KEEPING, name)
+    run = Run(text, None if before is None else before.state, f"start at {second}")
+    run.step((T + second) * SECOND)
+    return run
+
+
+def test_mappings_that_no_open_window_is_folded_for_are_forgotten(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = went_on(None, "first", 1)
+    assert mappings(run) == {"first"}
+    run = went_on(run, "second", 2)  # into the windows that there are
+    assert [one["first"] for one in run.printed()] == [2, 2]
+    assert mappings(run) == {"first"}
+    run = went_on(run, "second", 11)
+    assert [one["second"] for one in run.printed()] == [1, 1]
+    assert mappings(run) == {"second"}
+    run = went_on(run, "third", 12)
+    run = went_on(run, "third", 21)
+    assert mappings(run) == {"third"}
+    assert all(len(head["texts"]) <= 2 for head in heads(run) if "texts" in head)
+
+
+def test_a_state_that_does_not_say_which_mappings_are_used_keeps_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = went_on(None, "first", 1)
+    for store, head in zip(run.state.stores, heads(run), strict=True):
+        if "texts" in head:
+            del head["uses"], head["sizes"]
+            store.values[0, -1] = json.dumps({**head, "version": 2}).encode()
+    run = went_on(run, "second", 2)
+    assert [one["first"] for one in run.printed()] == [2, 2]
+    run = went_on(run, "second", 11)
+    assert mappings(run) == {"first", "second"}
+    assert [one["second"] for one in run.printed()] == [1, 1]
+
+
+def test_the_bytes_that_are_held_are_also_those_of_what_windows_have_come_to(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = COUNTING.replace(".sum()", ".unique()") % (KEEPING, "plates")
+    path = tmp_path / "cars.jsonl"
+    path.touch()
+    run = Run(text)
+    held = []
+    for plates in (range(10), range(10, 1000)):
+        write_lines(path, [{"ts": T + 1, "light": "a", "p": f"plate {n:06}"} for n in plates])
+        run.step((T + 2) * SECOND)
+        held.append(sum(status["held_bytes"] for status in run.delivery.statuses.values()))
+    assert held[1] - held[0] >= 990 * len("plate 000000")
+    assert held[1] < 2 * 1000 * len("plate 000000")

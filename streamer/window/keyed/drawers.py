@@ -99,6 +99,11 @@ class Drawer:
         a, b, c = zip(*self._dues.values(), strict=True)
         return min(a), min(b), min(c)
 
+    @property
+    def size(self) -> int:
+        """The bytes of all records."""
+        return sum(map(len, self._records.values()))
+
     def keys(self) -> Iterable[bytes]:
         """Return all keys."""
         return self._records.keys()
@@ -133,7 +138,14 @@ class Drawer:
 class Drawers:
     """All drawers of a shard."""
 
-    def __init__(self, store: Store, least: dict[int, list[int]], count: int, keys: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        least: dict[int, list[int]],
+        count: int,
+        keys: int,
+        sizes: dict[int, int],
+    ) -> None:
         """Take what the head of the shard's state knows of them.
 
         Args:
@@ -141,11 +153,13 @@ class Drawers:
             least: by the number of a drawer that holds something, `Drawer.least`.
             count: how many drawers there are.
             keys: how many keys they hold.
+            sizes: by number, the bytes of its records, where that is known.
         """
         self._store = store
         self.least = least
         self.count = count
         self.keys = keys
+        self.sizes = sizes
 
     def numbers(self, touched: Iterable[bytes], clocks: Dues) -> dict[int, list[bytes]]:
         """Return the drawers to be taken out, in order, each with the keys touched in it."""
@@ -167,9 +181,9 @@ class Drawers:
         if len(drawer):
             self._store.put(number, SEQ, drawer.encoded())
             self.least[number] = list(drawer.least())
+            self.sizes[number] = drawer.size
         elif number in self.least:
-            self._store.delete(number, SEQ)
-            del self.least[number]
+            self._remove(number)
 
     def make_room(self) -> None:
         """Make more drawers when they are full, or fewer when most of them are nearly empty."""
@@ -184,14 +198,18 @@ class Drawers:
         for number in list(self.least):
             for into, part in self.take_out(number).split(wanted).items():
                 found.setdefault(into, []).append(part)
-            self._store.delete(number, SEQ)
-            del self.least[number]
+            self._remove(number)
         self.count = wanted
         for number, parts in sorted(found.items()):
             whole = parts[0]
             for part in parts[1:]:
                 whole.merge(part)
             self.put_back(number, whole, len(whole))
+
+    def _remove(self, number: int) -> None:
+        self._store.delete(number, SEQ)
+        del self.least[number]
+        self.sizes.pop(number, None)
 
     def all(self) -> Iterator[tuple[int, Drawer]]:
         """Give all drawers that hold something, in order."""

@@ -21,25 +21,29 @@ class Folds:
 
     Attributes:
         texts: the mappings that windows are folded for; a window knows the number of its own.
+        uses: by mapping, how many open windows are folded for it.
         held: how many messages are held that are not kept.
         released: how many such were given back in this micro-batch.
     """
 
-    def __init__(self, text: str | None, texts: list[str], held: int, joins: bool) -> None:
+    def __init__(
+        self, text: str | None, texts: list[str], uses: list[int], held: int, joins: bool
+    ) -> None:
         """Prepare.
 
         Args:
             text: the mapping for which windows that begin are folded; None to keep them whole.
             texts: what the head of the shard's state knows of mappings.
+            uses: see above.
             held: see above.
             joins: whether windows of a key may become one.
         """
+        self.texts, self.uses = texts[:], uses[:]
         if text is not None and text not in texts:
-            texts = [*texts, text]
-        self.texts = texts
+            self._begin(text)
         self.held = held
         self.released = 0
-        self._number = None if text is None else texts.index(text)
+        self._number = None if text is None else self.texts.index(text)
         self._joins = joins
         self._kept: list[tuple[Page, int]] = []
         self._brought: dict[tuple[int, int], Brought] = {}
@@ -51,6 +55,21 @@ class Folds:
     def needed(self) -> bool:
         """Whether there may be a window that is folded."""
         return bool(self.texts)
+
+    def counted(self, state: KeyState, by: int) -> None:
+        """Count the open windows of a key, by mapping: 1 for each that there is, -1 to undo it."""
+        for window in state.windows:
+            if window.folded is not None:
+                self.uses[window.folded.number] += by
+
+    def forget(self) -> None:
+        """Forget the mappings that no window is folded for any more; others keep their numbers."""
+        self.texts = [
+            text if uses else "" for text, uses in zip(self.texts, self.uses, strict=True)
+        ]
+        while self.texts and not self.texts[-1]:
+            self.texts.pop()
+        del self.uses[len(self.texts) :]
 
     def open(self, state: KeyState) -> None:
         """Read what the windows of a key have come to."""
@@ -114,6 +133,14 @@ class Folds:
         self._kept.clear()
         self._brought.clear()
         self._page = None
+
+    def _begin(self, text: str) -> None:
+        """Give a mapping the number of one that is forgotten, or a new one."""
+        if "" in self.texts:
+            self.texts[self.texts.index("")] = text
+        else:
+            self.texts.append(text)
+            self.uses.append(0)
 
     def _look_at(self, page: Page, folded: Folded) -> None:
         """Have at hand what the messages of a page bring to a fold."""

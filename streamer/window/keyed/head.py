@@ -13,9 +13,13 @@ from streamer.window.keyed.clocks import ShardClocks
 from streamer.window.status import Counters
 from streamer.window.store import Store
 
-VERSION: Final = 2
+VERSION: Final = 3
+_UNCOUNTED: Final = 2
+"""The version of a head that did not say how many windows are folded for which mapping."""
 _WHOLE: Final = 1
 """The version of a head without folded windows."""
+_MANY: Final = 1 << 40
+"""How often a mapping is used of which that is not known: it is kept."""
 PLACE: Final = (0, -1)
 
 
@@ -34,7 +38,9 @@ class Head:
         least: by drawer, when its first record must be looked at.
         packs: the entries of the ledger.
         next_pack: the number of the ledger's next pack.
-        texts: the mappings that windows are folded for.
+        texts: the mappings that windows are folded for; empty where it was one that none is.
+        uses: by mapping, how many open windows are folded for it.
+        sizes: by drawer, the bytes of its records; empty where no window was ever folded.
         folded: how many messages are held that are not kept, since they were folded.
     """
 
@@ -50,6 +56,8 @@ class Head:
     next_pack: int = 0
     texts: list[str] = field(default_factory=list)
     folded: int = 0
+    uses: list[int] = field(default_factory=list)
+    sizes: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, store: Store, fingerprint: str) -> Head:
@@ -63,7 +71,7 @@ class Head:
             return cls(fingerprint)
         fields: dict[str, Any] = orjson.loads(data)
         version = fields.pop("version")
-        if version not in (_WHOLE, VERSION):
+        if version not in (_WHOLE, _UNCOUNTED, VERSION):
             raise StreamerError(
                 f"the window's state has format {version}, and this program reads format "
                 f"{VERSION}: run the version that wrote the checkpoint, or start from another one"
@@ -76,6 +84,9 @@ class Head:
         fields["clocks"] = ShardClocks.of_fields(fields["clocks"])
         fields["counters"] = Counters(**fields["counters"])
         fields["least"] = {number: least for number, *least in fields["least"]}
+        fields["sizes"] = dict(fields.get("sizes", ()))
+        if version == _UNCOUNTED:
+            fields["uses"] = [_MANY] * len(fields["texts"])
         return cls(**fields)
 
     def write(self, store: Store) -> None:
@@ -94,5 +105,6 @@ class Head:
             "next_pack": self.next_pack,
         }
         if self.texts:
-            fields.update(texts=self.texts, folded=self.folded)
+            fields.update(texts=self.texts, uses=self.uses, folded=self.folded)
+            fields["sizes"] = list(self.sizes.items())
         store.put(*PLACE, dump_json(fields))

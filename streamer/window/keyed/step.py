@@ -70,9 +70,9 @@ class KeyedStep:
         self._asked = having
         self._listing = Listing()
         self._head = head = Head.read(store, window.fingerprint)
-        self._drawers = Drawers(store, head.least, head.drawers, head.keys)
+        self._drawers = Drawers(store, head.least, head.drawers, head.keys, head.sizes)
         self._ledger = Ledger(store, self._rules.timeless, head.packs, head.next_pack)
-        self._folds = Folds(folds, head.texts, head.folded, self._rules.joins)
+        self._folds = Folds(folds, head.texts, head.uses, head.folded, self._rules.joins)
         self._outputs: list[Output] = []
         self._moments: list[Moment] = []
         self._late = Lates()
@@ -147,6 +147,7 @@ class KeyedStep:
                 windows = len(state.windows)
                 if folds.needed:
                     folds.open(state)
+                    folds.counted(state, -1)
                 if by_key:
                     self._lapse(key, state)
                 if key in segments:
@@ -156,6 +157,8 @@ class KeyedStep:
                     self._end_of(key, state, state.clock if by_key else self._clock_after)
                     dues = self._dues(state, by_key)
                 self._head.open += len(state.windows) - windows
+                if folds.needed:
+                    folds.counted(state, 1)
                 drawer.put(key, state, dues)
             drawers.put_back(number, drawer, before)
 
@@ -457,12 +460,13 @@ class KeyedStep:
 
     def _status(self, closed: tuple[Closed, ...]) -> Status:
         """Say how the shard is after the micro-batch."""
+        records = sum(self._drawers.sizes.values()) if self._folds.needed else 0
         return Status(
             now=self._now,
             horizon=None,
             counters=self._head.counters,
             held=self._ledger.held + self._folds.held,
-            held_bytes=self._ledger.size,
+            held_bytes=self._ledger.size + records,
             open=(),
             next_due=self._next_due(),
             newest_end=None,
@@ -487,5 +491,7 @@ class KeyedStep:
         head, drawers = self._head, self._drawers
         head.drawers, head.keys, head.least = drawers.count, drawers.keys, drawers.least
         head.packs, head.next_pack = self._ledger.head()
-        head.texts, head.folded = self._folds.texts, self._folds.held
+        self._folds.forget()
+        head.texts, head.uses = self._folds.texts, self._folds.uses
+        head.folded, head.sizes = self._folds.held, drawers.sizes
         head.write(self._store)

@@ -11,7 +11,7 @@ from streamer.query import query_value
 from streamer.timestamps import Timestamp
 from streamer.value import Number, format_float
 
-_GO_NAMES: Final[dict[type, str]] = {
+GO_NAMES: Final[dict[type, str]] = {
     dict: "map[string]interface {}",
     list: "[]interface {}",
     str: "string",
@@ -40,7 +40,7 @@ def argument(value: Any) -> str | bytes | int:
         return ""
     if isinstance(value, Timestamp):
         return str(value)
-    name = _GO_NAMES.get(type(value), type(value).__name__)
+    name = GO_NAMES.get(type(value), type(value).__name__)
     raise MessageError(f"redis: can't marshal {name} (implement encoding.BinaryMarshaler)")
 
 
@@ -52,7 +52,7 @@ def arguments(mapping: Mapping, batch: Batch, index: int, ex: Execution) -> list
     """
     found = query_value(mapping, batch, index, ex)
     if not isinstance(found, list):
-        name = _GO_NAMES.get(type(found), "json.Number")
+        name = GO_NAMES.get(type(found), "json.Number")
         raise MessageError(f"mapping returned non-array result: {name}")
     return found
 

@@ -1,0 +1,65 @@
+"""`redis_pubsub`: "publishes messages through the Redis PubSub model"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from streamer.batching import BATCHING_FIELD, batching_problems, output_policy
+from streamer.bloblang import compile_interpolation
+from streamer.errors import MessageError
+from streamer.message import Batch, Execution
+from streamer.redisdb import CLIENT_FIELDS, client, client_problems
+from streamer.redisdb.sending import RedisOutput
+from streamer.sending import MAX_IN_FLIGHT, max_in_flight_field
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+CHANNEL: Final = "channel"
+
+
+def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    yield from client_problems(parsed)
+    yield from batching_problems(parsed)
+
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "redis_pubsub",
+    "Publishes messages in channels of Redis.",
+    description=(
+        "Redis keeps nothing of what is published: who does not listen then will not hear of it."
+    ),
+    fields=(
+        *CLIENT_FIELDS,
+        Field(CHANNEL, "string", "The channel.", interpolated=True, examples=("events",)),
+        max_in_flight_field(),
+        BATCHING_FIELD,
+    ),
+    check=_problems,
+    examples=(
+        Example(
+            "A channel for each kind",
+            "output:\n"
+            "  redis_pubsub:\n"
+            "    url: redis://localhost:6379\n"
+            "    channel: events:${! this.kind }\n",
+        ),
+    ),
+    categories=("Services",),
+)
+
+
+def build(parsed: Parsed, context: BuildContext) -> RedisOutput:
+    """Compile the channel; nothing is connected yet."""
+    channel = compile_interpolation(parsed[CHANNEL])
+
+    def command(batch: Batch, index: int, ex: Execution) -> Sequence[Any]:
+        try:
+            return "PUBLISH", channel.text_of(batch, index, ex), batch[index].raw
+        except MessageError as error:
+            raise MessageError(f"channel interpolation error: {error}") from None
+
+    output = RedisOutput(command, lambda: client(parsed, context), parsed)
+    output.max_in_flight = parsed[MAX_IN_FLIGHT]
+    output.policy = output_policy(parsed, context)
+    return output

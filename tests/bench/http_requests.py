@@ -1,4 +1,4 @@
-"""Messages over HTTP: requests of one message, and bodies of many lines, into a program that runs."""
+"""Messages over HTTP: requests of one message, and bodies of many lines, into a program."""
 
 from __future__ import annotations
 

@@ -37,7 +37,11 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "generate",
         "http_server",
         "resource",
+        "socket",
+        "socket_server",
         "stdin",
+        "subprocess",
+        "websocket",
     ),
     Kind.BUFFER: (
         "count_window",

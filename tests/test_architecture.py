@@ -61,8 +61,8 @@ RANKS = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 
 # A component imports no other component, except what is named here.
 NEIGHBOURS = {
-    # An input that reads bytes cuts them itself, and its type says by what.
-    ("streamer.inputs.stdin", "streamer.scanners.lines"),
+    # What a command prints is cut into lines, which it has no field to change.
+    ("streamer.inputs.subprocess", "streamer.scanners.lines"),
     # Two names of one processor.
     ("streamer.processors.bloblang", "streamer.processors.mapping"),
 }

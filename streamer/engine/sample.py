@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,11 +13,12 @@ from typing import Any, BinaryIO
 from streamer.errors import StreamerError
 from streamer.inputs.generate import GenerateInput
 from streamer.inputs.stdin import StdinInput
-from streamer.message import Batch, Execution, Message
+from streamer.message import NO_META, Batch, Execution, Message
 from streamer.plan import Plan
 from streamer.source.counted import CountedInput
 from streamer.source.files import Files
-from streamer.source.replayable import Limit, Raws, Replayable
+from streamer.source.replayable import Chunk, Limit, Raws, Replayable
+from streamer.source.scanning import Opened
 
 LONGEST = 64 << 20
 """Bytes of a line in a file of samples; some devices have no other end."""
@@ -83,15 +85,25 @@ def sample_of_input(plan: Plan, most: int, ex: Execution) -> list[Batch]:
 
 
 def _piped(source: StdinInput, pipe: BinaryIO, ex: Execution) -> Iterator[Batch]:
-    """Read a pipe line by line, so that its end need not be waited for."""
-    delimiter, held = source.scanner.delimiter, b""
-    for line in pipe:
-        held += line
-        if held.endswith(delimiter):
-            yield from ([Message(raw)] for raw in source.scanner.scan(held, ex, "stdin"))
-            held = b""
-    if held:
-        yield from ([Message(raw)] for raw in source.scanner.scan(held, ex, "stdin"))
+    """Read a pipe message by message, so that its end need not be waited for."""
+    for cut in source.scanner.cuts(Opened(_Pipe(pipe), "stdin", NO_META, ex), most=1):
+        yield from _batches(cut.chunk)
+
+
+@dataclass(frozen=True)
+class _Pipe:
+    pipe: BinaryIO
+
+    def read(self, size: int, /) -> bytes:
+        """Return what there is of the next line: what follows is left in the pipe."""
+        return self.pipe.readline(size)
+
+
+def _batches(chunk: Chunk) -> Iterator[Batch]:
+    if isinstance(chunk, Raws):
+        yield from ([Message(raw, chunk.meta)] for raw in chunk.raws)
+    else:
+        yield from chunk
 
 
 def _read(source: Replayable, most: int, ex: Execution) -> Iterator[Batch]:
@@ -101,10 +113,7 @@ def _read(source: Replayable, most: int, ex: Execution) -> Iterator[Batch]:
         latest = source.latest(start, now, Limit(messages=most))
         for piece in source.split(start, latest.offset, 1):
             for chunk in source.read(piece, ex):
-                if isinstance(chunk, Raws):
-                    yield from ([Message(raw, chunk.meta)] for raw in chunk.raws)
-                else:
-                    yield from chunk
+                yield from _batches(chunk)
         if latest.ended:
             return
         start = latest.offset

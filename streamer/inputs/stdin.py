@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from streamer.landing.cutting import pour
+from streamer.landing.landed import Landed
+from streamer.landing.lander import Lander, StoppedError
+from streamer.landing.store import Store
 from streamer.message import NO_META, Execution
-from streamer.scanners.lines import LineScanner
 from streamer.source.opening import Room
 from streamer.source.ranges import ByteRange, blocks
-from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws
+from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws, Replayable
+from streamer.source.scanning import ScanError, Splitting
 from streamer.source.series import Series, Spot
 from streamer.source.spool import (
     Durable,
@@ -21,18 +27,7 @@ from streamer.source.spool import (
     segment_path,
 )
 from streamer.spec import BuildContext, Kind, Parsed, Spec
-from streamer.spec.scanned import SCANNED_FIELDS, build_scanner, scanned_by
-
-
-def _lines_only(parsed: Parsed) -> Iterator[tuple[str, str]]:
-    field, scanner = scanned_by(parsed)
-    if scanner.name != "lines":
-        yield (
-            field,
-            f"{scanner.name} cannot cut the standard input yet; use lines, or write what comes "
-            "to a file and read that",
-        )
-
+from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
 
 SPEC = Spec(
     kind=Kind.INPUT,
@@ -44,8 +39,18 @@ SPEC = Spec(
         "input ends with the pipe."
     ),
     fields=SCANNED_FIELDS,
-    check=_lines_only,
 )
+
+
+@dataclass(frozen=True)
+class _Piped:
+    """The standard input as a stream of bytes."""
+
+    room: Room
+
+    def read(self, size: int, /) -> bytes:
+        """Return what there is; nothing at the end."""
+        return self.room.read_stdin(size)
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,14 @@ class StdinInput:
         directory: the spool's directory; set by `opened`.
     """
 
-    scanner: LineScanner
+    scanner: Any
     directory: Path = Path()
 
-    def opened(self, room: Room) -> StdinInput:
-        """Begin to move what is piped in to the spool, and return this input, reading that."""
+    def opened(self, room: Room) -> Replayable:
+        """Begin to move what is piped in to the spool, and return what reads that."""
         room.claim("the standard input")
+        if not isinstance(self.scanner, Splitting):
+            return self._landed(room)
         spool = SpoolWriter(room.directory, self.scanner.delimiter)
 
         def trouble(text: str) -> None:
@@ -70,6 +77,24 @@ class StdinInput:
 
         room.start("stdin", lambda: pump(room.read_stdin, spool, room.directory, trouble))
         return self.resume(room.directory)
+
+    def _landed(self, room: Room) -> Landed:
+        """Cut what is piped in before it lands: only from its beginning can it be cut at all."""
+        store = Store(room.directory)
+        lander = Lander(room, store)
+        ex = Execution(time.time_ns, room.log, room.count)
+
+        def run() -> None:
+            try:
+                pour(_Piped(room), self.scanner, "stdin", ex, lander.put)
+            except StoppedError:
+                return
+            except ScanError as e:
+                room.log("ERROR", f"Failed to read message: {e}", {})
+            store.close()
+
+        room.start("stdin", run)
+        return Landed(room.directory, self.scanner, "stdin", inside=not room.local)
 
     def resume(self, directory: Path) -> StdinInput:
         """Return this input, reading the spool in a directory."""

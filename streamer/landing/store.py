@@ -68,6 +68,7 @@ class Store:
 
     Attributes:
         mark: the newest mark, of this start or an earlier one; None when there is none.
+        was_closed: whether an earlier start has closed it.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Store:
         self._lock = threading.Lock()
         self._closed = False
         self.mark: Any = None
+        self.was_closed = read_safe(directory).closed
         directory.mkdir(parents=True, exist_ok=True)
         # The directory has to be synced too: a file that a power cut takes back keeps no promise.
         self._entries = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

@@ -12,7 +12,7 @@ import numpy as np
 
 from streamer.window.folds.running.fold import Brought, RunningFold, running_fold
 from streamer.window.keyed.folded import Brokenness, Folded
-from streamer.window.keyed.ledger import Page
+from streamer.window.keyed.pages import Page
 from streamer.window.keyed.state import KeyState, Window
 
 

@@ -17,7 +17,7 @@ from streamer.value import parse_json
 from streamer.window.emission import Emission, WindowReason
 from streamer.window.ints import Ints
 from streamer.window.keyed.joins import Events, Pairs, Side
-from streamer.window.keyed.ledger import Page
+from streamer.window.keyed.pages import Page
 from streamer.window.keyed.waiting import Alone
 from streamer.window.labels import EMIT, END, END_MS, KEY, NEWEST, START, START_MS, key_text
 from streamer.window.metadata import decode_meta, spelling_of

@@ -11,7 +11,7 @@ from streamer.message import Batch
 from streamer.timestamps import format_rfc3339
 from streamer.window.drops import REASON
 from streamer.window.emission import Emission
-from streamer.window.keyed.ledger import Page
+from streamer.window.keyed.pages import Page
 from streamer.window.metas import Metas
 from streamer.window.status import Counters, LogLine
 

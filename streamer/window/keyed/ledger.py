@@ -9,15 +9,17 @@ is left at its end.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamer.errors import StreamerError
 from streamer.window.ints import Ints
+from streamer.window.keyed.found import Found, found_on, rows_of
+from streamer.window.keyed.pages import Entry, Page
+from streamer.window.keyed.ranges import Range
+from streamer.window.keyed.state import FOREVER
 from streamer.window.merge import merge, subset
 from streamer.window.pack import Pack, encode
 from streamer.window.store import Store
@@ -26,122 +28,13 @@ PANE: Final = 0
 GONE: Final = -4
 """Where packs are in the store: pane 0, a seq each; the marks of a pack have its seq as pane."""
 
-_LAST: Final = (1 << 63) - 1
 _SHIFT: Final = struct.Struct("<q")
 _JOIN: Final = 8
 _LEAST: Final = 16 * 1024
 _MOST: Final = 2 * 1024 * 1024
 
-Bools = NDArray[np.bool_]
 Claims = Mapping[bytes, tuple[int, int]]
 """By key, between which times messages are asked for, both inclusive."""
-
-
-Range = tuple[int, int, int]
-"""Between which times messages are given back, both inclusive, and the last arrival number."""
-
-
-@dataclass(slots=True)
-class Entry:
-    """A pack in the store.
-
-    Attributes:
-        seq: its number.
-        low: of its messages' times, the least.
-        high: the largest.
-        count: how many messages it holds.
-        gone: how many of them were given back.
-        size: bytes of their payloads.
-    """
-
-    seq: int
-    low: int
-    high: int
-    count: int
-    gone: int
-    size: int
-
-
-class Page:
-    """A pack that is at hand.
-
-    Attributes:
-        pack: the messages.
-        times: of each, or its arrival number where windows have no time.
-        gone: which were given back.
-    """
-
-    __slots__ = ("entry", "pack", "times", "gone", "changed", "_stored", "_payloads", "_listed")
-
-    def __init__(self, pack: Pack, by_arrival: bool, stored: bytes, entry: Entry | None) -> None:
-        self.pack = pack
-        times = pack.arrivals if by_arrival else pack.times
-        assert times is not None
-        self.times = times
-        self.entry = entry
-        self.gone: Bools = np.zeros(len(times), np.bool_)
-        self.changed = False
-        self._stored = stored
-        self._payloads: list[bytes] | None = None
-        self._listed: tuple[list[int], list[int]] | None = None
-
-    def give_back(self, rows: Ints) -> None:
-        """Mark messages as gone."""
-        self.gone[rows] = True
-        self.changed = True
-
-    def keep_only(self, rows: Ints) -> None:
-        """Mark all messages as gone but some; what was marked stays so."""
-        others = np.ones(len(self.gone), np.bool_)
-        others[rows] = False
-        self.gone |= others
-        self.changed = True
-
-    @property
-    def listed(self) -> tuple[list[int], list[int]]:
-        """Arrivals and times, as lists: one by one they are faster so."""
-        if self._listed is None:
-            self._listed = self.pack.arrivals.tolist(), self.times.tolist()
-        return self._listed
-
-    @property
-    def payloads(self) -> list[bytes]:
-        """All payloads; they are kept, since whoever asks for one asks for more."""
-        if self._payloads is None:
-            self._payloads = self.pack.payloads()
-        return self._payloads
-
-    @property
-    def stored(self) -> bytes:
-        """The pack as it is stored."""
-        return self._stored
-
-
-@dataclass(slots=True)
-class Found:
-    """Messages of keys, sorted by key and then by arrival.
-
-    Attributes:
-        starts: by key, where its messages begin in the columns.
-        times: ns, or arrival numbers.
-        arrivals: numbers.
-        pages: which page each is on.
-        rows: and where there.
-        sheets: the pages.
-    """
-
-    starts: dict[bytes, tuple[int, int]]
-    times: Ints
-    arrivals: Ints
-    pages: Ints
-    rows: Ints
-    sheets: list[Page]
-
-    def give_back(self, chosen: Ints) -> None:
-        """Mark messages as gone, by their places."""
-        pages, rows = self.pages[chosen], self.rows[chosen]
-        for number in np.unique(pages).tolist():
-            self.sheets[number].give_back(rows[pages == number])
 
 
 class Ledger:
@@ -194,7 +87,7 @@ class Ledger:
     def find(self, claims: Claims) -> Found:
         """Return messages of keys that are not gone."""
         if not claims:
-            return _found({}, [], [])
+            return found_on({}, [], [])
         low = min(low for low, _ in claims.values())
         high = max(high for _, high in claims.values())
         numbers = {key: number for number, key in enumerate(claims)}
@@ -210,7 +103,7 @@ class Ledger:
             if inside.any():
                 sheets.append(page)
                 parts.append((rows[inside], keys[inside]))
-        return _found(numbers, sheets, parts)
+        return found_on(numbers, sheets, parts)
 
     def give_back(
         self,
@@ -232,7 +125,7 @@ class Ledger:
         found = self.find(claims)
         gone = np.ones(len(found.times), np.bool_)
         for key, some in ranges.items():
-            if len(some) > 1 or key in spared or some[0][2] < _LAST:
+            if len(some) > 1 or key in spared or some[0][2] < FOREVER:
                 first, last = found.starts[key]
                 times, arrivals = found.times[first:last], found.arrivals[first:last]
                 inside = [
@@ -353,48 +246,3 @@ class Ledger:
             if len(same) >= _JOIN:
                 return sorted(same, key=lambda entry: entry.seq)[:_JOIN]
         return None
-
-
-def rows_of(page: Page, numbers: Mapping[bytes, int]) -> tuple[Ints, Ints]:
-    """Return the rows of keys that are asked for, and the number of each one's key."""
-    pack = page.pack
-    if not pack.keys:
-        count = pack.header.messages
-        number = numbers.get(b"", -1)
-        if number < 0:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        return np.arange(count), np.full(count, number)
-    wanted = np.array([numbers.get(key, -1) for key in pack.keys], np.int64)
-    keys = np.repeat(wanted, np.diff(np.array(pack.starts)))
-    rows = np.flatnonzero(keys >= 0)
-    return rows, keys[rows]
-
-
-def around(ranges: Iterable[tuple[int, int]], low: int) -> list[Range]:
-    """Return what lies between ranges of times from `low` on; all bounds are inclusive."""
-    found: list[Range] = []
-    for first, last in sorted(ranges):
-        if low < first:
-            found.append((low, first - 1, _LAST))
-        low = max(low, last + 1)
-    return [*found, (low, _LAST, _LAST)] if low <= _LAST else found
-
-
-def _found(
-    numbers: Mapping[bytes, int], sheets: list[Page], parts: Sequence[tuple[Ints, Ints]]
-) -> Found:
-    empty = np.empty(0, np.int64)
-    if not parts:
-        starts = dict.fromkeys(numbers, (0, 0))
-        return Found(starts, empty, empty, empty, empty, [])
-    rows = np.concatenate([rows for rows, _ in parts])
-    keys = np.concatenate([keys for _, keys in parts])
-    sizes = [len(rows) for rows, _ in parts]
-    pages = np.repeat(np.arange(len(parts)), sizes)
-    times = np.concatenate([p.times[r] for p, (r, _) in zip(sheets, parts, strict=True)])
-    arrivals = np.concatenate([p.pack.arrivals[r] for p, (r, _) in zip(sheets, parts, strict=True)])
-    order = np.lexsort((arrivals, keys))
-    keys = keys[order]
-    bounds = np.searchsorted(keys, np.arange(len(numbers) + 1)).tolist()
-    starts = {key: (bounds[n], bounds[n + 1]) for key, n in numbers.items()}
-    return Found(starts, times[order], arrivals[order], pages[order], rows[order], sheets)

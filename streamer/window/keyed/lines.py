@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from streamer.message import Batch
-from streamer.window.keyed.ledger import Found
+from streamer.window.keyed.found import Found
 from streamer.window.metadata import spelling_of
 from streamer.window.metas import Metas
 

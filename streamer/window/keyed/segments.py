@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import NamedTuple
 
-from streamer.window.keyed.ledger import Page
+from streamer.window.keyed.pages import Page
 
 
 class Segment(NamedTuple):

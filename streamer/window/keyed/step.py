@@ -25,9 +25,10 @@ from streamer.window.keyed.folds import Folds
 from streamer.window.keyed.groups import Snapshot
 from streamer.window.keyed.head import Head
 from streamer.window.keyed.lates import Dropped, Lates, messages_of
-from streamer.window.keyed.ledger import Ledger, Range, around
+from streamer.window.keyed.ledger import Ledger
 from streamer.window.keyed.moments import Moment, emissions_of, output_of
 from streamer.window.keyed.outputs import AS_THEY_STAND, AT_ONCE, CLOSED, Output, Released
+from streamer.window.keyed.ranges import Range, around
 from streamer.window.keyed.rules import rules_of
 from streamer.window.keyed.segments import Segment, in_order
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window

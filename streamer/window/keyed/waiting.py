@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from streamer.window.ints import Ints
+from streamer.window.keyed.found import rows_of
 from streamer.window.keyed.joins import Events
-from streamer.window.keyed.ledger import Ledger, Page, rows_of
+from streamer.window.keyed.ledger import Ledger
 from streamer.window.keyed.matched import Matched
+from streamer.window.keyed.pages import Page
 from streamer.window.store import Store
 
 _LEAST = -(2**63)

@@ -1,0 +1,87 @@
+"""Packs of messages that are at hand, and which of their messages are gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamer.window.ints import Ints
+from streamer.window.pack import Pack
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Entry:
+    """A pack in the store.
+
+    Attributes:
+        seq: its number.
+        low: of its messages' times, the least.
+        high: the largest.
+        count: how many messages it holds.
+        gone: how many of them were given back.
+        size: bytes of their payloads.
+    """
+
+    seq: int
+    low: int
+    high: int
+    count: int
+    gone: int
+    size: int
+
+
+class Page:
+    """A pack that is at hand.
+
+    Attributes:
+        entry: where it is in the store; None when it has come in this micro-batch.
+        pack: the messages.
+        times: of each, or its arrival number where windows have no time.
+        gone: which were given back.
+        changed: whether some of them were given back in this micro-batch.
+        stored: the pack as it is stored; empty when it has come from there.
+    """
+
+    __slots__ = ("entry", "pack", "times", "gone", "changed", "stored", "_payloads", "_listed")
+
+    def __init__(self, pack: Pack, by_arrival: bool, stored: bytes, entry: Entry | None) -> None:
+        self.pack = pack
+        times = pack.arrivals if by_arrival else pack.times
+        assert times is not None
+        self.times = times
+        self.entry = entry
+        self.gone: Bools = np.zeros(len(times), np.bool_)
+        self.changed = False
+        self.stored = stored
+        self._payloads: list[bytes] | None = None
+        self._listed: tuple[list[int], list[int]] | None = None
+
+    def give_back(self, rows: Ints) -> None:
+        """Mark messages as gone."""
+        self.gone[rows] = True
+        self.changed = True
+
+    def keep_only(self, rows: Ints) -> None:
+        """Mark all messages as gone but some; what was marked stays so."""
+        others = np.ones(len(self.gone), np.bool_)
+        others[rows] = False
+        self.gone |= others
+        self.changed = True
+
+    @property
+    def listed(self) -> tuple[list[int], list[int]]:
+        """Arrivals and times, as lists: one by one they are faster so."""
+        if self._listed is None:
+            self._listed = self.pack.arrivals.tolist(), self.times.tolist()
+        return self._listed
+
+    @property
+    def payloads(self) -> list[bytes]:
+        """All payloads; they are kept, since whoever asks for one asks for more."""
+        if self._payloads is None:
+            self._payloads = self.pack.payloads()
+        return self._payloads

@@ -104,9 +104,10 @@ class Folds:
                 folded.newest = time
             if page is not self._page or folded.number != self._last:
                 self._look_at(page, folded)
-            rows, broken = self._here
+            columns, broken = self._here
             assert folded.fold is not None
-            folded.states = folded.fold.add(folded.states, rows[row], arrival, window.count - 1)
+            place = window.count - 1
+            folded.states = folded.fold.add(folded.states, columns, row, arrival, place)
             if broken and folded.broken is None and row in broken:
                 folded.broken = Brokenness(arrival, broken[row])
         if kept:
@@ -115,6 +116,34 @@ class Folds:
             # Held until the last of its windows closes, which is the first that is named.
             last.absorbed += 1
             self.held += 1
+
+    def take_together(self, window: Window, page: Page, first: int, last: int) -> None:
+        """Fold messages into the only window that they change, of which none is the first.
+
+        Args:
+            window: the window; it has not counted them yet.
+            page: where they are.
+            first: the first row.
+            last: the one after the last.
+        """
+        folded = window.folded
+        if folded is None:
+            self._kept += [(page, row) for row in range(first, last)]
+            return
+        if page is not self._page or folded.number != self._last:
+            self._look_at(page, folded)
+        columns, broken = self._here
+        arrivals, times = page.listed
+        fold, rows = folded.fold, slice(first, last)
+        assert fold is not None
+        folded.newest = max(folded.newest, *times[rows])
+        folded.states = fold.add_all(folded.states, columns, rows, arrivals, window.count)
+        folded.absorbed += last - first
+        self.held += last - first
+        if broken and folded.broken is None:
+            bad = next((row for row in range(first, last) if row in broken), None)
+            if bad is not None:
+                folded.broken = Brokenness(arrivals[bad], broken[bad])
 
     def let_go(self, window: Window) -> None:
         """Count the messages of a window that has closed as given back."""

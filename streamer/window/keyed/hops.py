@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from streamer.window.event import EventWindow
 from streamer.window.keyed.state import KeyState, Window
@@ -49,6 +49,18 @@ class Hops:
             window.take(arrival, active)
             changed.append(window)
         return changed or None
+
+    def stretch(
+        self, window: Window, times: Sequence[int], first: int, last: int, before: int
+    ) -> int:
+        """Return the first message that does not simply lie in a window; see `Sessions.stretch`."""
+        start, end = window.start, window.end
+        if before >= end + self._lateness:
+            return first
+        for row in range(first, last):
+            if not start <= times[row] < end:
+                return row
+        return last
 
     def closes_at(self, window: Window) -> int:
         """Return the end and the lateness after it."""

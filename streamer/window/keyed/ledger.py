@@ -17,9 +17,9 @@ import numpy as np
 from streamer.errors import StreamerError
 from streamer.window.ints import Ints
 from streamer.window.keyed.found import Found, found_on, rows_of
-from streamer.window.keyed.pages import Entry, Page
+from streamer.window.keyed.pages import Entry, Fresh, Page
 from streamer.window.keyed.ranges import Range
-from streamer.window.keyed.state import FOREVER
+from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.merge import merge, subset
 from streamer.window.pack import Pack, encode
 from streamer.window.store import Store
@@ -73,9 +73,19 @@ class Ledger:
         entries = self._entries.values()
         return sum(e.size * (e.count - e.gone) // max(e.count, 1) for e in entries)
 
-    def add(self, pack: Pack, body: bytes, shift: int) -> Page:
-        """Take a pack of this micro-batch; it is written at the end of it."""
-        page = Page(pack, self._by_arrival, _SHIFT.pack(shift) + body, None)
+    def add(
+        self, pack: Pack, body: bytes, shift: int, before: int = NEVER, partition: bytes = b""
+    ) -> Fresh:
+        """Take a pack of this micro-batch; it is written at the end of it.
+
+        Args:
+            pack: the pack, unpacked.
+            body: the same as it came.
+            shift: what is added to its arrival numbers.
+            before: what its piece found the clock at.
+            partition: that of its piece.
+        """
+        page = Fresh(pack, self._by_arrival, _SHIFT.pack(shift) + body, before, partition)
         self._fresh.append(page)
         return page
 

@@ -85,3 +85,29 @@ class Page:
         if self._payloads is None:
             self._payloads = self.pack.payloads()
         return self._payloads
+
+
+class Fresh(Page):
+    """A pack that has come in this micro-batch.
+
+    Attributes:
+        before: what its piece found the clock at.
+        partition: that of its piece.
+        lags: by message, how far the clock before it was beyond its time; None for nowhere.
+        latest_before: the clock before any of its messages is not beyond this.
+    """
+
+    __slots__ = ("before", "partition", "lags", "latest_before")
+
+    def __init__(
+        self, pack: Pack, by_arrival: bool, stored: bytes, before: int, partition: bytes
+    ) -> None:
+        super().__init__(pack, by_arrival, stored, None)
+        self.before = before
+        self.partition = partition
+        self.lags: list[int] | None = None
+        self.latest_before = before
+        lags = pack.lags
+        if lags is not None and lags.any():
+            self.lags = lags.tolist()
+            self.latest_before = max(before, int((self.times + lags)[lags > 0].max()))

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from operator import itemgetter
-from typing import NamedTuple
 
-from streamer.window.keyed.pages import Page
+from streamer.window.keyed.pages import Fresh
 
+Segment = tuple[Fresh, int, int]
+"""Messages of one key in a pack that came in, in order of arrival: the page, the first row, and the
+one after the last. There may be a million in a micro-batch: it is a plain tuple."""
 
-class Segment(NamedTuple):
-    """Messages of one key in a pack that came in, in order of arrival."""
-
-    page: Page
-    first: int
-    last: int
-    before: int
-    partition: bytes
+Line = tuple[int, int, int, Fresh, int]
+"""A message: its arrival and time, the clock before it, its page and row."""
 
 
-def in_order(segments: list[Segment]) -> Iterator[tuple[int, int, int, bytes, Page, int]]:
-    """Give the messages of a key: arrival, time, clock before, partition, page and row."""
+def in_order(segments: list[Segment]) -> Iterable[Line]:
+    """Give the messages of a key, in order of arrival."""
     if len(segments) == 1:
-        return _of_segment(segments[0])
-    every = [one for segment in segments for one in _of_segment(segment)]
-    every.sort(key=itemgetter(0))
-    return iter(every)
+        page, first, last = segments[0]
+        return (line_of(page, row) for row in range(first, last))
+    lines = [line_of(page, row) for page, first, last in segments for row in range(first, last)]
+    lines.sort(key=itemgetter(0))
+    return lines
 
 
-def _of_segment(segment: Segment) -> Iterator[tuple[int, int, int, bytes, Page, int]]:
-    page, first, last, base, partition = segment
+def line_of(page: Fresh, row: int) -> Line:
+    """Return a message of a page."""
     arrivals, times = page.listed
-    lags = page.pack.lags
-    for row in range(first, last):
-        time = times[row]
-        lag = 0 if lags is None else int(lags[row])
-        yield arrivals[row], time, max(base, time + lag) if lag else base, partition, page, row
+    time, before, lags = times[row], page.before, page.lags
+    if lags is not None and lags[row]:
+        before = max(before, time + lags[row])
+    return arrivals[row], time, before, page, row

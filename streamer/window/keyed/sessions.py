@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streamer.window.keyed.folded import together
 from streamer.window.keyed.state import KeyState, Window
 
@@ -42,12 +44,13 @@ class Sessions:
                     session.start = time
                 session.take(arrival, active)
                 return windows
+        if not windows and before <= time + self._gap + self._lateness:
+            windows.append(self._of_one(time, arrival, active))
+            return windows
         near = [window for window in windows if self._is_near(window, time, before)]
         if not near and before > time + self._gap + self._lateness:
             return None
-        joined = Window(
-            time, time, arrival, 1, active, self._cut_after(time), fresh=arrival, last=arrival
-        )
+        joined = self._of_one(time, arrival, active)
         if len(near) > 1:
             near.sort(key=lambda window: window.start)
         for number, session in enumerate(near):
@@ -56,6 +59,40 @@ class Sessions:
                 joined = self._together(session, joined, before)
         windows.append(joined)
         return [joined]
+
+    def stretch(
+        self, window: Window, times: Sequence[int], first: int, last: int, before: int
+    ) -> int:
+        """Let the only session of a key reach over the messages that simply lie in or near it.
+
+        Args:
+            window: the session; what it knows of its messages but for their times is left.
+            times: of messages, in order of arrival.
+            first: the first of them that is looked at.
+            last: the one after the last.
+            before: the clock before none of them is beyond it.
+
+        Returns:
+            The first that does not.
+        """
+        gap, start, end = self._gap, window.start, window.end
+        if window.cut is not None or before > end + gap + self._lateness:
+            return first
+        low, high = start - gap, end + gap
+        for row in range(first, last):
+            time = times[row]
+            if time > end:
+                if time > high:
+                    break
+                end, high = time, time + gap
+            elif time < start:
+                if time < low:
+                    break
+                start, low = time, time - gap
+        else:
+            row = last
+        window.start, window.end = start, end
+        return row
 
     def closes_at(self, window: Window) -> int:
         """Return the first instant after the gap, or the cut, and the lateness."""
@@ -71,6 +108,10 @@ class Sessions:
     def kept_from(self, clock: int) -> int | None:
         """Nothing is kept for windows yet to come."""
         return None
+
+    def _of_one(self, time: int, arrival: int, active: int) -> Window:
+        cut = self._cut_after(time)
+        return Window(time, time, arrival, 1, active, cut, fresh=arrival, last=arrival)
 
     def _is_near(self, window: Window, time: int, before: int) -> bool:
         return (

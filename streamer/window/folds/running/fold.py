@@ -15,20 +15,25 @@ from streamer.message import Message
 from streamer.window.folds.accumulators import running_of
 from streamer.window.folds.fields import Fields
 from streamer.window.folds.groups import fold_for
+from streamer.window.folds.running.part import adding_all
 
 States = Sequence[Any]
 """What each part has come to in a window."""
+
+
+Columns = Sequence[Sequence[Any]]
+"""By part, what it takes of each message."""
 
 
 class Brought(NamedTuple):
     """What messages bring.
 
     Attributes:
-        rows: by message, what each part takes of it.
+        columns: by part, what it takes of each message.
         broken: by message that is no document, why.
     """
 
-    rows: Sequence[Sequence[Any]]
+    columns: Columns
     broken: dict[int, str]
 
 
@@ -52,6 +57,7 @@ class RunningFold:
         self._fields = Fields(fold)
         self._runnings = [running_of(part) for part in fold.parts]
         self._adds = [running.add for running in self._runnings]
+        self._adds_all = [adding_all(running) for running in self._runnings]
 
     def begin(self) -> States:
         """Return what the parts are in a window without messages."""
@@ -70,20 +76,38 @@ class RunningFold:
             docs = [_document(raw, row, broken) for row, raw in enumerate(raws)]
         values = self._fields.values(docs)
         columns = [r.prepared(some) for r, some in zip(self._runnings, values, strict=True)]
-        return Brought(list(zip(*columns, strict=True)) if columns else [()] * len(raws), broken)
+        return Brought(columns, broken)
 
-    def add(self, states: States, brought: Sequence[Any], arrival: int, place: int) -> States:
+    def add(self, states: States, columns: Columns, row: int, arrival: int, place: int) -> States:
         """Return what the parts come to with one more message.
 
         Args:
             states: what they have come to before.
-            brought: what it brings.
+            columns: what messages bring.
+            row: which of them it is.
             arrival: its arrival number.
             place: how many messages the window had before.
         """
         return [
-            add(state, value, arrival, place)
-            for add, state, value in zip(self._adds, states, brought, strict=True)
+            add(state, column[row], arrival, place)
+            for add, state, column in zip(self._adds, states, columns, strict=True)
+        ]
+
+    def add_all(
+        self, states: States, columns: Columns, rows: slice, arrivals: Sequence[int], place: int
+    ) -> States:
+        """Return what the parts come to with some more messages.
+
+        Args:
+            states: what they have come to before.
+            columns: what messages bring.
+            rows: which of them they are.
+            arrivals: of all that bring something, their arrival numbers.
+            place: how many messages the window had before.
+        """
+        return [
+            add_all(state, column[rows], arrivals[rows], place)
+            for add_all, state, column in zip(self._adds_all, states, columns, strict=True)
         ]
 
     def joined(self, one: States, other: States) -> States:

@@ -39,6 +39,18 @@ class RunningSum:
             return spoilt(value, arrival, place)
         return state if type(state) is Spoilt else state + value
 
+    def add_all(
+        self, state: Any, values: Sequence[Any], arrivals: Sequence[int], place: int
+    ) -> Any:
+        """See `part.RunningAll`."""
+        for at, value in enumerate(values):
+            # One by one: a sum of floats depends on their order, and `sum` may correct it.
+            if type(value) is Spoiler:
+                state = spoilt(value, arrivals[at], place + at)
+            elif type(state) is not Spoilt:
+                state = state + value
+        return state
+
     def joined(self, one: Any, other: Any) -> Any:
         """See `part.Running`."""
         if type(one) is Spoilt or type(other) is Spoilt:

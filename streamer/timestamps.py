@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, Final
 
 import ciso8601
@@ -63,16 +64,21 @@ def format_rfc3339(ns: int, offset: int = 0) -> str:
         offset: seconds east of UTC of the zone to write; 0 is written `Z`.
     """
     seconds, fraction = divmod(ns, SECOND)
-    seconds, years = within_calendar(seconds)
-    text = datetime.fromtimestamp(seconds + offset, UTC).isoformat()[:19]
-    if years:
-        text = year_text(int(text[:4]) + years) + text[4:]
+    text = _to_the_second(seconds, offset)
     if fraction:
         text += f".{fraction:09d}".rstrip("0")
     if not offset:
         return text + "Z"
     sign, size = ("-", -offset) if offset < 0 else ("+", offset)
     return f"{text}{sign}{size // 3600:02d}:{size // 60 % 60:02d}"
+
+
+@lru_cache(maxsize=1 << 13)
+def _to_the_second(seconds: int, offset: int) -> str:
+    """Return a date and time without a zone; those of one second are asked for again and again."""
+    seconds, years = within_calendar(seconds)
+    text = datetime.fromtimestamp(seconds + offset, UTC).isoformat()[:19]
+    return year_text(int(text[:4]) + years) + text[4:] if years else text
 
 
 # The calendar repeats itself, weekdays included, every 400 years.

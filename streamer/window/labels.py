@@ -29,13 +29,7 @@ class WindowLabels:
 
     def __init__(self, start: int, end: int, reason: WindowReason) -> None:
         """Take the bounds as the kind's rules name them, ns, and why the window comes."""
-        self._own: dict[str, Any] = {
-            START: format_rfc3339(start),
-            END: format_rfc3339(end),
-            START_MS: start // MILLISECOND,
-            END_MS: end // MILLISECOND,
-            EMIT: reason,
-        }
+        self._own = _bounds(start, end, reason)
 
     def of(self, newest: int, key: bytes | None = None) -> dict[str, Any]:
         """Return the metadata of the messages of a key, a new dict.
@@ -44,10 +38,31 @@ class WindowLabels:
             newest: the largest event time among them, ns.
             key: the key as JSON in the spelling of the first of them; None without keys.
         """
-        found = {**self._own, NEWEST: format_rfc3339(newest)}
-        if key is not None:
-            found[KEY] = key_text(key)
-        return found
+        return _with(dict(self._own), newest, key)
+
+
+def window_labels(
+    start: int, end: int, reason: WindowReason, newest: int, key: bytes | None
+) -> dict[str, Any]:
+    """Return the same of a window that has one key only."""
+    return _with(_bounds(start, end, reason), newest, key)
+
+
+def _bounds(start: int, end: int, reason: WindowReason) -> dict[str, Any]:
+    return {
+        START: format_rfc3339(start),
+        END: format_rfc3339(end),
+        START_MS: start // MILLISECOND,
+        END_MS: end // MILLISECOND,
+        EMIT: reason,
+    }
+
+
+def _with(found: dict[str, Any], newest: int, key: bytes | None) -> dict[str, Any]:
+    found[NEWEST] = format_rfc3339(newest)
+    if key is not None:
+        found[KEY] = key_text(key)
+    return found
 
 
 def count_labels(count: int, key: bytes | None = None) -> Mapping[str, Any]:

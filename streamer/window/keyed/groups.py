@@ -6,7 +6,6 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from streamer.durations import SECOND
 from streamer.errors import MessageError
 from streamer.message import Message
 from streamer.timestamps import format_rfc3339
@@ -16,8 +15,8 @@ from streamer.window.folds.running.fold import States
 from streamer.window.keyed.folded import Folded
 from streamer.window.keyed.lines import Lines
 from streamer.window.keyed.state import Window
-from streamer.window.labels import NEWEST, WindowLabels
-from streamer.window.metas import Decoded, Metas
+from streamer.window.labels import NEWEST, window_labels
+from streamer.window.metas import Decoded
 
 
 class Snapshot(NamedTuple):
@@ -63,10 +62,14 @@ class FoldedGroups:
         self._keyed = keyed
         self._decoded = decoded
         self._firsts: dict[tuple[int, int, int], Message] = {}
-        self._seconds: dict[int, str] = {}
 
     def emission(
-        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, snapshot: Snapshot
+        self,
+        key: bytes,
+        bounds: tuple[int, int],
+        reason: WindowReason,
+        snapshot: Snapshot,
+        place: int | None = None,
     ) -> Emission:
         """Return the batch of a window.
 
@@ -75,37 +78,38 @@ class FoldedGroups:
             bounds: its start and end, as its messages are told.
             reason: why it comes out.
             snapshot: what it had come to.
+            place: where its first message is, when no other batch of the window is asked for.
         """
         folded, states, first, newest, size, until = snapshot
-        place = (first, *bounds)
-        known = self._firsts.get(place)
-        if known is None:
-            known = self._firsts[place] = self._first(key, bounds, reason, first)
-        elif not known.has_doc():
-            with suppress(MessageError):  # it is asked for more than once: parse it once
-                _ = known.doc
-        meta = dict(known.meta)
-        meta[NEWEST] = self._instant(newest)
+        if place is None:
+            message = self._again(key, bounds, reason, first, newest)
+        else:
+            message = self._first(key, bounds, reason, place, newest)
         fold, broken = folded.fold, folded.broken
         assert fold is not None
         why = None if broken is None or broken.arrival > until else broken.text
-        message = known.told(meta)
         batch = FoldedGroup(message, fold.text, partial(fold.value, states, why), size)
         return Emission(bounds[1], batch, reason, key if self._keyed else None, bounds[0])
 
     def _first(
-        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, arrival: int
+        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, place: int, newest: int
     ) -> Message:
-        """Return the first message of a window with its metadata, but for the newest time."""
-        place = self._lines.place_of(arrival)
+        """Return the first message of a window with its metadata."""
         told = (self._lines.spelling(place) or key) if self._keyed else None
-        labels = WindowLabels(*bounds, reason).of(0, told)
-        return self._lines.messages([place], Metas(labels, self._decoded))[0]
+        labels = window_labels(*bounds, reason, newest, told)
+        return self._lines.message(place, labels, self._decoded)
 
-    def _instant(self, ns: int) -> str:
-        """Return a time as RFC 3339; those of one second come often."""
-        seconds, fraction = divmod(ns, SECOND)
-        text = self._seconds.get(seconds)
-        if text is None:
-            text = self._seconds[seconds] = format_rfc3339(seconds * SECOND)[:-1]
-        return f"{text}.{fraction:09d}".rstrip("0") + "Z" if fraction else text + "Z"
+    def _again(
+        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, arrival: int, newest: int
+    ) -> Message:
+        """Return it of a window that may be asked for more than once."""
+        place = (arrival, *bounds)
+        known = self._firsts.get(place)
+        if known is None:
+            where = self._lines.place_of(arrival)
+            known = self._firsts[place] = self._first(key, bounds, reason, where, newest)
+            return known
+        if not known.has_doc():
+            with suppress(MessageError):  # it is asked for more than once: parse it once
+                _ = known.doc
+        return known.told({**known.meta, NEWEST: format_rfc3339(newest)})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -93,6 +94,12 @@ class Ledger:
     def fresh(self) -> Sequence[Page]:
         """The pages of this micro-batch."""
         return self._fresh
+
+    @property
+    def fresh_follow(self) -> bool:
+        """Whether the fresh messages of each page arrived before those of the next."""
+        headers = [page.pack.header for page in self._fresh]
+        return all(one.last < other.first for one, other in pairwise(headers))
 
     def find(self, claims: Claims) -> Found:
         """Return messages of keys that are not gone."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
-from streamer.message import Batch
+from streamer.message import Batch, Message
 from streamer.window.keyed.found import Found
-from streamer.window.metadata import spelling_of
-from streamer.window.metas import Metas
+from streamer.window.metadata import decode_meta, spelling_of
+from streamer.window.metas import Decoded, Metas
 
 
 class Wanted(Protocol):
@@ -70,6 +70,20 @@ class Lines:
         """Return how a message spells its key, if it does so otherwise than equal keys."""
         pack, row = self._found.sheets[self._pages[place]].pack, self._rows[place]
         return spelling_of(pack.metas[0 if pack.meta_ids is None else pack.meta_ids[row]])
+
+    def arrived(self, place: int) -> int:
+        """Return the arrival number of the message at a place."""
+        return self._arrivals[place]
+
+    def message(self, place: int, labels: Mapping[str, Any], decoded: Decoded) -> Message:
+        """Make one message, with labels besides its own metadata; `decoded` remembers these."""
+        sheet, row = self._found.sheets[self._pages[place]], self._rows[place]
+        pack = sheet.pack
+        encoded = pack.metas[0 if pack.meta_ids is None else pack.meta_ids[row]]
+        known = decoded.get(encoded)
+        if known is None:
+            known = decoded[encoded] = decode_meta(encoded)
+        return Message(sheet.payloads[row], {**known[0], **labels}, known[1])
 
     def messages(self, places: Sequence[int], metas: Metas) -> Batch:
         """Make the messages of a batch."""

@@ -13,7 +13,7 @@ from streamer.window.keyed.groups import FoldedGroups, Snapshot
 from streamer.window.keyed.ledger import Ledger
 from streamer.window.keyed.lines import Lines
 from streamer.window.keyed.state import FOREVER
-from streamer.window.labels import WindowLabels, count_labels
+from streamer.window.labels import count_labels, window_labels
 from streamer.window.metas import Decoded, Metas
 
 _TOGETHER: Final = 200_000
@@ -111,12 +111,17 @@ class Released:
         groups = FoldedGroups(lines, self._keyed, self._decoded)
         gone: list[int] = []
         for output in outputs:
-            if output.folded is not None:
+            folded = output.folded
+            if folded is not None:
+                place = None
                 if output.gone:
-                    gone += self._let_go(output, lines, lines.of(output, claims[output.key]))
+                    places = lines.of(output, claims[output.key])
+                    gone += self._let_go(output, lines, places)
+                    if lines.arrived(places[0]) == folded.first:
+                        place = places[0]
                 assert output.start is not None and output.end is not None
                 bounds = (output.start, output.end)
-                yield groups.emission(output.key, bounds, output.reason, output.folded)
+                yield groups.emission(output.key, bounds, output.reason, folded, place)
                 continue
             places = lines.of(output, claims[output.key])
             if output.gone:
@@ -138,7 +143,7 @@ class Released:
             labels: Mapping[str, Any] = count_labels(len(places), told)
         else:
             newest = max(lines.times[place] for place in places)
-            own = WindowLabels(output.start, output.end, output.reason)
-            labels = own.of(newest - newest % self._unit, told)
+            newest -= newest % self._unit
+            labels = window_labels(output.start, output.end, output.reason, newest, told)
         messages = lines.messages(places, Metas(labels, self._decoded))
         return Emission(output.end, messages, output.reason, key, output.start)

@@ -133,7 +133,8 @@ class KeyedStep:
         rules, settings, by_key = self._rules, self._settings, clocks.by_key
         active, ended = head.clocks.active, reading.ended
         clock = clocks.end(reading.backlog)
-        taking = Taking(rules, settings, folds, pending, now, active, by_key)
+        follow = self._ledger.fresh_follow
+        taking = Taking(rules, settings, folds, pending, now, active, by_key, follow)
         idle = None if head.clocks.behind else active
         closing = Closing(rules, settings, folds, pending, clock, idle, ended, by_key)
         dues: Dues = (clock, active, now)

@@ -7,7 +7,6 @@ key has open. As many such ones as follow one another are taken together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 
 from streamer.window.emission import WindowReason
 from streamer.window.keyed.counts import Counts
@@ -42,6 +41,7 @@ class Taking:
         now: int,
         active: int,
         by_key: bool,
+        follow: bool,
     ) -> None:
         """Prepare.
 
@@ -53,6 +53,7 @@ class Taking:
             now: T, ns.
             active: the running time, by which idleness is told.
             by_key: each key has a clock of its own.
+            follow: all messages of each page have arrived before those of the next.
         """
         self._rules = rules
         self._retention = settings.key_retention
@@ -61,6 +62,7 @@ class Taking:
         self._now = now
         self._active = active
         self._by_key = by_key
+        self._follow = follow
         self._reason: WindowReason | None = rules.at_once
         if self._reason is None and settings.emit == "each":
             self._reason = "each"
@@ -87,7 +89,7 @@ class Taking:
     def take(self, key: bytes, state: KeyState, segments: list[Segment]) -> None:
         """Put the messages of a key into its windows."""
         stretch = self._stretch
-        if stretch is not None and (len(segments) == 1 or _follow(segments)):
+        if stretch is not None and (len(segments) == 1 or self._follow):
             self._take_together(key, state, segments, stretch)
         else:
             self._take_singly(key, state, in_order(segments))
@@ -149,11 +151,3 @@ class Taking:
         if by_key and here:
             state.clock = max(state.clock, *here.values())
             state.seen = self._now
-
-
-def _follow(segments: list[Segment]) -> bool:
-    """Tell whether all messages of each segment arrived before those of the next."""
-    for (page, _, last), (following, first, _) in pairwise(segments):
-        if page.listed[0][last - 1] > following.listed[0][first]:
-            return False
-    return True

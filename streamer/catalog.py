@@ -137,10 +137,12 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "memory",
         "multilevel",
         "noop",
+        "redis",
         "ttlru",
     ),
     Kind.RATE_LIMIT: (
         "local",
+        "redis",
     ),
     Kind.SCANNER: (
         "chunker",

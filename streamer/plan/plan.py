@@ -13,7 +13,7 @@ from streamer.bloblang import Luggage, luggage
 from streamer.catalog import build_context, makes_windows
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
-from streamer.lasting import lasting_of
+from streamer.lasting import forget, lasting_of
 from streamer.plan.fold import Folding
 from streamer.plan.key import Key
 from streamer.plan.resources import Resources, resolved, resource_of
@@ -53,6 +53,7 @@ class Plan:
         luggage: what the config's mappings have read from files and the environment.
         strict: whether a message on which a processor fails must not be delivered.
         run: names this run of the stream, and no other: workers keep by it what outlives tasks.
+        live: where tasks say what they wait for; empty for nowhere.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Plan:
     luggage: Luggage
     strict: bool = False
     run: str = field(default="", compare=False)
+    live: str = field(default="", compare=False)
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.
@@ -84,6 +86,10 @@ class Plan:
             component: what is being built, for components that are built by hand.
         """
         return build_context(self.resources, component, lasting_of(self.run))
+
+    def forget(self) -> None:
+        """Forget what this process has kept for the run, which has ended."""
+        forget(self.run)
 
     @property
     def outputs(self) -> tuple[ParsedComponent, ...]:

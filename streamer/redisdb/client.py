@@ -102,6 +102,8 @@ def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
     """
     import redis
     from redis import cluster, sentinel
+    from redis.backoff import ExponentialBackoff
+    from redis.retry import Retry
 
     urls = _urls(parsed[URL])
     # As in Redpanda Connect, the last URL says who asks, and for which database.
@@ -113,6 +115,8 @@ def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
         "client_name": parsed[CLIENT_NAME] or None,
         "socket_timeout": patience,
         "protocol": 2,
+        # As Go's client: what takes longer is up to the component, which knows what may wait.
+        "retry": Retry(ExponentialBackoff(cap=0.512, base=0.008), 3),
         **_encrypted(parsed[TLS], last),
     }
     database = int(last.path.strip("/") or 0)

@@ -237,6 +237,8 @@ class Stream:
                 query.stop()
         except (Py4JError, OSError):
             return False
+        finally:
+            self.plan.forget()
         return not isinstance(self._broken, DeliveryStoppedError)
 
     def _recover(self, error: str) -> None:

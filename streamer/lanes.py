@@ -37,6 +37,7 @@ class _Part:
             strict=around.strict,
             elapsed=around.elapsed,
             sleep=around.sleep,
+            tell=around.tell,
         )
         self.ex.counters = around.counters
         self.ex.answers = around.answers

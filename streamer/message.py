@@ -206,6 +206,7 @@ class Execution:
             `error_handling.strict` wants it.
         elapsed: a clock for how long something takes, nanoseconds.
         sleep: returns after so many nanoseconds.
+        tell: called like `log` with what a task waits for; a line reaches the log at once.
         counters: the state of Bloblang's `count()` and `counter()` functions.
         tallies: what components have done, by what their metrics' names begin with, and by label
             and path.
@@ -216,7 +217,7 @@ class Execution:
     """
 
     __slots__ = (
-        *("now", "log", "count", "strict", "elapsed", "sleep"),
+        *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
         *("counters", "tallies", "figures", "rejected", "answers"),
     )
 
@@ -229,6 +230,7 @@ class Execution:
         strict: bool = False,
         elapsed: Callable[[], int] = time.perf_counter_ns,
         sleep: Callable[[int], None] = lambda ns: time.sleep(ns / 1e9),
+        tell: Callable[[str, str, Mapping[str, Any]], None] = lambda level, text, fields: None,
     ) -> None:
         self.now = now
         self.log = log
@@ -236,6 +238,7 @@ class Execution:
         self.strict = strict
         self.elapsed = elapsed
         self.sleep = sleep
+        self.tell = tell
         self.counters: dict[str, int] = {}
         self.tallies: dict[tuple[str, str, str], Tally] = {}
         self.figures = Figures()

@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from streamer.backoff import Backoff
+from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.sending import Composition, Left, SendError, Sent, Written, all_of, still_left
 
 Deliver = Callable[..., Sent]
 """`Composition.deliver`, or what is called like it."""
+
+Say = Callable[[Execution, str, str], None]
+"""Takes a line: the run, the level and the text."""
 
 GIVEN_UP: Final = "message failed to reach a target destination"
 
@@ -25,7 +29,7 @@ class Retrying(Composition):
         self,
         deliver: Deliver,
         backoff: Backoff,
-        log: Callable[[Execution, str, str], None] = lambda ex, level, text: None,
+        log: Say = lambda ex, level, text: None,
     ) -> None:
         """Set up.
 
@@ -83,3 +87,18 @@ class Retrying(Composition):
         """Send what is left; return what has failed of it, by the numbers it had at first."""
         sent = self._deliver([one.batch for one in waiting], ex, hold=hold)
         return sent, still_left(waiting, sent)
+
+
+def saying(origin: Origin) -> Say:
+    """Return what logs the failed tries of a component, and says at once what it waits for."""
+
+    def say(ex: Execution, level: str, text: str) -> None:
+        origin.log(ex, level, text)
+        telling(origin)(ex, level, text)
+
+    return say
+
+
+def telling(origin: Origin) -> Say:
+    """Return what says at once what a component waits for."""
+    return lambda ex, level, text: ex.tell(level, f"Messages wait: {text}", origin.fields)

@@ -191,6 +191,7 @@ class Sender(Composition):
                     ex.count("output_connection_failed", 1, **self._origin.fields)
                     text = f"Failed to connect to {self._name}: {_text(error)}"
                     self._origin.log(ex, "ERROR", text)
+                    ex.tell("ERROR", f"Messages wait: {text}", self._origin.fields)
                     ex.sleep(next(pauses))
                 else:
                     self._connected = True

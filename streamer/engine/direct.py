@@ -50,7 +50,7 @@ class DirectStage:
 
     def frames(self, source: Readable, number: int, piece: Any) -> Iterator[Frame]:
         """Read and process one piece; `number` is its place in the micro-batch."""
-        task = Task(self._plan.level, self._now, strict=self._plan.strict)
+        task = Task(self._plan.level, self._now, strict=self._plan.strict, live=self._plan.live)
         yield from frames(self._payloads(source, number, piece, task.execution), number)
         for kind, body in task.said():
             yield Frame(kind, number, number, 0, 0, "", body)

@@ -15,7 +15,7 @@ from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
-from streamer.retrying import Retrying
+from streamer.retrying import Retrying, telling
 from streamer.sender import Sender
 from streamer.sending import Encoder
 from streamer.spec import ParsedComponent
@@ -45,7 +45,7 @@ class OutputStage:
         self._numbers = {**plan.written_numbers, component.path: number}
         self._number = number
         self._key = Origin(component).key
-        self._retrying = Retrying(self._sender.deliver, REPLAY)
+        self._retrying = Retrying(self._sender.deliver, REPLAY, telling(Origin(component)))
         self._encoder = self._sender.output if isinstance(self._sender.output, Encoder) else None
 
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:

@@ -69,7 +69,7 @@ def pack_piece(
     early = not isinstance(plan.window, EventWindow) or plan.window.way == "panes"
     if early and plan.folding.text is not None and folded.identity in (None, plan.folding.identity):
         fold = fold_for(plan.folding.text)
-    task = Task(plan.level, strict=plan.strict)
+    task = Task(plan.level, strict=plan.strict, live=plan.live)
     ex = task.execution
     # In the mappings of the buffer, now() is the micro-batch's time.
     at_t = Execution(lambda: t, ex.log, ex.count)

@@ -48,7 +48,7 @@ def release(
         if row.kind == Kind.CLOCK:
             ended = ended or Reading.of([row.body]).ended
         kernel_rows.append(row)
-    task = Task(plan.level, now, strict=plan.strict)
+    task = Task(plan.level, now, strict=plan.strict, live=plan.live)
     ex = task.execution
     having = compile_mapping(plan.having) if plan.having else None
     text = plan.folding.text

@@ -11,6 +11,7 @@ import orjson
 
 from streamer.engine.answers import packed
 from streamer.engine.frame import FrameKind
+from streamer.engine.live import Voice
 from streamer.message import Execution, Failure
 from streamer.value import dump_json
 
@@ -34,14 +35,20 @@ class Task:
     """
 
     def __init__(
-        self, level: str, now: Callable[[], int] = time.time_ns, *, strict: bool = False
+        self,
+        level: str,
+        now: Callable[[], int] = time.time_ns,
+        *,
+        strict: bool = False,
+        live: str = "",
     ) -> None:
-        """Begin; lines less severe than `level` are left out."""
+        """Begin; lines less severe than `level` are left out. `live` is an `Ear`'s address."""
         self._limit = LEVELS.get(level, 5 if level == "ALL" else -1)
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
         self._left_out = 0
         self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
-        self.execution = Execution(now, self._log, self._count, strict=strict)
+        voice = Voice(live, time.monotonic)
+        self.execution = Execution(now, self._log, self._count, strict=strict, tell=voice.tell)
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         if LEVELS.get(level, 5) > self._limit:

@@ -16,7 +16,7 @@ from streamer.batching import (
 from streamer.failure import Origin
 from streamer.lanes import Lanes
 from streamer.message import Batch, Execution
-from streamer.retrying import Retrying
+from streamer.retrying import Retrying, saying
 from streamer.sending import Composition, Left, Sent, all_of, still_left
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -230,8 +230,5 @@ def build(parsed: Parsed, context: BuildContext) -> Composition:
         outputs += context.all(parsed[OUTPUTS])
     pattern = parsed[PATTERN].lower()
     if pattern in _RETRIED:
-        outputs = [
-            Retrying(output.deliver, RESEND, lambda ex, level, text: origin.log(ex, level, text))
-            for output in outputs
-        ]
+        outputs = [Retrying(output.deliver, RESEND, saying(origin)) for output in outputs]
     return _PATTERNS[pattern](outputs, output_policy(parsed, context))

@@ -159,7 +159,13 @@ class DropOnOutput(Composition):
                 raise SendError("nobody waits for it any more")
 
         apart = Execution(
-            ex.now, ex.log, ex.count, strict=ex.strict, elapsed=ex.elapsed, sleep=sleep
+            ex.now,
+            ex.log,
+            ex.count,
+            strict=ex.strict,
+            elapsed=ex.elapsed,
+            sleep=sleep,
+            tell=ex.tell,
         )
         apart.counters, apart.answers = ex.counters, ex.answers
         apart.figures = ex.figures

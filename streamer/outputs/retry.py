@@ -11,7 +11,7 @@ from typing import Final
 
 from streamer.backoff import backoff_fields, read_backoff
 from streamer.failure import Origin
-from streamer.retrying import Retrying
+from streamer.retrying import Retrying, saying
 from streamer.sending import Composition
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -50,6 +50,4 @@ def build(parsed: Parsed, context: BuildContext) -> Retrying:
     """Build the output."""
     output: Composition = context.build(parsed[OUTPUT])
     origin = Origin(context.component)
-    return Retrying(
-        output.deliver, read_backoff(parsed), lambda ex, level, text: origin.log(ex, level, text)
-    )
+    return Retrying(output.deliver, read_backoff(parsed), saying(origin))

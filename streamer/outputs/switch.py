@@ -13,7 +13,7 @@ from streamer.failure import Origin
 from streamer.lanes import Lanes
 from streamer.message import Batch, Execution
 from streamer.query import query_bool
-from streamer.retrying import Retrying
+from streamer.retrying import Retrying, saying
 from streamer.sending import Composition, SendError, Sent
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -194,7 +194,7 @@ def build(parsed: Parsed, context: BuildContext) -> SwitchOutput:
         output: Composition = context.build(case[OUTPUT])
         if not parsed[RETRY_UNTIL_SUCCESS]:
             return output
-        return Retrying(output.deliver, RESEND, lambda ex, level, text: origin.log(ex, level, text))
+        return Retrying(output.deliver, RESEND, saying(origin))
 
     cases = [
         Case(compile_mapping(case[CHECK]) if case[CHECK] else None, child(case), case[CONTINUE])

@@ -19,6 +19,7 @@ from streamer.catalog import build_context
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
+from streamer.engine.live import Ear
 from streamer.engine.meters import Meters
 from streamer.engine.places import Places
 from streamer.engine.snapshot import Snapshot
@@ -100,6 +101,8 @@ class Stream:
         self.problem = ""
         self._source = self._open_source(read_stdin, endpoints)
         open_writers(writers, self._house.room())
+        self._ear = Ear(self._on_live, local=self._house.local)
+        self.plan = replace(self.plan, live=self._ear.address)
 
     def _open_source(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> Replayable:
         source: Any = build_context(self.plan.resources).build(self.plan.input)
@@ -160,6 +163,11 @@ class Stream:
             self._broken = e
             raise
 
+    def _on_live(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        """Hear what a task waits for; it is over when a micro-batch is delivered."""
+        self.problem = text
+        self._log(level, text, fields)
+
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
@@ -211,6 +219,7 @@ class Stream:
 
     def finish(self) -> None:
         """After the end of a bounded input, when all is written: the next start begins anew."""
+        self._ear.close()
         self._source.finished()
         self._checkpoint.finish()
 
@@ -225,6 +234,7 @@ class Stream:
         """
         self._stopping.set()
         self._house.stop()
+        self._ear.close()
         self._signals.stop()
         query = self._query
         until = time.monotonic() + timeout

@@ -1,0 +1,90 @@
+"""What tasks say while they wait: lines that reach the driver at once.
+
+All else that a task says travels with its results, when it is done. A task whose output fails is
+not done, however long that takes; what it waits for, the driver hears from it over UDP, which may
+lose a line, but holds nobody up.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import orjson
+
+from streamer.value import dump_json
+
+_LONGEST: Final = 8 << 10
+_PATIENCE: Final = 1.0
+_LONGEST_SILENCE: Final = 60.0
+
+Line = Callable[[str, str, Mapping[str, Any]], None]
+
+
+class Ear:
+    """Hears, on the driver, what the tasks of a stream say.
+
+    Attributes:
+        address: where tasks say it, for `Voice`.
+    """
+
+    def __init__(self, hear: Line, *, local: bool = True) -> None:
+        """Begin to listen.
+
+        Args:
+            hear: is given level, text and fields, in a thread of its own.
+            local: whether all tasks run on this machine.
+        """
+        self._token = secrets.token_hex(16)
+        self._hear = hear
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1" if local else "", 0))
+        host = "127.0.0.1" if local else socket.gethostname()
+        self.address = f"{host}:{self._socket.getsockname()[1]}:{self._token}"
+        threading.Thread(target=self._listen, daemon=True, name="live").start()
+
+    def close(self) -> None:
+        """Listen no more."""
+        with suppress(OSError):
+            # A thread that waits would not hear that the socket is closed.
+            self._socket.shutdown(socket.SHUT_RD)
+        self._socket.close()
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            while data := self._socket.recv(_LONGEST):
+                # Anybody may send something here.
+                with suppress(ValueError, TypeError):
+                    token, level, text, fields = orjson.loads(data)
+                    if hmac.compare_digest(token, self._token):
+                        self._hear(level, text, fields)
+
+
+class Voice:
+    """Says, in a task, what it waits for: not at once, and then ever more seldom."""
+
+    def __init__(self, address: str, now: Callable[[], float]) -> None:
+        """Take an `Ear`'s address, empty for none, and a clock that never runs backwards."""
+        self._address = address
+        self._now = now
+        self._next: float | None = None
+        self._wait = _PATIENCE
+
+    def tell(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        """Say a line, if it is time for one."""
+        now = self._now()
+        if self._next is None:
+            self._next = now + self._wait
+        if not self._address or now < self._next:
+            return
+        self._wait = min(self._wait * 2, _LONGEST_SILENCE)
+        self._next = now + self._wait
+        host, port, token = self._address.split(":")
+        body = dump_json([token, level, text[: _LONGEST // 8], dict(fields)])
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+            made.sendto(body, (host, int(port)))

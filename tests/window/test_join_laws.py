@@ -44,7 +44,7 @@ def test_every_micro_batch_gives_what_the_rules_say(
     for batch in batches:
         expected, found = oracle.step(batch), stream.step(batch)
         assert found.failed == expected.failed
-        assert sorted(found.dropped) == sorted(expected.dropped)
+        assert sorted(found.dropped.items()) == sorted(expected.dropped)
         for shard, pairs in found.batches.items():
             for pair in pairs:
                 shard_of |= {name: shard for name in pair[1:3] if name is not None}

@@ -33,6 +33,7 @@ _WINDOWING: Final = "Windowing"
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "broker",
+        "csv",
         "file",
         "generate",
         "http_server",

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from streamer.documents import parser_for
 from streamer.message import Message
 from streamer.source.json_values import Values
 from streamer.source.scanning import MOST, START, Cut, Mark, Opened, ScanError, skip
@@ -54,26 +55,33 @@ def _documents(values: Values, most: int) -> tuple[list[Any], str]:
     Returns:
         The documents, and what is wrong with the one that follows them.
     """
-    found: list[Any] = []
-    no_line = -1
+    found = _lines(values, most)
+    if found:
+        return found, ""
     while len(found) < most and (not found or values.waiting()):
         begin = values.position
+        raw = values.value(wait=not found)
+        if not raw:
+            break
         try:
-            # Most often a document is a line, whose end is found at once.
-            line = values.line() if begin > no_line else b""
-            if line:
-                with suppress(ValueError):
-                    found.append(parse_json(line))
-                    values.at += len(line)
-                    continue
-                no_line = begin + len(line)
-            raw = values.value(wait=not found)
-            if not raw:
-                break
             found.append(parse_json(raw))
         except ValueError as error:
             return found, f"byte {begin}: {error}"
     return found, ""
+
+
+def _lines(values: Values, most: int) -> list[Any]:
+    """Parse lines that are a document each, as most often all of them are."""
+    end = values.data.rfind(b"\n", values.at) + 1
+    lines = values.data[values.at : end].split(b"\n", most)[:-1]
+    parse = parser_for(lines)
+    found: list[Any] = []
+    with suppress(ValueError):
+        for line in lines:
+            if line and not line.isspace():
+                found.append(parse(line))
+            values.at += len(line) + 1
+    return found
 
 
 def build(parsed: object, context: BuildContext) -> JsonDocumentsScanner:

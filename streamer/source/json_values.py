@@ -7,8 +7,10 @@ right is for whoever parses it.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
 from streamer.source.scanning import BLOCK, ByteStream
 
@@ -18,6 +20,7 @@ _TEXT: Final = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _STRUCTURE: Final = re.compile(_TEXT + rb'|["\[\]{}]', re.DOTALL)
 _STRING: Final = re.compile(_TEXT, re.DOTALL)
 _PLAIN: Final = re.compile(rb'[^ \t\r\n"\[\]{},:]+')
+_DECODER: Final[Any] = json.JSONDecoder()
 _SPACED: Final = re.compile(rb"(" + _TEXT + rb")|[ \t\r\n]+", re.DOTALL)
 
 
@@ -42,6 +45,7 @@ class Values:
         self.data = b""
         self.at = 0
         self.ended = False
+        self._text: str | None = None
 
     @property
     def position(self) -> int:
@@ -59,7 +63,7 @@ class Values:
             held.append(block)
             size += len(block)
             self.ended = not block
-        self.data = b"".join(held)
+        self.data, self._text = b"".join(held), None
         return size > 0
 
     def next(self) -> int:
@@ -79,10 +83,6 @@ class Values:
         self.at = found.end()
         return self.at < len(self.data)
 
-    def line(self) -> bytes:
-        """Return the rest of the line at `at`, with its end; nothing when that is not read yet."""
-        return self.data[self.at : self.data.find(b"\n", self.at) + 1]
-
     def value(self, wait: bool = True) -> bytes:
         """Return the value that begins at `at`, and go behind it.
 
@@ -93,7 +93,7 @@ class Values:
                 there as a whole.
         """
         while True:
-            end = _end(self.data, self.at)
+            end = self._end()
             whole = end and (end < len(self.data) or self.data[end - 1] in b'}]"')
             if not whole and not self.ended:
                 if not wait:
@@ -103,6 +103,18 @@ class Values:
             raw = self.data[self.at : end or len(self.data)]
             self.at += len(raw)
             return raw
+
+    def _end(self) -> int:
+        """Return the place behind the value at `at`; 0 when it does not end."""
+        if self._text is None:
+            self._text = self.data.decode() if self.data.isascii() else ""
+        if self._text:
+            # Python's own scanner is in C. What it does not take, such as a value that is cut, is
+            # looked at in detail.
+            with suppress(StopIteration, ValueError, RecursionError):
+                end: int = _DECODER.scan_once(self._text, self.at)[1]
+                return end
+        return _end(self.data, self.at)
 
 
 def _end(data: bytes, at: int) -> int:

@@ -33,7 +33,7 @@ class Emitted:
         begins = not parted or emission.end is None or emission.end != self._end
         self._end = emission.end
         buffer.sent += size
-        buffer.batches_sent += begins
+        buffer.batches_sent += size if emission.apart else begins
         if group is not None and parted:
             group.received += size
             group.sent += size

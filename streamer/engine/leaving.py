@@ -63,6 +63,10 @@ class Leaving:
             elif what == "folded":
                 for groups in _portions(same, TOGETHER):
                     yield from self._folded(groups, order)
+            elif what == "apart":
+                for emission in self._counted(same):
+                    batches = run_each(self._processors, list(emission.messages), ex)
+                    yield from first.payloads(batches, order, ex)
             elif what == "single":
                 for ones in _portions(same, _SINGLES):
                     messages = [emission.messages[0] for emission in self._counted(ones)]
@@ -75,6 +79,8 @@ class Leaving:
 
     def _way(self, emission: Emission) -> Way:
         batch = emission.messages
+        if emission.apart:
+            return "apart", _FIRST, ""
         if emission.reason == "event" and len(batch) == 1:
             return "single", _FIRST, ""
         if isinstance(batch, FoldedGroup):

@@ -22,6 +22,8 @@ class Emission:
             passes by, a batch of its own; `dropped` for messages that only `late_output` gets.
         key: the group's key, when the window is emitted group by group.
         start: of its window, ns; None where the kind's messages are not told of it.
+        apart: each message is a batch by itself, in a window of its own, of which its metadata
+            say all that there is to say.
     """
 
     end: int | None
@@ -29,3 +31,4 @@ class Emission:
     reason: WindowReason | Literal["failed", "dropped"]
     key: bytes | None = None
     start: int | None = None
+    apart: bool = False

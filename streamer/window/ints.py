@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
@@ -90,6 +91,16 @@ def unpack_strings(data: bytes) -> list[bytes]:
         found.append(data[start:end])
         start = end
     return found
+
+
+def string_column(data: bytes) -> pa.Array:
+    """Read what `pack_strings` wrote as a column of byte strings, which refers to `data`."""
+    start = 4 + int.from_bytes(data[:4], "little")
+    lengths = unpack_ints(data[4:start])
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(memoryview(data)[start:])]
+    return pa.Array.from_buffers(pa.binary(), len(lengths), buffers)
 
 
 def _width_of(largest: int) -> int:

@@ -22,6 +22,7 @@ from streamer.window.ints import (
     pack_ints,
     pack_steps,
     pack_strings,
+    string_column,
     unpack_ints,
     unpack_steps,
     unpack_strings,
@@ -225,7 +226,6 @@ class Pack:
         arrivals: by message, shifted.
         metas: distinct metadata, as `encode_meta` writes it.
         meta_ids: by message; None when all have metas[0].
-        keys: by group; empty when the pack is not keyed.
         starts: by group, the index of its first message; one more at the end.
         newest: by group (one when it is not keyed), the largest event time, ns; or None.
         times: by message, its event time, ns; or None.
@@ -237,11 +237,12 @@ class Pack:
         "arrivals",
         "metas",
         "meta_ids",
-        "keys",
         "starts",
         "newest",
         "times",
         "lags",
+        "_names",
+        "_keys",
         "_content",
         "_cuts",
         "_by_length",
@@ -278,19 +279,31 @@ class Pack:
         self.meta_ids = unpack_ints(ids) if ids else None
         steps = unpack_steps(arrivals) if flags & _ARRIVALS else np.arange(count, dtype=np.int64)
         self.arrivals = steps + first
-        self.keys: list[bytes] = []
+        self._names = keys if flags & _KEYED else b""
+        self._keys: list[bytes] | None = None
         self.starts = [0, count]
         # Where the content is cut: at every payload when their lengths are known, else at every
         # group, one beyond the newline that follows it.
         self._by_length = bool(flags & _LENGTHS)
         self._cuts = [position, len(content) + 1]
         if flags & _KEYED:
-            self.keys = unpack_strings(keys)
             counts, sizes = map(unpack_ints, _unpair(groups))
             self.starts = [0, *np.cumsum(counts).tolist()]
             self._cuts = [position, *(np.cumsum(sizes + counts) + position).tolist()]
         if self._by_length:
             self._cuts = [position, *(np.cumsum(unpack_ints(lengths)) + position).tolist()]
+
+    @property
+    def keys(self) -> list[bytes]:
+        """By group, its key; empty when the pack is not keyed."""
+        if self._keys is None:
+            self._keys = unpack_strings(self._names) if self._names else []
+        return self._keys
+
+    @property
+    def key_column(self) -> pa.Array:
+        """The same as a column, which is at hand without making an object of each."""
+        return string_column(self._names) if self._names else pa.array([], pa.binary())
 
     def payloads(self) -> list[bytes]:
         """Cut out the payloads of all messages."""

@@ -6,7 +6,7 @@ import copy
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
@@ -139,7 +139,14 @@ class Stages(ABC, Generic[E, B]):
                     assert name not in given.dropped, "a message is dropped once"
                     given.dropped[name] = str(message.meta["window_drop_reason"])
             else:
-                batches.append(self.told(emission))
+                batches += map(self.told, parted(emission))
+
+
+def parted(emission: Emission) -> list[Emission]:
+    """Return batches that came together one by one."""
+    if not emission.apart:
+        return [emission]
+    return [replace(emission, messages=[one], apart=False) for one in emission.messages]
 
 
 def shown(emission: Emission) -> tuple[object, ...]:

@@ -12,11 +12,14 @@ from streamer.window.clock import Reading
 from streamer.window.emission import Emission, WindowReason
 from streamer.window.event import EventWindow
 from streamer.window.intake import Intake
+from streamer.window.ints import Ints
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.head import Head
 from streamer.window.keyed.joined import Joined
 from streamer.window.keyed.joins import SIDES, Joins, Side, pairs
+from streamer.window.keyed.key_numbers import KeyNumbers
 from streamer.window.keyed.lates import Dropped, Lates
+from streamer.window.keyed.matched import Matched
 from streamer.window.keyed.waiting import Alone, Waiting
 from streamer.window.kinds import Join
 from streamer.window.pack import Pack
@@ -48,13 +51,13 @@ class JoinStep:
         rights = [entry for entry in head.packs if entry[0] >= _RIGHT]
         lefts = [entry for entry in head.packs if entry[0] < _RIGHT]
         after = max((entry[0] + 1 for entry in rights), default=_RIGHT)
-        self._names: dict[bytes, int] = {}
+        self._matched = matched = Matched(store)
         self._waiting = {
-            "left": Waiting(store, 0, lefts, head.next_pack, self._names),
-            "right": Waiting(store, 1, rights, after, self._names),
+            "left": Waiting(store, matched, lefts, head.next_pack),
+            "right": Waiting(store, matched, rights, after),
         }
         self._late = Lates()
-        self._joined = Joined(self._names, window.keyed)
+        self._joined = Joined(window.keyed)
 
     def run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
         """Do it: give what goes on, return the status."""
@@ -69,7 +72,8 @@ class JoinStep:
         yield from self._pair()
         yield from self._leave(clock, reading.ended and self._settings.end_of_input == "flush")
         for side in SIDES:
-            self._waiting[side].settle()
+            self._waiting[side].ledger.settle()
+        self._matched.write()
         self._save()
         return self._status(now)
 
@@ -90,18 +94,30 @@ class JoinStep:
     def _pair(self) -> Iterator[Emission]:
         """Give the pairs that this micro-batch completes, in the order of the events."""
         left, right = self._waiting["left"], self._waiting["right"]
-        new = {"left": left.events(), "right": right.events()}
-        lows, highs = self._rules.bounds("right", new["right"].times)
-        lefts = left.near(right.came, lows, highs)
-        lows, highs = self._rules.bounds("left", new["left"].times)
-        rights = right.near(left.came, lows, highs)
+        lefts = list(left.near(*self._bounds("right")))
+        rights = list(right.near(*self._bounds("left")))
+        # What came in gets the smallest numbers: all other keys are of no interest.
+        parts = [left.came, right.came, lefts, rights]
+        keys = KeyNumbers([share for part in parts for share in part])
+        ends = np.cumsum([len(part) for part in parts]).tolist()
+        below = keys.below(ends[1])
+        events = [
+            side.events(part, keys.of(end - len(part), end), below)
+            for side, part, end in zip((left, right, left, right), parts, ends, strict=True)
+        ]
+        new_left, new_right, old_left, old_right = events
         counters = self._head.counters
-        for found in pairs(self._rules, new["left"], lefts, new["right"], rights):
-            left.matched.add(found.left.arrivals)
-            right.matched.add(found.right.arrivals)
+        for found in pairs(self._rules, new_left, old_left, new_right, old_right):
+            self._matched.add(found.left.arrivals)
+            self._matched.add(found.right.arrivals)
             counters.emitted_windows += len(found.left)
             counters.emitted_messages += len(found.left)
-            yield from self._joined.pairs(found, left.sheets, right.sheets)
+            yield from self._joined.pairs(found, left.sheets, right.sheets, keys)
+
+    def _bounds(self, side: Side) -> tuple[Ints, Ints]:
+        """Return between which times the matches of what came in on a side lie."""
+        times = [share.times for share in self._waiting[side].came]
+        return self._rules.bounds(side, np.concatenate([np.empty(0, np.int64), *times]))
 
     def _leave(self, clock: int, flush: bool) -> Iterator[Emission]:
         """Let go of what no match can come for any more, by the latest time of one."""

@@ -17,51 +17,67 @@ from streamer.value import parse_json
 from streamer.window.emission import Emission, WindowReason
 from streamer.window.ints import Ints
 from streamer.window.keyed.joins import Events, Pairs, Side
+from streamer.window.keyed.key_numbers import KeyNumbers
 from streamer.window.keyed.pages import Page
+from streamer.window.keyed.told import Told
 from streamer.window.keyed.waiting import Alone
 from streamer.window.labels import EMIT, END, END_MS, KEY, NEWEST, START, START_MS, key_text
 from streamer.window.metadata import decode_meta, spelling_of
 
 _ROW_BITS: Final = 32
 _TOGETHER: Final = 200
+_AT_ONCE: Final = 500
+"""So many messages of pairs are made together."""
 
 
 class Joined:
     """Makes messages for one micro-batch; documents are parsed once for a portion of pairs."""
 
-    def __init__(self, names: Mapping[bytes, int], keyed: bool) -> None:
+    def __init__(self, keyed: bool) -> None:
         """Prepare.
 
         Args:
-            names: the numbers of keys, in their order from 0; it may still grow.
             keyed: whether messages are told of a key.
         """
-        self._names = names
         self._keyed = keyed
         self._seconds: dict[int, str] = {}
         self._metas: dict[bytes, Mapping[str, Any]] = {}
         self._together: dict[tuple[bytes, bytes], Mapping[str, Any]] = {}
 
     def pairs(
-        self, found: Pairs, left: Sequence[Page], right: Sequence[Page]
+        self, found: Pairs, left: Sequence[Page], right: Sequence[Page], keys: KeyNumbers
     ) -> Iterator[Emission]:
-        """Give a batch for every pair.
+        """Give the messages of pairs, each a batch by itself.
 
         Args:
             found: the pairs.
             left: the pages that the left events are on.
             right: the pages of the right ones.
+            keys: what the numbers of the pairs' keys stand for.
         """
-        lefts, rights = _contents(found.left, left), _contents(found.right, right)
-        times = zip(found.left.times.tolist(), found.right.times.tolist(), strict=True)
-        names = list(self._names)
-        keys = [names[number] for number in found.left.keys.tolist()]
-        for mine, other, (time, beside), key in zip(lefts, rights, times, keys, strict=True):
-            start, end = (time, beside) if time <= beside else (beside, time)
-            meta = self._both(mine[1], other[1])
-            body = {"left": mine[0], "right": other[0]}
-            told = spelling_of(mine[1]) or key
-            yield self._emission(body, meta, start, end, end, (key, told), "event")
+        lefts, left_metas = _contents(found.left, left)
+        rights, right_metas = _contents(found.right, right)
+        times, others = found.left.times, found.right.times
+        starts, ends = np.minimum(times, others), np.maximum(times, others)
+        of_key = found.left.keys
+
+        def entries(place: int) -> dict[str, Any]:
+            mine, other = left_metas[place], right_metas[place]
+            end = int(ends[place])
+            told = None
+            if self._keyed:
+                told = spelling_of(mine) or keys.key(int(of_key[place]))
+            both = self._both(mine, other)
+            return self._told(both, (int(starts[place]), end), end, told, "event")
+
+        for first in range(0, len(lefts), _AT_ONCE):
+            last = first + _AT_ONCE
+            sides = zip(lefts[first:last], rights[first:last], strict=True)
+            messages = [
+                Message(None, Told(entries, place), None, {"left": mine, "right": other})
+                for place, (mine, other) in enumerate(sides, first)
+            ]
+            yield Emission(None, messages, "event", apart=True)
 
     def alone(
         self, side: Side, one: Alone, bounds: tuple[int, int], reason: WindowReason
@@ -74,22 +90,24 @@ class Joined:
             bounds: between which times its match would have been, both inclusive.
             reason: why it comes out now.
         """
-        ((doc, meta),) = _on_page(one.page, np.array([one.row]))
+        (doc,), (meta,) = _on_page(one.page, np.array([one.row]))
         body = {"left": doc, "right": None} if side == "left" else {"left": None, "right": doc}
-        key = one.key, spelling_of(meta) or one.key
-        return self._emission(body, self._decoded(meta), *bounds, one.time, key, reason)
+        start, end = bounds
+        told = (spelling_of(meta) or one.key) if self._keyed else None
+        entries = self._told(self._decoded(meta), bounds, one.time, told, reason)
+        messages = [Message(None, entries, None, body)]
+        return Emission(end, messages, reason, one.key if self._keyed else None, start)
 
-    def _emission(
+    def _told(
         self,
-        body: dict[str, Any],
         meta: Mapping[str, Any],
-        start: int,
-        end: int,
+        bounds: tuple[int, int],
         newest: int,
-        key: tuple[bytes, bytes],
+        key: bytes | None,
         reason: WindowReason,
-    ) -> Emission:
-        """Make a batch; a key is told in the spelling of the message, the left one of a pair."""
+    ) -> dict[str, Any]:
+        """Return metadata; a key is told in the spelling of the message, the left one of a pair."""
+        start, end = bounds
         ends = self._text(end)
         found = {
             **meta,
@@ -100,10 +118,9 @@ class Joined:
             EMIT: reason,
             NEWEST: ends if newest == end else self._text(newest),
         }
-        if self._keyed:
-            found[KEY] = key_text(key[1])
-        messages = [Message(None, found, None, body)]
-        return Emission(end, messages, reason, key[0] if self._keyed else None, start)
+        if key is not None:
+            found[KEY] = key_text(key)
+        return found
 
     def _text(self, time: int) -> str:
         """Return a time as text: most of them lie in a few seconds, which are written once."""
@@ -128,8 +145,8 @@ class Joined:
         return found
 
 
-def _contents(events: Events, sheets: Sequence[Page]) -> Iterator[tuple[Any, bytes]]:
-    """Give document and metadata of each event; one that is there twice is parsed once."""
+def _contents(events: Events, sheets: Sequence[Page]) -> tuple[list[Any], Sequence[bytes]]:
+    """Return document and metadata of each event; one that is there twice is parsed once."""
     places = (events.pages << _ROW_BITS) + events.rows
     order = np.argsort(places, kind="stable")
     places = places[order]
@@ -139,20 +156,23 @@ def _contents(events: Events, sheets: Sequence[Page]) -> Iterator[tuple[Any, byt
     distinct = places[begins]
     pages, rows = distinct >> _ROW_BITS, distinct & ((1 << _ROW_BITS) - 1)
     bounds = [0, *(np.flatnonzero(np.diff(pages)) + 1).tolist(), len(distinct)]
-    found: list[tuple[Any, bytes]] = []
+    docs: list[Any] = []
+    metas: list[bytes] = []
     for first, last in pairwise(bounds):
-        found += _on_page(sheets[pages[first]], rows[first:last])
-    return map(found.__getitem__, of.tolist())
+        some = _on_page(sheets[pages[first]], rows[first:last])
+        docs += some[0]
+        metas += some[1]
+    chosen = of.tolist()
+    return [docs[place] for place in chosen], [metas[place] for place in chosen]
 
 
-def _on_page(page: Page, rows: Ints) -> list[tuple[Any, bytes]]:
+def _on_page(page: Page, rows: Ints) -> tuple[list[Any], list[bytes]]:
     pack, payloads = page.pack, page.payloads
     docs = _documents([payloads[row] for row in rows.tolist()])
     if pack.meta_ids is None:
-        meta = pack.metas[0]
-        return [(doc, meta) for doc in docs]
+        return docs, [pack.metas[0]] * len(docs)
     metas = pack.metas
-    return [(doc, metas[i]) for doc, i in zip(docs, pack.meta_ids[rows].tolist(), strict=True)]
+    return docs, [metas[number] for number in pack.meta_ids[rows].tolist()]
 
 
 def _documents(raws: list[bytes]) -> list[Any]:

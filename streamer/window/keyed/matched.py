@@ -1,80 +1,97 @@
-"""Which of the messages that wait for a match have found one already: their arrival numbers."""
+"""Which of the messages that wait for a match have found one already: a bit for each.
+
+The bits are kept by arrival number, in blocks, so that a micro-batch rewrites only those of the
+messages that it matched or let go, however many there are that wait.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamer.window.ints import Ints, pack_steps, unpack_steps
+from streamer.window.ints import Ints
 from streamer.window.store import Store
 from streamer.window.versions import check_format
 
 SEQ: Final = -5
-"""Seq of the numbers in the store; their pane is 0 for the left side, 1 for the right."""
+"""Seq of the blocks in the store; their pane is their number."""
 
-VERSION: Final = 1
-_FRONT: Final = 9
+VERSION: Final = 2
+_BITS: Final = 17
+"""A block is of so many arrivals, as a power of two."""
+
+Bools = NDArray[np.bool_]
+
+
+class _Block:
+    """The bits of a block, and whether they are in the store."""
+
+    __slots__ = ("bits", "stored", "changed")
+
+    def __init__(self, data: bytes | None) -> None:
+        self.bits: Bools = np.zeros(1 << _BITS, np.bool_)
+        self.stored = data is not None
+        self.changed = False
+        if data is not None:
+            check_format("the list of what a join has matched", data[0], (VERSION,))
+            found = np.unpackbits(np.frombuffer(data, np.uint8, offset=1))
+            self.bits[: len(found)] = found
 
 
 class Matched:
-    """The numbers of one side; they rise from one micro-batch to the next."""
+    """The messages of both sides, which arrive by the same numbers."""
 
-    def __init__(self, store: Store, pane: int) -> None:
-        """Read what `write` wrote.
-
-        Raises:
-            StreamerError: it was written by a later version.
-        """
+    def __init__(self, store: Store) -> None:
+        """Take the shard's state, in which `write` wrote."""
         self._store = store
-        self._pane = pane
-        self._changed = False
-        self._found: list[Ints] = []
-        data = store.get(pane, SEQ)
-        self._stored = data is not None
-        self._known: Ints = np.empty(0, np.int64)
-        if data is not None:
-            check_format("the list of what a join has matched", data[0], (VERSION,))
-            first = int.from_bytes(data[1:_FRONT], "little")
-            self._known = unpack_steps(data[_FRONT:]) + first
+        self._blocks: dict[int, _Block] = {}
 
     def add(self, arrivals: Ints) -> None:
-        """Take messages that have found a match, in any order."""
-        self._found.append(_distinct(arrivals))
+        """Take messages that have found a match, in any order.
 
-    def remove(self, arrivals: Ints) -> NDArray[np.bool_]:
-        """Forget messages; tell of each whether it had found a match."""
-        known = self._all()
-        places = np.searchsorted(known, arrivals)
-        there = places < len(known)
-        there[there] = known[places[there]] == arrivals[there]
-        if there.any():
-            self._known = np.delete(known, places[there])
-            self._changed = True
-        return there
+        Raises:
+            StreamerError: what is known of some was written by another version.
+        """
+        for block, places, _ in self._parts(arrivals):
+            block.bits[places] = True
+            block.changed = True
+
+    def remove(self, arrivals: Ints) -> Bools:
+        """Forget messages; tell of each whether it had found a match.
+
+        Raises:
+            StreamerError: what is known of some was written by another version.
+        """
+        matched = np.zeros(len(arrivals), np.bool_)
+        for block, places, here in self._parts(arrivals):
+            found = block.bits[places]
+            matched[here] = found
+            if found.any():
+                block.bits[places] = False
+                block.changed = True
+        return matched
 
     def write(self) -> None:
-        """Write them down, unless nothing has changed."""
-        known = self._all()
-        if not self._changed:
-            return
-        if len(known):
-            first = int(known[0])
-            front = bytes([VERSION]) + first.to_bytes(_FRONT - 1, "little")
-            self._store.put(self._pane, SEQ, front + pack_steps(known - first))
-        elif self._stored:
-            self._store.delete(self._pane, SEQ)
+        """Write down what has changed."""
+        for number, block in self._blocks.items():
+            if not block.changed:
+                continue
+            data = np.packbits(block.bits).tobytes().rstrip(b"\0")
+            if data:
+                self._store.put(number, SEQ, bytes([VERSION]) + data)
+            elif block.stored:
+                self._store.delete(number, SEQ)
+        self._blocks.clear()
 
-    def _all(self) -> Ints:
-        if self._found:
-            self._known = _distinct(np.concatenate((self._known, *self._found)))
-            self._found, self._changed = [], True
-        return self._known
-
-
-def _distinct(values: Ints) -> Ints:
-    """Return the distinct values, in order; what is in order already costs next to nothing."""
-    ordered = np.sort(values, kind="stable")
-    found: Ints = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
-    return found
+    def _parts(self, arrivals: Ints) -> Iterator[tuple[_Block, Ints, Bools]]:
+        """Give each block with the messages that are in it: their places there, and which."""
+        numbers = arrivals >> _BITS
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            block = self._blocks.get(number)
+            if block is None:
+                block = self._blocks[number] = _Block(self._store.get(number, SEQ))
+            yield block, arrivals[here] & ((1 << _BITS) - 1), here

@@ -1,14 +1,13 @@
-"""One side of a join: the messages that wait for a match, and which of them have found one."""
+"""One side of a join: the messages that wait for a match, and what came in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from streamer.window.ints import Ints
-from streamer.window.keyed.found import rows_of
 from streamer.window.keyed.joins import Events
 from streamer.window.keyed.ledger import Ledger
 from streamer.window.keyed.matched import Matched
@@ -37,71 +36,87 @@ class Alone(NamedTuple):
     row: int
 
 
+class Share(NamedTuple):
+    """Some messages of a page.
+
+    Attributes:
+        page: the page.
+        rows: where they are on it.
+    """
+
+    page: Page
+    rows: Ints
+
+    @property
+    def times(self) -> Ints:
+        """Their event times, ns."""
+        return self.page.times[self.rows]
+
+
 class Waiting:
     """A side in one micro-batch.
 
     Attributes:
         ledger: its messages.
-        matched: those that have found a match.
+        came: the messages that came in.
         sheets: the pages of the events that were given, by their number.
-        came: the keys that came in, and their numbers.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        pane: int,
-        entries: list[list[int]],
-        seq: int,
-        names: dict[bytes, int],
-    ) -> None:
+    def __init__(self, store: Store, matched: Matched, entries: list[list[int]], seq: int) -> None:
         """Take what the head of the shard's state knows of it.
 
         Args:
             store: the shard's state.
-            pane: 0 for the left side, 1 for the right.
+            matched: the messages that have found a match.
             entries: its packs.
             seq: the number of its next pack.
-            names: the numbers of keys, which both sides share; it grows.
         """
         self.ledger = Ledger(store, False, entries, seq)
-        self.matched = Matched(store, pane)
+        self.came: list[Share] = []
         self.sheets: list[Page] = []
-        self.came: dict[bytes, int] = {}
-        self._names = names
-        self._new: list[Events] = []
+        self._matched = matched
 
     def take(self, page: Page, rows: Ints) -> int:
         """Take the messages of a page that came in, by their rows; return how many they are."""
         if len(rows):
-            names, keys = self._names, page.pack.keys or [b""]
-            numbers = [names.setdefault(key, len(names)) for key in keys]
-            self.came.update(zip(keys, numbers, strict=True))
-            of_all = np.repeat(np.array(numbers, np.int64), np.diff(np.array(page.pack.starts)))
-            self._new.append(self._on_page(page, rows, of_all[rows]))
+            self.came.append(Share(page, rows))
         return len(rows)
 
-    def events(self) -> Events:
-        """Return what was taken."""
-        return Events.of(self._new)
-
-    def near(self, came: dict[bytes, int], lows: Ints, highs: Ints) -> Events:
-        """Return what waits since earlier micro-batches and may be near other events.
+    def near(self, lows: Ints, highs: Ints) -> Iterator[Share]:
+        """Give what waits since earlier micro-batches and may be near other events.
 
         Args:
-            came: the numbers of their keys.
             lows: by event, the least time of what is near it.
             highs: the largest.
         """
         if not len(lows):
-            return Events.of([])
-        found = []
-        for page in self.ledger.pages(int(lows.min()), int(highs.max())):
+            return
+        low, high = int(lows.min()), int(highs.max())
+        for page in self.ledger.pages(low, high):
             if page.entry is not None:
-                rows, keys = rows_of(page, came)
-                here = ~page.gone[rows]
-                if here.any():
-                    found.append(self._on_page(page, rows[here], keys[here]))
+                times = page.times
+                rows = np.flatnonzero((times >= low) & (times <= high) & ~page.gone)
+                if len(rows):
+                    yield Share(page, rows)
+
+    def events(self, shares: Sequence[Share], keys: Iterable[Ints], below: int) -> Events:
+        """Return messages as events.
+
+        Args:
+            shares: the messages.
+            keys: by share and message, the numbers of the keys.
+            below: leave those out whose keys have larger numbers.
+        """
+        found = []
+        for (page, rows), of_rows in zip(shares, keys, strict=True):
+            some = of_rows < below
+            if not some.all():
+                rows, of_rows = rows[some], of_rows[some]
+            if len(rows):
+                number = np.full(len(rows), len(self.sheets))
+                self.sheets.append(page)
+                times, arrivals = page.times[rows], page.pack.arrivals[rows]
+                found.append(Events(of_rows, times, arrivals, number, rows))
         return Events.of(found)
 
     def leave(self, until: int | None, listed: bool) -> tuple[int, int, list[Alone]]:
@@ -122,21 +137,11 @@ class Waiting:
             if len(rows):
                 count += len(rows)
                 page.give_back(rows)
-                unmatched = rows[~self.matched.remove(page.pack.arrivals[rows])]
+                unmatched = rows[~self._matched.remove(page.pack.arrivals[rows])]
                 without += len(unmatched)
                 if listed:
                     alone += self._alone(page, unmatched)
         return count, without, alone
-
-    def settle(self) -> None:
-        """Write what has changed."""
-        self.ledger.settle()
-        self.matched.write()
-
-    def _on_page(self, page: Page, rows: Ints, keys: Ints) -> Events:
-        number = np.full(len(rows), len(self.sheets))
-        self.sheets.append(page)
-        return Events(keys, page.times[rows], page.pack.arrivals[rows], number, rows)
 
     def _alone(self, page: Page, rows: Ints) -> Iterable[Alone]:
         pack = page.pack

@@ -130,8 +130,7 @@ class LookWay:
             return []
         key = self._key
         if self._texts:
-            texts = self._groups
-            found = [texts[key(doc)] for doc in docs]
+            found = self._groups.of_texts(list(map(key, docs)))
         else:
             of_result = self._groups.of_result
             found = [of_result(key(doc)) for doc in docs]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from streamer.timestamps import parse_event_time
-from streamer.value import DELETED, NOTHING, dump_json
+from streamer.value import DELETED, NOTHING, dump_each, dump_json
 from streamer.window.grid import Grid
 from streamer.window.row import Kind
 
@@ -128,6 +129,44 @@ class Groups(dict[str, int]):
             self.clear()
         group = self[text] = self.of_result(text)
         return group
+
+    def of_texts(self, texts: Sequence[Any]) -> list[int]:
+        """Return the group of each key: many that are new cost less together.
+
+        Raises:
+            TypeError: one is not a text.
+        """
+        found: list[int | None] = list(map(self.get, texts))
+        if None not in found:
+            return found  # type: ignore[return-value]
+        unknown = dict.fromkeys(
+            text for text, group in zip(texts, found, strict=True) if group is None
+        )
+        for text in unknown:
+            if type(text) is not str:
+                raise TypeError(text)
+        fresh = self._learn(list(unknown))
+        return [
+            fresh[text] if group is None else group
+            for text, group in zip(texts, found, strict=True)
+        ]
+
+    def _learn(self, texts: list[str]) -> dict[str, int]:
+        """Return the groups of different texts, and remember them."""
+        if self._as_json:
+            keys = dump_each(texts)
+        else:
+            keys = [text.encode(errors="surrogatepass") for text in texts]
+        known, first = self._group_of, len(self.key_of)
+        new = [key for key in keys if key not in known] if known else keys
+        self.key_of += new
+        self.shard_of += [zlib.crc32(key) % self._count for key in new]
+        known.update(zip(new, range(first, first + len(new)), strict=True))
+        found = dict(zip(texts, map(known.__getitem__, keys), strict=True))
+        if len(self) + len(found) > REMEMBERED:
+            self.clear()
+        self.update(found)
+        return found
 
     def of_result(self, value: Any) -> int:
         """Return the group of what a key's expression gave for a message."""

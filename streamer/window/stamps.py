@@ -6,8 +6,10 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+import orjson
+
 from streamer.timestamps import parse_event_time
-from streamer.value import DELETED, NOTHING, dump_each, dump_json
+from streamer.value import DELETED, NOTHING, dump_json, dump_texts
 from streamer.window.grid import Grid
 from streamer.window.row import Kind
 
@@ -125,9 +127,12 @@ class Groups(dict[str, int]):
     def __missing__(self, text: str) -> int:
         if type(text) is not str:
             raise TypeError(text)
-        if len(self) >= REMEMBERED:
-            self.clear()
-        group = self[text] = self.of_result(text)
+        if self._as_json:
+            key = dump_json(text)
+        elif not (key := text.encode(errors="surrogatepass")):
+            return self.of_bytes(key)
+        group = self[text] = len(self.key_of)
+        self._add([key])
         return group
 
     def of_texts(self, texts: Sequence[Any]) -> list[int]:
@@ -139,46 +144,30 @@ class Groups(dict[str, int]):
         found: list[int | None] = list(map(self.get, texts))
         if None not in found:
             return found  # type: ignore[return-value]
-        unknown = dict.fromkeys(
-            text for text, group in zip(texts, found, strict=True) if group is None
-        )
-        for text in unknown:
-            if type(text) is not str:
-                raise TypeError(text)
-        fresh = self._learn(list(unknown))
-        return [
-            fresh[text] if group is None else group
-            for text, group in zip(texts, found, strict=True)
-        ]
-
-    def _learn(self, texts: list[str]) -> dict[str, int]:
-        """Return the groups of different texts, and remember them."""
-        if self._as_json:
-            keys = dump_each(texts)
-        else:
-            keys = [text.encode(errors="surrogatepass") for text in texts]
-        known, first = self._group_of, len(self.key_of)
-        new = [key for key in keys if key not in known] if known else keys
-        self.key_of += new
-        self.shard_of += [zlib.crc32(key) % self._count for key in new]
-        known.update(zip(new, range(first, first + len(new)), strict=True))
-        found = dict(zip(texts, map(known.__getitem__, keys), strict=True))
-        if len(self) + len(found) > REMEMBERED:
-            self.clear()
-        self.update(found)
-        return found
+        both = zip(texts, found, strict=True)
+        unknown = list(dict.fromkeys([text for text, group in both if group is None]))
+        if self._as_json and set(map(type, unknown)) == {str}:
+            keys = dump_texts(unknown)
+            first = len(self.key_of)
+            self._add(keys)
+            self.update(zip(unknown, range(first, first + len(keys)), strict=True))
+        return [self[text] for text in texts]
 
     def of_result(self, value: Any) -> int:
         """Return the group of what a key's expression gave for a message."""
         if value is DELETED or value is NOTHING:
             return self.of_bytes(b"")
-        if self._as_json:
-            canonical = _canonical(value)
-            key = dump_json(canonical)
-            if canonical is not value and (spelt := dump_json(value)) != key:
-                self.spelt.append(spelt)
-            return self.of_bytes(key)
-        return self.of_bytes(str(value).encode(errors="surrogatepass"))
+        if type(value) is str:
+            return self[value]
+        if not self._as_json:
+            return self[str(value)]
+        canonical = _canonical(value)
+        key = dump_json(canonical)
+        if canonical is not value and (spelt := dump_json(value)) != key:
+            self.spelt.append(spelt)
+        if key[:1] == b'"':  # bytes, times and their like are the keys that their texts are
+            return self[orjson.loads(key)]
+        return self.of_bytes(key)
 
     @property
     def empty(self) -> int | None:
@@ -186,12 +175,11 @@ class Groups(dict[str, int]):
         return self._group_of.get(b"")
 
     def of_bytes(self, key: bytes) -> int:
-        """Return the group of a key."""
+        """Return the group of a key that is no text, or of one that could not be told."""
         group = self._group_of.get(key)
         if group is None:
             group = self._group_of[key] = len(self.key_of)
-            self.key_of.append(key)
-            self.shard_of.append(zlib.crc32(key) % self._count)
+            self._add([key])
         return group
 
     def forget(self) -> None:
@@ -201,6 +189,11 @@ class Groups(dict[str, int]):
             self.key_of.clear()
             self.shard_of.clear()
             self._group_of.clear()
+
+    def _add(self, keys: list[bytes]) -> None:
+        self.key_of += keys
+        count = self._count
+        self.shard_of += [zlib.crc32(key) % count for key in keys]
 
 
 def _canonical(value: Any) -> Any:

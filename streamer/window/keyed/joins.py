@@ -23,7 +23,7 @@ SIDES: Final[tuple[Side, Side]] = ("left", "right")
 
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
-_AT_ONCE: Final = 200_000
+_AT_ONCE: Final = 50_000
 
 
 class Joins:

@@ -19,6 +19,7 @@ from streamer.source.counted import CountedInput
 from streamer.source.files import Files
 from streamer.source.replayable import Chunk, Limit, Raws, Replayable
 from streamer.source.scanning import Opened
+from streamer.source.scheduled import ScheduledInput
 
 LONGEST = 64 << 20
 """Bytes of a line in a file of samples; some devices have no other end."""
@@ -75,7 +76,7 @@ def sample_of_input(plan: Plan, most: int, ex: Execution) -> list[Batch]:
             return list(_cut(_piped(source, sys.stdin.buffer, ex), most))
         if isinstance(source, Files):
             return list(_cut(_read(source.resume([]), most, ex), most))
-        if isinstance(source, GenerateInput | CountedInput):
+        if isinstance(source, GenerateInput | CountedInput | ScheduledInput):
             return list(_cut(_read(source, most, ex), most))
     except OSError as e:
         raise StreamerError(f"input {plan.input.name}: {(e.strerror or str(e)).lower()}") from None

@@ -13,8 +13,10 @@ from typing import NamedTuple
 from streamer.durations import parse_duration
 from streamer.message import Batch, Execution
 from streamer.source.counted import CountedInput, leaves_out
+from streamer.source.cron import parse_cron
 from streamer.source.made import UNPACED, Maker
 from streamer.source.replayable import Chunk, Latest, Limit, Offset
+from streamer.source.scheduled import ScheduledInput
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 FIELD_MAPPING = "mapping"
@@ -29,10 +31,15 @@ def _interval_problem(text: str) -> str | None:
         return None
     try:
         parse_duration(text)
-    except ValueError as e:
-        return (
-            f"{e}, or an empty string for no pause at all (cron expressions are not available yet)"
-        )
+    except ValueError as no_duration:
+        # What begins like a number is meant as a duration, unless it has fields.
+        try:
+            if parse_cron(text).after(0) is None:
+                return f"{text!r} is a cron expression that no time fits"
+        except ValueError as no_cron:
+            if len(text.split()) == 1 and not text.startswith(("@", "TZ=", "CRON_TZ=")):
+                return f"{no_duration}, or an empty string for no pause, or a cron expression"
+            return f"is no cron expression: {no_cron}"
     return None
 
 
@@ -41,8 +48,9 @@ SPEC = Spec(
     name="generate",
     summary="Makes messages with a Bloblang mapping, on an interval.",
     description=(
-        "The first message comes at once, then one batch every `interval`. Time in which the "
-        "program is down is not made up for."
+        "With a duration the first message comes at once, then one batch every `interval`; with a "
+        "cron expression one batch at each of its times. Time in which the program is down is not "
+        "made up for."
     ),
     fields=(
         Field(
@@ -55,10 +63,12 @@ SPEC = Spec(
         Field(
             FIELD_INTERVAL,
             "string",
-            "Time between batches; an empty string or `0s` means as fast as possible.",
+            "Time between batches, or a cron expression: five fields or, with seconds, six; "
+            "`@every 1m`, `@daily` and the like. Its times are UTC's unless `TZ=` and the name of "
+            "a zone stand before it. An empty string or `0s` means as fast as possible.",
             default="1s",
             check=_interval_problem,
-            examples=("5s", "1ms", ""),
+            examples=("5s", "", "@every 1s", "TZ=Europe/London 30 3-6,20-23 * * *"),
         ),
         Field(
             FIELD_COUNT,
@@ -174,10 +184,20 @@ class GenerateInput:
         """Nothing is held for messages that can be made again."""
 
 
-def build(parsed: Parsed, context: BuildContext) -> GenerateInput | CountedInput:
+def _is_duration(text: str) -> bool:
+    try:
+        parse_duration(text)
+    except ValueError:
+        return False
+    return True
+
+
+def build(parsed: Parsed, context: BuildContext) -> GenerateInput | CountedInput | ScheduledInput:
     """Make the input."""
     text = parsed[FIELD_INTERVAL]
     mapping, count = parsed[FIELD_MAPPING], parsed[FIELD_COUNT]
+    if text and not _is_duration(text):
+        return ScheduledInput(mapping, text, count, parsed[FIELD_BATCH_SIZE])
     made = CountedInput if count and leaves_out(mapping) else GenerateInput
     # As in Benthos, no time and a negative one mean no pause.
     interval = max(parse_duration(text), 0) if text else 0

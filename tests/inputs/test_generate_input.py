@@ -5,6 +5,7 @@ import pickle
 import pytest
 
 from streamer.durations import SECOND
+from streamer.errors import ConfigError
 from streamer.source.made import UNPACED
 from streamer.source.replayable import Limit
 
@@ -220,3 +221,73 @@ def test_a_deleted_message_is_not_there():
     )
     (start, latest), *_ = planned(source, Limit())
     assert numbers(source, start, latest.offset) == [[4]]
+
+
+def test_a_cron_expression_has_its_messages_at_its_times_and_none_at_once():
+    source = generate(", interval: '*/2 * * * * *'", "root = now().ts_unix()")
+    at, found = source.initial(), []
+    for seconds in (0, 1, 2, 5, 8):
+        latest = source.latest(at, T + seconds * SECOND, Limit())
+        made = [m.doc - T // SECOND for [m] in batches_of(source, at, latest.offset)]
+        found.append(made)
+        assert latest.waiting == len(made)
+        at = latest.offset
+    assert found == [[], [], [2], [4], [6, 8]]
+
+
+def test_a_replay_of_scheduled_messages_makes_the_same_ones_at_the_same_times():
+    source = generate(", interval: '@every 3s', batch_size: 2", 'root = [count("n"), now()]')
+    start = source.latest(source.initial(), T, Limit()).offset
+    end = source.latest(start, T + 10 * SECOND, Limit()).offset
+    first = [[m.raw for m in batch] for batch in batches_of(source, start, end)]
+    assert [len(batch) for batch in first] == [2, 2, 2]
+    again = pickle.loads(
+        pickle.dumps(
+            generate(", interval: '@every 3s', batch_size: 2", 'root = [count("n"), now()]')
+        )
+    )
+    assert [[m.raw for m in batch] for batch in batches_of(again, start, end)] == first
+
+
+def test_scheduled_messages_that_were_missed_while_the_program_was_down_are_not_made():
+    first = generate(", interval: '* * * * * *'")
+    offset = first.latest(first.initial(), T, Limit()).offset
+    offset = first.latest(offset, T + 5 * SECOND, Limit()).offset
+    again = generate(", interval: '* * * * * *'")
+    assert again.latest(offset, T + 1000 * SECOND, Limit()).waiting == 0
+    latest = again.latest(offset, T + 1001 * SECOND, Limit())
+    assert numbers(again, offset, latest.offset) == [[6]]
+
+
+def test_a_schedule_ends_with_the_count_of_messages_that_are_made():
+    source = generate(
+        ", interval: '* * * * * *', count: 3",
+        'root.n = if count("n") % 2 == 0 { deleted() } else { count("m") }',
+    )
+    start = source.latest(source.initial(), T, Limit()).offset
+    latest = source.latest(start, T + 60 * SECOND, Limit())
+    assert latest.ended
+    assert len(batches_of(source, start, latest.offset)) == 3
+
+
+def test_a_schedule_that_is_behind_goes_on_in_the_next_micro_batch():
+    source = generate(", interval: '* * * * * *'")
+    start = source.latest(source.initial(), T, Limit()).offset
+    latest = source.latest(start, T + 60 * SECOND, Limit(messages=50))
+    assert (latest.waiting, latest.more) == (50, True)
+    rest = source.latest(latest.offset, T + 60 * SECOND, Limit(messages=50))
+    assert (rest.waiting, rest.more) == (10, False)
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        ("soon", "'soon' is not a duration.*or a cron expression"),
+        ("61 * * * *", "is no cron expression: '61' does not fit a minute"),
+        ("@often", "is no cron expression: unrecognized descriptor"),
+        ("0 0 30 2 *", "no time fits"),
+    ],
+)
+def test_lint_refuses_an_interval_that_is_none(interval: str, text: str):
+    with pytest.raises(ConfigError, match=text):
+        generate(f", interval: {interval!r}")

@@ -1,0 +1,113 @@
+"""Messages made by a mapping at the times of a cron expression.
+
+The first ones come at the first time after the program's start; a time at which the program is down
+is not made up for. How many messages there are is found where micro-batches are planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streamer.message import Batch, Execution
+from streamer.source.cron import parse_cron
+from streamer.source.made import Maker
+from streamer.source.replayable import Chunk, Latest, Limit, Offset
+
+
+class ScheduledPiece(NamedTuple):
+    """Batches that follow each other.
+
+    Attributes:
+        since: the moment behind which the first of them is, Unix ns.
+        batches: how many they are.
+        made: how many messages were made before them.
+        tried: how often the mapping ran before them.
+    """
+
+    since: int
+    batches: int
+    made: int
+    tried: int
+
+
+@dataclass
+class ScheduledInput:
+    """Generated messages by a schedule, as a replayable source.
+
+    Attributes:
+        mapping: makes a message out of nothing.
+        schedule: the cron expression.
+        count: messages in all; 0 for no end.
+        batch_size: how often the mapping runs for a batch.
+    """
+
+    mapping: str
+    schedule: str
+    count: int
+    batch_size: int
+    _began: int | None = field(default=None, init=False)
+
+    def initial(self) -> Offset:
+        """Return the offset before the first message."""
+        return {"n": 0, "tried": 0, "batches": 0, "at": 0, "since": 0}
+
+    def latest(self, start: Offset, now: int, limit: Limit) -> Latest:
+        """Go over the times that have come, up to the limit."""
+        if self._began is None:
+            self._began = now
+        since = at = max(start["at"], self._began)
+        made, tried, batches = start["n"], start["tried"], start["batches"]
+        maker = Maker(self.mapping, Execution(lambda: now))
+        most = batches + max(limit.messages // self.batch_size, 1)
+        more = False
+        while not (self.count and made >= self.count):
+            due = parse_cron(self.schedule).after(at)
+            if due is None or due > now:
+                break
+            if batches == most:
+                more = True
+                break
+            size = self._size(made)
+            # Only a count asks how many there are; otherwise each is one, as in the offset's use.
+            made += len(maker.batch(range(tried, tried + size), due)) if self.count else size
+            at, tried, batches = due, tried + size, batches + 1
+        ended = bool(self.count) and made >= self.count
+        if batches == start["batches"]:
+            return Latest(start, 0, ended)
+        offset = {"n": made, "tried": tried, "batches": batches, "at": at, "since": since}
+        return Latest(offset, tried - start["tried"], ended, more)
+
+    def _size(self, made: int) -> int:
+        """Return how often the mapping runs for the next batch."""
+        return min(self.batch_size, self.count - made) if self.count else self.batch_size
+
+    def split(self, start: Offset, end: Offset, parts: int) -> list[ScheduledPiece]:
+        """Return all as one piece: times come one by one."""
+        batches = end["batches"] - start["batches"]
+        piece = ScheduledPiece(end["since"], batches, start["n"], start["tried"])
+        return [piece] if batches else []
+
+    def read(self, piece: ScheduledPiece, ex: Execution) -> Iterator[Chunk]:
+        """Make the messages of one piece."""
+        maker = Maker(self.mapping, ex)
+        at, made, tried = piece.since, piece.made, piece.tried
+        for _ in range(piece.batches):
+            due = parse_cron(self.schedule).after(at)
+            assert due is not None
+            size = self._size(made)
+            batch: Batch = maker.batch(range(tried, tried + size), due)
+            at, made, tried = due, made + len(batch), tried + size
+            if batch:
+                yield [batch]
+
+    def partition(self, piece: ScheduledPiece) -> str:
+        """There is but one."""
+        return ""
+
+    def committed(self, end: Offset) -> None:
+        """Nothing is held for messages that can be made again."""
+
+    def finished(self) -> None:
+        """Nothing is held for messages that can be made again."""

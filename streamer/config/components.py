@@ -143,7 +143,7 @@ def _choose(
 
 def _unknown(reading: Reading, kind: Kind, key: Scalar) -> None:
     if message := missing_text(kind, key.text):
-        reading.findings.at(key, "unavailable_component", message, available_text(kind))
+        reading.findings.at(key, "unavailable_component", message, available_text(kind, key.text))
         return
     hint = did_you_mean(key.text, [*catalog.names(kind), *unavailable(kind)])
     if not hint:

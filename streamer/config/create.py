@@ -118,8 +118,9 @@ class _Maker:
             known = catalog.names(kind)
             missing = missing_text(kind, name)
             close = difflib.get_close_matches(name, [] if missing else known, n=1)
-            hint = f"did you mean {close[0]}?" if close else available_text(kind)
-            raise StreamerError(f"{missing or f'there is no {kind} {name!r}'}; {hint}")
+            hint = f"did you mean {close[0]}?" if close else available_text(kind, name)
+            text = missing or f"there is no {kind} {name!r}"
+            raise StreamerError(f"{text}; {hint}" if hint else text)
         body = self._value(spec.config) if spec.config is not None else self._block(spec.fields)
         return Block((Entry(name, body, spec.summary),))
 

@@ -96,6 +96,35 @@ _CONNECT: Final[dict[Kind, str]] = {
 }
 
 
+_INPROC: Final = (
+    "streams of this program are processes of their own, so none of them can hand messages to "
+    "another in memory; let one write what the other reads (a file, http_server and http_client, "
+    "redis_streams), or make one stream of both"
+)
+_TRACED: Final = (
+    "a message has no span here, since Spark runs many messages as one task; use metrics, whose "
+    "latencies are told for each component"
+)
+
+REFUSED: Final[dict[tuple[Kind, str], str]] = {
+    (Kind.INPUT, "inproc"): _INPROC,
+    (Kind.OUTPUT, "inproc"): _INPROC,
+    (Kind.PROCESSOR, "benchmark"): (
+        "it would count what one worker of many has done; use metrics, or `streamer status`, which "
+        "have the rates of the whole stream"
+    ),
+    (Kind.PROCESSOR, "crash"): (
+        "a worker that ends is started again and reads the same messages, for ever; stop a stream "
+        "for a message with error_handling.strict"
+    ),
+    **{
+        (Kind.TRACER, name): _TRACED
+        for name in ("gcp_cloudtrace", "jaeger", "open_telemetry_collector", "redpanda")
+    },
+}
+"""Components that make no sense on Spark: why, and what to use instead."""
+
+
 def missing_text(kind: Kind, name: str) -> str:
     """Return what is said of a component that Benthos or Connect has and we have not.
 
@@ -103,6 +132,8 @@ def missing_text(kind: Kind, name: str) -> str:
     """
     if name in catalog.names(kind):
         return ""
+    if (kind, name) in REFUSED:
+        return f"{kind} {name!r} is not available: {REFUSED[kind, name]}"
     if name in _PLANNED[kind].split():
         return f"{kind} {name!r} is not available yet"
     if name in _CONNECT.get(kind, "").split():
@@ -110,8 +141,13 @@ def missing_text(kind: Kind, name: str) -> str:
     return ""
 
 
-def available_text(kind: Kind) -> str:
-    """Return where to choose from instead: the names that there are, or how to see them."""
+def available_text(kind: Kind, name: str) -> str:
+    """Return where to choose from instead of a name: those that there are, or how to see them.
+
+    It is empty where it is said already what to use instead.
+    """
+    if (kind, name) in REFUSED:
+        return ""
     names = catalog.names(kind)
     if len(names) <= _LISTED:
         return f"available are {', '.join(names)}" if names else ""

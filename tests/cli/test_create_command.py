@@ -80,7 +80,7 @@ def test_advanced_fields_are_left_out_of_a_small_config(
         (
             "discord",
             "error: input 'discord' is not available: it is one of Redpanda Connect's own; "
-            f"{available_text(Kind.INPUT)}\n",
+            f"{available_text(Kind.INPUT, 'discord')}\n",
         ),
     ],
 )

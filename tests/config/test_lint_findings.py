@@ -134,8 +134,7 @@ def test_a_component_that_is_not_there_yet_is_named(
 ) -> None:
     (found,) = findings("pipeline: {processors: [{awk: {}}]}")
     assert found == (
-        "(1,26) processor 'awk' is not available yet; "
-        "`streamer list processors` has those that are"
+        "(1,26) processor 'awk' is not available yet; `streamer list processors` has those that are"
     )
 
 

@@ -9,14 +9,15 @@ A cache is a resource. A component takes it while it is built, and asks it while
     except KeyNotFoundError:
         ...
 
-There is one of each label in a worker process; it outlives tasks (see `lasting`), and several
-threads may use it at once. The texts of errors are Benthos's.
+There is one of each label in a worker process, or one for all of them (see `shared_caches`); it
+outlives tasks (see `lasting`), and several threads may use it at once. Whoever has many things to
+ask does so with `ask`, in one go. The texts of errors are Benthos's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from streamer.errors import StreamerError
 from streamer.failure import Origin
@@ -58,6 +59,26 @@ class Item(NamedTuple):
     ttl: int | None = None
 
 
+class Call(NamedTuple):
+    """One thing that is asked of a cache.
+
+    Attributes:
+        operation: `get`, `set`, `add` or `delete`.
+        key: the key.
+        value: what is stored.
+        ttl: for how long, as for `Item`.
+    """
+
+    operation: str
+    key: str
+    value: bytes = b""
+    ttl: int | None = None
+
+
+Outcome = bytes | CacheError
+"""What a call has returned (empty for those that return nothing), or raised."""
+
+
 class Cache(Protocol):
     """A cache. Keys are text, values are bytes.
 
@@ -90,6 +111,40 @@ class Cache(Protocol):
         """Remove a key and its value; one that is not there is as good."""
 
 
+@runtime_checkable
+class _AtOnce(Protocol):
+    """A cache that can be asked several things at once."""
+
+    def ask(self, calls: Sequence[Call], ex: Execution) -> list[Outcome]:
+        """Make calls in order."""
+
+
+def made(cache: Cache, call: Call, ex: Execution) -> bytes:
+    """Make a call; return what it returns."""
+    if call.operation == "get":
+        return cache.get(call.key, ex)
+    if call.operation == "set":
+        cache.set(call.key, call.value, call.ttl, ex)
+    elif call.operation == "add":
+        cache.add(call.key, call.value, call.ttl, ex)
+    else:
+        cache.delete(call.key, ex)
+    return b""
+
+
+def ask(cache: Cache, calls: Sequence[Call], ex: Execution) -> list[Outcome]:
+    """Make calls in order, at once where the cache can (it has a method `ask` then)."""
+    if isinstance(cache, _AtOnce):
+        return cache.ask(calls, ex)
+    outcomes: list[Outcome] = []
+    for call in calls:
+        try:
+            outcomes.append(made(cache, call, ex))
+        except CacheError as error:
+            outcomes.append(error)
+    return outcomes
+
+
 def set_many(cache: Cache, items: Mapping[str, Item], ex: Execution) -> None:
     """Store several values, at once where the cache can.
 
@@ -105,6 +160,15 @@ def set_many(cache: Cache, items: Mapping[str, Item], ex: Execution) -> None:
         return
     for key, item in items.items():
         cache.set(key, item.value, item.ttl, ex)
+
+
+_SUCCESS: Final = "cache_success"
+_ERROR: Final = "cache_error"
+_NAMES: Final[dict[type, str]] = {
+    bytes: _SUCCESS,
+    KeyNotFoundError: "cache_not_found",
+    KeyAlreadyExistsError: "cache_duplicate",
+}
 
 
 class CountedCache:
@@ -139,21 +203,40 @@ class CountedCache:
         """Remove a key; see `Cache`."""
         self._counted("delete", lambda: self.cache.delete(key, ex), ex)
 
+    def ask(self, calls: Sequence[Call], ex: Execution) -> list[Outcome]:
+        """Make calls in order, at once where the cache can; each is counted."""
+        if not isinstance(self.cache, _AtOnce):
+            return [self._outcome(call, ex) for call in calls]
+        began = ex.elapsed()
+        outcomes = ask(self.cache, calls, ex)
+        took = (ex.elapsed() - began) // (len(calls) or 1)
+        for call, outcome in zip(calls, outcomes, strict=True):
+            self._tell(call.operation, _NAMES.get(type(outcome), _ERROR), took, ex)
+        return outcomes
+
+    def _outcome(self, call: Call, ex: Execution) -> Outcome:
+        try:
+            return self._counted(call.operation, lambda: made(self.cache, call, ex), ex)
+        except CacheError as error:
+            return error
+
     def _counted(self, operation: str, call: Callable[[], T], ex: Execution) -> T:
-        outcome = "cache_error"
+        outcome, began = _ERROR, ex.elapsed()
         try:
             result = call()
-            outcome = "cache_success"
+            outcome = _SUCCESS
             return result
-        except KeyNotFoundError:
-            outcome = "cache_not_found"
+        except CacheError as error:
+            outcome = _NAMES.get(type(error), _ERROR)
             raise
-        except KeyAlreadyExistsError:
-            outcome = "cache_duplicate"
-            raise
-        except (CacheError, MemoryError):
+        except MemoryError:
             raise
         except Exception as error:
             raise CacheError(str(error) or type(error).__name__) from error
         finally:
-            ex.count(outcome, 1, operation=operation, **self._labels)
+            self._tell(operation, outcome, ex.elapsed() - began, ex)
+
+    def _tell(self, operation: str, outcome: str, took: int, ex: Execution) -> None:
+        labels = {"operation": operation, **self._labels}
+        ex.count(outcome, 1, **labels)
+        ex.figures.time("cache_latency_ns", labels, took)

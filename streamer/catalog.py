@@ -24,6 +24,7 @@ from streamer.lasting import Lasting
 from streamer.observed import UNOBSERVED, observed
 from streamer.rate_limiting import CountedRateLimit
 from streamer.sender import Sender
+from streamer.shared_caches import shared_cache
 from streamer.spec import Kind, ParsedComponent, Spec
 
 T = TypeVar("T")
@@ -289,10 +290,18 @@ class _Context:
                 f"{kind}_resources has {', '.join(known) if known else 'none'}"
             )
         if kind in _LASTING:
-            return self._lasting.get(key, lambda: self.apart().build(self._resources[key]))
+            return self._lasting.get(key, lambda: self._kept(self._resources[key], label))
         if key not in self._built:
             self._built[key] = self.build(self._resources[key])
         return self._built[key]
+
+    def _kept(self, component: ParsedComponent, label: str) -> Any:
+        found = spec(component.kind, component.name)
+        if found is not None and found.in_memory and self._lasting.run:
+            shared = shared_cache(self._lasting.shared_directory(), label)
+            if shared is not None:
+                return CountedCache(shared, component)
+        return self.apart().build(component)
 
     def lasting(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what outlives the context; see `BuildContext.lasting`."""

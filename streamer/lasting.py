@@ -23,11 +23,15 @@ T = TypeVar("T")
 
 
 class Lasting:
-    """The objects of one stream that outlive tasks. Threads may share it."""
+    """The objects of one stream that outlive tasks. Threads may share it.
+
+    Attributes:
+        run: the stream's run; empty for none.
+    """
 
     def __init__(self, run: str = "") -> None:
         """Begin with nothing; `run` is the stream's run, empty for none."""
-        self._run = run
+        self.run = run
         self._made: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
 
@@ -49,9 +53,9 @@ class Lasting:
 
         A store without a run has one by itself.
         """
-        if not self._run:
+        if not self.run:
             return self.get(_Directory, _Directory).path
-        path = _directory_of(self._run)
+        path = _directory_of(self.run)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
 

@@ -1,4 +1,4 @@
-"""`lru`: a fixed number of values in the memory of a worker process; the least used go.
+"""`lru`: a fixed number of values in memory; the least used go.
 
 "Stores key/value pairs in a lru in-memory cache. This cache is therefore reset every time the
 service restarts." Values have no time: only new ones push them out.
@@ -38,10 +38,11 @@ def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
 SPEC: Final = Spec(
     Kind.CACHE,
     "lru",
-    "Keeps a fixed number of values in the memory of a worker process; the least used go.",
+    "Keeps a fixed number of values in memory; the least used go.",
     description=(
-        "Every worker process has a cache of its own, which ends with it. Values have no time: a "
-        "`ttl` that is given with one has no effect."
+        "On a local master all workers share it, and it ends with the program. On a cluster every "
+        "worker process has one of its own, which ends with it; use `redis` there. Values have no "
+        "time: a `ttl` that is given with one has no effect."
     ),
     fields=(
         Field(CAP, "int", "The most values there may be.", default=1000),
@@ -100,6 +101,7 @@ SPEC: Final = Spec(
         ),
     ),
     check=_check,
+    in_memory=True,
     categories=("Local",),
 )
 

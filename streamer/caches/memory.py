@@ -1,4 +1,4 @@
-"""`memory`: values in the memory of a worker process, for a time.
+"""`memory`: values in memory, for a time.
 
 "Stores key/value pairs in a map held in memory. This cache is therefore reset every time the
 service restarts. Each item in the cache has a TTL set from the moment it was last edited, after
@@ -24,12 +24,12 @@ SHARDS: Final = "shards"
 SPEC: Final = Spec(
     Kind.CACHE,
     "memory",
-    "Keeps values in the memory of a worker process, each for a time.",
+    "Keeps values in memory, each for a time.",
     description=(
-        "Every worker process has a cache of its own, which ends with it; where all workers must "
-        "see the same values, use `redis`, or `file` on one machine. Values that are too old are "
-        "removed at a write, when `compaction_interval` has passed since the last time; until then "
-        "`add` still finds their keys, though `get` does not."
+        "On a local master all workers share it, and it ends with the program. On a cluster every "
+        "worker process has one of its own, which ends with it; use `redis` there. Values that are "
+        "too old are removed at a write, when `compaction_interval` has passed since the last "
+        "time; until then `add` still finds their keys, though `get` does not."
     ),
     fields=(
         Field(
@@ -73,6 +73,7 @@ SPEC: Final = Spec(
             "        foo: bar\n",
         ),
     ),
+    in_memory=True,
     categories=("Local",),
 )
 

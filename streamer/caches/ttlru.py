@@ -1,4 +1,4 @@
-"""`ttlru`: a fixed number of values in the memory of a worker process, each for a time.
+"""`ttlru`: a fixed number of values in memory, each for a time.
 
 "The cache ttlru provides a simple, goroutine safe, cache with a fixed number of entries. Each entry
 has a per-cache defined TTL." A value's time begins when it is written; when there are too many, the
@@ -40,10 +40,11 @@ def _ttl(parsed: Parsed) -> int:
 SPEC: Final = Spec(
     Kind.CACHE,
     "ttlru",
-    "Keeps a fixed number of values in the memory of a worker process, each for a time.",
+    "Keeps a fixed number of values in memory, each for a time.",
     description=(
-        "Every worker process has a cache of its own, which ends with it. All values have the same "
-        "time: a `ttl` that is given with one has no effect."
+        "On a local master all workers share it, and it ends with the program. On a cluster every "
+        "worker process has one of its own, which ends with it; use `redis` there. All values have "
+        "the same time: a `ttl` that is given with one has no effect."
     ),
     fields=(
         Field(CAP, "int", "The most values there may be.", default=1024),
@@ -81,6 +82,7 @@ SPEC: Final = Spec(
         ),
     ),
     check=_check,
+    in_memory=True,
     categories=("Local",),
 )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from streamer.bloblang import Luggage, luggage
-from streamer.catalog import build_context, makes_windows
+from streamer.catalog import build_context, makes_windows, spec
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
 from streamer.lasting import forget, lasting_of
@@ -19,6 +19,7 @@ from streamer.plan.key import Key
 from streamer.plan.resources import Resources, resolved, resource_of
 from streamer.plan.windowing import windowing_of
 from streamer.plan.written import written_inside
+from streamer.shared_caches import Host, host
 from streamer.spec import BuildContext, Kind, ParsedComponent
 from streamer.window.words import AnyWindow
 
@@ -86,6 +87,24 @@ class Plan:
             component: what is being built, for components that are built by hand.
         """
         return build_context(self.resources, component, lasting_of(self.run))
+
+    def host_caches(self) -> Host | None:
+        """Keep caches in memory for the workers, where they all are on this machine.
+
+        Returns:
+            What is to be closed at the end; None where there is no such cache, or every worker
+            has to keep its own.
+        """
+        in_memory = [
+            label
+            for (kind, label), component in self.resources.items()
+            if kind == Kind.CACHE and (found := spec(kind, component.name)) and found.in_memory
+        ]
+        if not in_memory or not self.master.startswith("local"):
+            return None
+        context = build_context(self.resources)
+        directory = lasting_of(self.run).shared_directory()
+        return host(directory, lambda label: context.resource(Kind.CACHE, label).cache)
 
     def forget(self) -> None:
         """Forget what this process has kept for the run, which has ended."""

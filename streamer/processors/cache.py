@@ -6,11 +6,11 @@ data within message payloads". Key, value and time to live are worked out for ea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
-from streamer.caching import Cache, CacheError, KeyAlreadyExistsError
+from streamer.caching import Cache, CacheError, Call, KeyAlreadyExistsError, Outcome, ask
 from streamer.durations import parse_duration
 from streamer.errors import MessageError
 from streamer.failure import Origin
@@ -91,42 +91,6 @@ SPEC: Final = Spec(
     categories=("Integration",),
 )
 
-Operator = Callable[[Cache, str, bytes, int | None, Execution], bytes | None]
-"""Asks the cache: key, value, ttl. Returns what becomes the payload, or None."""
-
-
-def _set(cache: Cache, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
-    cache.set(key, value, ttl, ex)
-
-
-def _add(cache: Cache, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
-    cache.add(key, value, ttl, ex)
-
-
-def _get(cache: Cache, key: str, value: bytes, ttl: int | None, ex: Execution) -> bytes:
-    return cache.get(key, ex)
-
-
-def _delete(cache: Cache, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
-    cache.delete(key, ex)
-
-
-def _exists(cache: Cache, key: str, value: bytes, ttl: int | None, ex: Execution) -> bytes:
-    try:
-        cache.get(key, ex)
-    except CacheError:  # of any kind, as in Benthos
-        return b"false"
-    return b"true"
-
-
-_OPERATORS: Final[dict[str, Operator]] = {
-    "set": _set,
-    "add": _add,
-    "get": _get,
-    "delete": _delete,
-    "exists": _exists,
-}
-
 
 class CacheProcessor:
     """Asks a cache once for each message."""
@@ -134,7 +98,7 @@ class CacheProcessor:
     def __init__(
         self,
         cache: Cache,
-        operator: Operator,
+        operator: str,
         key: Interpolation,
         value: Interpolation,
         ttl: Interpolation,
@@ -143,6 +107,8 @@ class CacheProcessor:
         """Take the cache, what to ask of it, and the texts."""
         self._cache = cache
         self._operator = operator
+        # Whether a key exists is seen when it is read.
+        self._operation = "get" if operator == "exists" else operator
         self._key = key
         self._value = value
         self._ttl = ttl
@@ -150,31 +116,43 @@ class CacheProcessor:
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return the batch, with what was read in the place of payloads."""
-        return [[self._asked(batch, index, ex) for index in range(len(batch))]]
+        return [self._asked([self._call(batch, index, ex) for index in range(len(batch))], ex)]
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Do the same for messages that are batches by themselves."""
-        return [self._asked([message], 0, ex) for message in messages]
+        return self._asked([self._call([message], 0, ex) for message in messages], ex)
 
-    def _asked(self, batch: Batch, index: int, ex: Execution) -> Message:
-        message = batch[index]
-        what, key = "key", ""
+    def _call(self, batch: Batch, index: int, ex: Execution) -> tuple[Message, Call | None]:
+        """Return what to ask for a message; nothing where that cannot be worked out."""
+        message, what = batch[index], "key"
         try:
             key = self._key.text_of(batch, index, ex)
             what = "value"
             value = self._value.bytes_of(batch, index, ex)
             what = "ttl"
-            ttl = self._ttl.text_of(batch, index, ex)
-            payload = self._operator(self._cache, key, value, duration_of(ttl), ex)
+            ttl = duration_of(self._ttl.text_of(batch, index, ex))
         except MessageError as error:
-            return self._origin.fail(message, f"{what} interpolation error: {error}", ex)
+            return self._origin.fail(message, f"{what} interpolation error: {error}", ex), None
         except ValueError as error:
-            return self._origin.fail(message, f"ttl must be a duration: {error}", ex)
-        except KeyAlreadyExistsError:
+            return self._origin.fail(message, f"ttl must be a duration: {error}", ex), None
+        return message, Call(self._operation, key, value, ttl)
+
+    def _asked(self, asked: Sequence[tuple[Message, Call | None]], ex: Execution) -> list[Message]:
+        """Ask for all messages at once, in order."""
+        outcomes = iter(ask(self._cache, [call for _, call in asked if call is not None], ex))
+        return [
+            message if call is None else self._told(message, call.key, next(outcomes), ex)
+            for message, call in asked
+        ]
+
+    def _told(self, message: Message, key: str, outcome: Outcome, ex: Execution) -> Message:
+        if self._operator == "exists":  # an error counts as none, as in Benthos
+            return message.with_bytes(b"false" if isinstance(outcome, CacheError) else b"true")
+        if isinstance(outcome, KeyAlreadyExistsError):
             return self._origin.fail(message, f"key already exists: {key}", ex)
-        except CacheError as error:
-            return self._origin.fail(message, f"operator failed for key '{key}': {error}", ex)
-        return message if payload is None else message.with_bytes(payload)
+        if isinstance(outcome, CacheError):
+            return self._origin.fail(message, f"operator failed for key '{key}': {outcome}", ex)
+        return message.with_bytes(outcome) if self._operator == "get" else message
 
 
 def duration_of(text: str) -> int | None:
@@ -190,7 +168,7 @@ def build(parsed: Parsed, context: BuildContext) -> CacheProcessor:
     """Find the cache and compile the texts."""
     return CacheProcessor(
         context.resource(Kind.CACHE, parsed[RESOURCE]),
-        _OPERATORS[parsed[OPERATOR].lower()],
+        parsed[OPERATOR].lower(),
         compile_interpolation(parsed[KEY]),
         compile_interpolation(parsed[VALUE] or ""),
         compile_interpolation(parsed[TTL] or ""),

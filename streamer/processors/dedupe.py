@@ -7,10 +7,11 @@ as well, and logged, as in Benthos.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
-from streamer.caching import Cache, CacheError, KeyAlreadyExistsError
+from streamer.caching import Cache, CacheError, Call, KeyAlreadyExistsError, Outcome, ask
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
@@ -82,32 +83,43 @@ class DedupeProcessor:
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return the messages that are new."""
-        looked_at = (self._passed(batch, index, ex) for index in range(len(batch)))
-        made = [message for message in looked_at if message is not None]
+        made = self._new([self._key_of(batch, index, ex) for index in range(len(batch))], batch, ex)
         return [made] if made else []
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Do the same for messages that are batches by themselves."""
-        looked_at = (self._passed([message], 0, ex) for message in messages)
+        return self._new([self._key_of([message], 0, ex) for message in messages], messages, ex)
+
+    def _key_of(self, batch: Batch, index: int, ex: Execution) -> str | None:
+        try:
+            return self._key.text_of(batch, index, ex)
+        except MessageError as error:
+            self._origin.fail(batch[index], f"key interpolation error: {error}", ex)
+            return None
+
+    def _new(
+        self, keys: Sequence[str | None], messages: Sequence[Message], ex: Execution
+    ) -> list[Message]:
+        """Ask for all keys at once; a message without a key is dropped."""
+        calls = [Call("add", key, _SEEN) for key in keys if key is not None]
+        outcomes = iter(ask(self._cache, calls, ex))
+        looked_at = (
+            self._passed(message, next(outcomes), ex)
+            for key, message in zip(keys, messages, strict=True)
+            if key is not None
+        )
         return [message for message in looked_at if message is not None]
 
-    def _passed(self, batch: Batch, index: int, ex: Execution) -> Message | None:
-        message = batch[index]
-        try:
-            key = self._key.text_of(batch, index, ex)
-        except MessageError as error:
-            self._origin.fail(message, f"key interpolation error: {error}", ex)
+    def _passed(self, message: Message, outcome: Outcome, ex: Execution) -> Message | None:
+        if isinstance(outcome, KeyAlreadyExistsError):
             return None
-        try:
-            self._cache.add(key, _SEEN, None, ex)
-        except KeyAlreadyExistsError:
+        if not isinstance(outcome, CacheError):
+            return message
+        line = f"Cache error: {outcome}"
+        if self._drop_on_error:
+            self._origin.log(ex, "ERROR", line)
             return None
-        except CacheError as error:
-            if self._drop_on_error:
-                self._origin.log(ex, "ERROR", f"Cache error: {error}")
-                return None
-            return self._origin.fail(message, str(error), ex, f"Cache error: {error}")
-        return message
+        return self._origin.fail(message, str(outcome), ex, line)
 
 
 def build(parsed: Parsed, context: BuildContext) -> DedupeProcessor:

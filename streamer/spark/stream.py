@@ -29,6 +29,7 @@ from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
+from streamer.shared_caches import Host
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
@@ -83,6 +84,7 @@ class Stream:
         self._signals = Signals(checkpoint.directory / "signals")
         self._answers = Answers()
         self._query: StreamingQuery | None = None
+        self._caches: Host | None = None
         self._failures = 0
         self._failed_at_batch = -2
         self._places = Places.of(self.plan)
@@ -123,6 +125,7 @@ class Stream:
     def start(self, session: SparkSession) -> None:
         """Start the query in a Spark session, on the checkpoint's state if it has any."""
         self._session = session
+        self._caches = self._caches or self.plan.host_caches()
         self._signals.clear()
         self._newest_told = False
         self._rejected = ""
@@ -248,6 +251,8 @@ class Stream:
         except (Py4JError, OSError):
             return False
         finally:
+            if self._caches is not None:
+                self._caches.close()
             self.plan.forget()
         return not isinstance(self._broken, DeliveryStoppedError)
 

@@ -25,6 +25,9 @@ from streamer.window.event import EventWindow
 from streamer.window.system import SystemWindow
 
 SCHEMA = "number int, piece binary, offset string"
+_TASKS = 8
+"""Spark's tasks in a micro-batch for each one that can run at once, at most."""
+
 _ARROW = pa.schema([("number", pa.int32()), ("piece", pa.binary()), ("offset", pa.string())])
 
 
@@ -98,21 +101,24 @@ class StreamReader(DataSourceStreamReader):
         """Return the pieces of a micro-batch; the first brings the clock with it."""
         offset = json.dumps(end)
         pieces = self._plan.source.split(start["data"], end["data"], self._plan.pieces)
-        if not pieces:
-            return [InputPartition((0, None, offset))]
+        rows: list[tuple[int, bytes | None]] = [(0, None)]
+        if pieces:
+            rows = [(number, pickle.dumps(piece)) for number, piece in enumerate(pieces)]
+        # A directory of many small files has a piece for each; a task of Spark's costs more than
+        # most of these.
+        share = -(-len(rows) // max(self._plan.pieces * _TASKS, 1))
         return [
-            InputPartition((number, pickle.dumps(piece), offset))
-            for number, piece in enumerate(pieces)
+            InputPartition((rows[first : first + share], offset))
+            for first in range(0, len(rows), share)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Hand a piece to stage 1, which reads it."""
-        number, piece, offset = partition.value
+        """Hand pieces to stage 1, which reads them one after the other."""
+        rows, offset = partition.value
+        numbers, pieces = zip(*rows, strict=True)
+        columns = (numbers, pieces, [offset] * len(rows))
         yield pa.RecordBatch.from_arrays(
-            [
-                pa.array([value], field.type)
-                for value, field in zip((number, piece, offset), _ARROW, strict=True)
-            ],
+            [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)],
             schema=_ARROW,
         )
 

@@ -1,0 +1,40 @@
+"""The pieces of a micro-batch as Spark gets them: few tasks, however many pieces there are."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamer.engine.ticks import Signals
+from streamer.source.replayable import Limit
+from streamer.spark.source import SourcePlan, StreamReader
+
+from tests.inputs.reading import built
+
+
+@pytest.mark.parametrize(("files", "tasks"), [(0, 1), (1, 1), (16, 16), (17, 9), (500, 16)])
+def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
+    files: int, tasks: int, tmp_path: Path
+) -> None:
+    for number in range(files):
+        (tmp_path / f"{number:05d}").write_text("x\n")
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/*']}}}}").resume([])
+    plan = SourcePlan(source, None, "a", Signals(tmp_path / "signals"), Limit(), 0, 2)
+    reader = StreamReader(plan)
+    start: dict[str, Any] = reader.initialOffset()
+    end = {**start, "data": source.latest(source.initial(), 0, Limit()).offset}
+    partitions = reader.partitions(start, end)
+    assert len(partitions) == tasks
+    rows = [
+        row
+        for partition in partitions
+        for batch in reader.read(pickle.loads(pickle.dumps(partition)))
+        for row in batch.to_pylist()
+    ]
+    assert [row["number"] for row in rows] == list(range(max(files, 1)))
+    pieces = [pickle.loads(row["piece"]) for row in rows if row["piece"] is not None]
+    shown = [Path(source.partition(piece)).name for piece in pieces]
+    assert shown == [f"{number:05d}" for number in range(files)]

@@ -44,6 +44,8 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "resource",
         "socket",
         "socket_server",
+        "sql_raw",
+        "sql_select",
         "stdin",
         "subprocess",
         "websocket",

@@ -41,7 +41,18 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"archives", "failure", "query", "codec", "lanes", "layers", "patterns"}),
     frozenset({"metafilter", "tls"}),
     frozenset({"pipeline", "caching", "rate_limiting"}),
-    frozenset({"backoff", "batching", "shared_caches", "branching", "observed", "per_message", "running", "windowing"}),
+    frozenset(
+        {
+            "backoff",
+            "batching",
+            "shared_caches",
+            "branching",
+            "observed",
+            "per_message",
+            "running",
+            "windowing",
+        }
+    ),
     frozenset({"http", "sending"}),
     frozenset({"retrying", "sender"}),
     frozenset({"landing"}),

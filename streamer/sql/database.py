@@ -86,6 +86,11 @@ class Database:
             for text, arguments in asked:
                 connection.run(text, arguments)
 
+    def stream(self, query: str, arguments: Sequence[Any], size: int) -> Iterator[Rows]:
+        """Run a query and return its rows bit by bit; see `Connection.stream`."""
+        with self._pool.connection() as connection:
+            yield from connection.stream(query, arguments, size)
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Lend a connection with a transaction; it is rolled back when the block raises."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from streamer.errors import StreamerError
@@ -61,6 +61,13 @@ class Connection(Protocol):
 
         Raises:
             SqlError: one failed.
+        """
+
+    def stream(self, query: str, arguments: Sequence[Any], size: int) -> Iterator[Rows]:
+        """Run a query; return its rows as they come, about `size` at a time.
+
+        Raises:
+            SqlError: it failed.
         """
 
     def alive(self) -> bool:

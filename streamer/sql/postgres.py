@@ -8,7 +8,7 @@ the text that the server sends.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from streamer.sql.drivers import Rows, SqlError
@@ -70,6 +70,18 @@ class PostgresConnection:
     def script(self, text: str) -> None:
         """Run several statements."""
         self.run(text, ())
+
+    def stream(self, query: str, arguments: Sequence[Any], size: int) -> Iterator[Rows]:
+        """Run a query; the server keeps its rows until they are asked for."""
+        self.run("BEGIN", ())
+        try:
+            text = query.rstrip().rstrip(";")
+            self.run(f"DECLARE streamer NO SCROLL CURSOR FOR {text}", arguments)
+            while (rows := self.run(f"FETCH {size} FROM streamer", ())) and rows.values:
+                yield rows
+        finally:
+            if self.alive():
+                self.run("ROLLBACK", ())
 
     def alive(self) -> bool:
         """Tell whether the connection was found broken."""

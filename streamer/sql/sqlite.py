@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -38,6 +38,16 @@ class SqliteConnection:
         try:
             self._connection.executescript(text)
         except (sqlite3.Error, sqlite3.Warning) as e:
+            raise SqlError(str(e)) from None
+
+    def stream(self, query: str, arguments: Sequence[Any], size: int) -> Iterator[Rows]:
+        """Run a query; return its rows as they come."""
+        try:
+            cursor = self._connection.execute(query, [_bound(one) for one in arguments])
+            columns = [column[0] for column in cursor.description or ()]
+            while rows := cursor.fetchmany(size):
+                yield Rows(columns, [tuple(map(_value, row)) for row in rows])
+        except (sqlite3.Error, sqlite3.Warning, OverflowError) as e:
             raise SqlError(str(e)) from None
 
     def alive(self) -> bool:

@@ -11,7 +11,6 @@ import pytest
 from streamer.engine.ticks import Signals
 from streamer.source.replayable import Limit
 from streamer.spark.source import SourcePlan, StreamReader
-
 from tests.inputs.reading import built
 
 

@@ -132,15 +132,15 @@ class BatchPolicy:
                 held.append(message)
                 if self.byte_size > 0:
                     size += len(message.raw)
-                closes = closes or self._closes(held, size, ex)
+                closes = closes or self.closes(held, size, ex)
             if closes:
                 ex.count(CREATED_COUNTER, 1, mechanism=closes, **self.labels)
-                yield from self._flush(held, ex)
+                yield from self.flush(held, ex)
                 held, size, closes = [], 0, ""
         if held:
-            yield from self._flush(held, ex)
+            yield from self.flush(held, ex)
 
-    def _closes(self, held: Batch, size: int, ex: Execution) -> str:
+    def closes(self, held: Batch, size: int, ex: Execution) -> str:
         """Return what closes the batch, as its metric names it; empty when nothing does."""
         if 0 < self.count <= len(held):
             return "count"
@@ -154,7 +154,8 @@ class BatchPolicy:
             self.log(ex, "ERROR", f"Failed to execute batch check query: {error}")
             return ""
 
-    def _flush(self, held: Batch, ex: Execution) -> Iterator[Batch]:
+    def flush(self, held: Batch, ex: Execution) -> Iterator[Batch]:
+        """Run the processors on a closed batch; it comes out as one batch, or not at all."""
         if not self.processors:
             yield held
             return

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 from streamer.caching import CountedCache
 from streamer.errors import StreamerError
 from streamer.failure import Origin
+from streamer.landing.processed import Processed
 from streamer.lasting import Lasting
 from streamer.observed import UNOBSERVED, observed
 from streamer.rate_limiting import CountedRateLimit
@@ -33,15 +34,18 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "batched",
         "broker",
         "csv",
         "file",
         "generate",
         "http_server",
+        "read_until",
         "redis_list",
         "redis_pubsub",
         "redis_streams",
         "resource",
+        "sequence",
         "socket",
         "socket_server",
         "sql_raw",
@@ -256,7 +260,10 @@ class _Context:
         resources: Mapping[tuple[Kind, str], ParsedComponent],
         built: dict[tuple[Kind, str], Any],
         lasting: Lasting,
+        *,
+        whole: bool = False,
     ) -> None:
+        self._whole = whole
         self.component = component
         self._resources = resources
         self._built = built
@@ -266,8 +273,12 @@ class _Context:
         """Build a component of the catalogue; what Benthos has metrics of is counted."""
         module = importlib.import_module(module_name(component.kind, component.name))
         make: Callable[[Any, _Context], Any] = module.build
-        context = _Context(component, self._resources, self._built, self._lasting)
+        context = _Context(
+            component, self._resources, self._built, self._lasting, whole=self._whole
+        )
         made = make(component.config, context)
+        if component.kind == Kind.INPUT and self._whole and component.processors:
+            return Processed(made, context.all(component.processors))
         if component.kind == Kind.PROCESSOR and component.name not in UNOBSERVED:
             return observed(made, Origin(component))
         if component.kind == Kind.CACHE:
@@ -313,6 +324,10 @@ class _Context:
     def shared_directory(self) -> Path:
         """Return where workers share files; see `BuildContext.shared_directory`."""
         return self._lasting.shared_directory()
+
+    def whole(self) -> _Context:
+        """Return a context whose inputs come with processors; see `BuildContext.whole`."""
+        return _Context(self.component, self._resources, {}, self._lasting, whole=True)
 
     def apart(self) -> _Context:
         """Return a context for a thread of its own; see `BuildContext.apart`."""

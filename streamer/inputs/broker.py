@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from streamer.batching import BATCHING, POLICY_FIELDS, batching_problems, output_policy
+from streamer.landing.batched import Batched
 from streamer.source.several import Several
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, ParsedComponent, Spec
 
@@ -24,8 +26,8 @@ SPEC: Final = Spec(
         "each other. Every input has its own place in the checkpoint, by its label; one that is "
         "added later begins at its beginning. The processors beside an input run on its messages "
         "alone, those beside the broker on all. The broker ends when all of its inputs have ended."
-        "\n\nBatches of several inputs are not joined: `batching` is not available; let a buffer "
-        "do it."
+        "\n\nWith `batching` the inputs are read on the driver, and batches of their messages land "
+        "in the spool, as those of the input `batched`."
     ),
     fields=(
         Field(
@@ -44,6 +46,13 @@ SPEC: Final = Spec(
             examples=([{"stdin": {}}],),
             check=lambda inputs: None if inputs else "is empty; expected one input at least",
         ),
+        Field(
+            BATCHING,
+            "object",
+            "When a batch of messages of all inputs is closed. Without it they stay apart.",
+            children=POLICY_FIELDS,
+            advanced=True,
+        ),
     ),
     examples=(
         Example(
@@ -57,6 +66,7 @@ SPEC: Final = Spec(
             "        file: { paths: [ shipments.jsonl ] }\n",
         ),
     ),
+    check=batching_problems,
     categories=("Utility",),
 )
 
@@ -77,7 +87,13 @@ def _names(inputs: tuple[ParsedComponent, ...]) -> Iterator[str]:
         yield name
 
 
-def build(parsed: Parsed, context: BuildContext) -> Several:
-    """Make the input out of the inputs in it; their processors are left to the stages."""
+def build(parsed: Parsed, context: BuildContext) -> Several | Batched:
+    """Make the input out of the inputs in it; their processors are left to the stages.
+
+    With a policy the processors run on the driver, before their messages are put together.
+    """
     inputs = children(context.component)
-    return Several(dict(zip(_names(inputs), context.all(inputs), strict=True)))
+    policy = output_policy(parsed, context)
+    built = (context if policy is None else context.whole()).all(inputs)
+    several = Several(dict(zip(_names(inputs), built, strict=True)))
+    return several if policy is None else Batched(several, policy)

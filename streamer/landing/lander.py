@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from streamer.errors import StreamerError
 from streamer.landing.blocks import Record
@@ -54,7 +54,7 @@ class Lander:
             with self._lock:
                 group, self._waiting = self._waiting, []
             try:
-                self._write([one.record for one in group])
+                self.write([one.record for one in group])
             except StoppedError:
                 with self._lock:
                     self._waiting = [one for one in group if one is not mine] + self._waiting
@@ -62,11 +62,16 @@ class Lander:
             for one in group:
                 one.safe = True
 
-    def _write(self, records: list[Record]) -> None:
+    def write(self, records: Sequence[Record], mark: Any = None) -> None:
+        """Write records as one block, with a mark; for who lands all by himself.
+
+        Raises:
+            StoppedError: the stream has stopped first.
+        """
         told = False
         while True:
             try:
-                return self._store.append(records)
+                return self._store.append(records, mark)
             except StoreFullError:
                 wait = FULL_WAIT
             except OSError as e:

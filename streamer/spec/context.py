@@ -52,6 +52,9 @@ class BuildContext(Protocol):
     def shared_directory(self) -> Path:
         """Return a directory that all workers of the stream on this machine share while it runs."""
 
+    def whole(self) -> BuildContext:
+        """Return a context whose inputs come with their processors: for who reads them himself."""
+
     def apart(self) -> BuildContext:
         """Return a context whose components are shared with nobody, for a thread of its own.
 

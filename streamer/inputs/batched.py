@@ -1,0 +1,43 @@
+"""The `batched` input: "Consumes data from a child input and applies a batching policy"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from streamer.batching import POLICY_FIELDS, build_policy, policy_problems
+from streamer.landing.batched import Batched
+from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+
+CHILD: Final = "child"
+POLICY: Final = "policy"
+
+
+def _check(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    for name, text in policy_problems(parsed[POLICY]):
+        yield f"{POLICY}.{name}" if name else POLICY, text
+
+
+SPEC: Final = Spec(
+    Kind.INPUT,
+    "batched",
+    "Reads another input and puts its messages into batches.",
+    description=(
+        "The other input is read on the driver, with its processors, and a batch lands in the "
+        "spool when it is closed; `period` is the time since the last one was. What is held when "
+        "the program stops is read again at the next start. A batch of the other input is never "
+        "cut. Windows and `memory` buffers make batches with less effort."
+    ),
+    fields=(
+        Field(CHILD, "input", "The input that is read."),
+        Field(POLICY, "object", "When a batch is closed.", children=POLICY_FIELDS),
+    ),
+    check=_check,
+    categories=("Utility",),
+)
+
+
+def build(parsed: Parsed, context: BuildContext) -> Batched:
+    """Build the other input; it is read once this one is opened."""
+    whole = context.whole()
+    return Batched(whole.build(parsed[CHILD]), build_policy(parsed[POLICY], context))

@@ -25,7 +25,6 @@ from streamer.lasting import Lasting
 from streamer.observed import UNOBSERVED, observed
 from streamer.rate_limiting import CountedRateLimit
 from streamer.sender import Sender
-from streamer.shared_caches import shared_cache
 from streamer.spec import Kind, ParsedComponent, Spec
 
 T = TypeVar("T")
@@ -311,6 +310,8 @@ class _Context:
     def _kept(self, component: ParsedComponent, label: str) -> Any:
         found = spec(component.kind, component.name)
         if found is not None and found.in_memory and self._lasting.run:
+            from streamer.shared_caches import shared_cache
+
             shared = shared_cache(self._lasting.shared_directory(), label)
             if shared is not None:
                 return CountedCache(shared, component)

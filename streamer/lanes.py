@@ -9,12 +9,14 @@ order of the work. What is said and counted is the same, whichever thread was fa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from streamer.message import Execution
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Lane = TypeVar("Lane")
 Work = TypeVar("Work")
@@ -113,6 +115,9 @@ class Lanes(Generic[Lane]):
                         failed[number] = error
 
         if self._pool is None:
+            # Slow to import, and few configs need it.
+            from concurrent.futures import ThreadPoolExecutor
+
             self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="lane")
         for done in [self._pool.submit(follow, lane) for lane in self._lanes[:wanted]]:
             done.result()

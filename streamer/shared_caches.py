@@ -16,8 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-import msgpack
-
 from streamer.caching import (
     Cache,
     CacheError,
@@ -79,12 +77,10 @@ class Host:
     def _talk(self, asking: socket.socket) -> None:
         with asking, suppress(OSError, EOFError):
             while True:
-                label, now, calls = msgpack.unpackb(
-                    _received(asking), use_list=False, unicode_errors="surrogateescape"
-                )
+                label, now, calls = _unpacked(_received(asking))
                 ex = Execution(lambda now=now: now)  # type: ignore[misc]
                 outcomes = [self._answered(label, Call(*call), ex) for call in calls]
-                _send(asking, msgpack.packb(outcomes))
+                _send(asking, _packed(outcomes))
         with self._lock:
             self._connected.discard(asking)
 
@@ -143,14 +139,11 @@ class SharedCache:
 
     def ask(self, calls: Sequence[Call], ex: Execution) -> list[Outcome]:
         """Return what calls come to, which are made in order: they cost little more than one."""
-        body = msgpack.packb(
-            (self._label, ex.now(), [tuple(call) for call in calls]),
-            unicode_errors="surrogateescape",
-        )
+        body = _packed((self._label, ex.now(), [tuple(call) for call in calls]))
         try:
             with self._lock:
                 _send(self._host, body)
-                found: Any = msgpack.unpackb(_received(self._host), use_list=False)
+                found: Any = _unpacked(_received(self._host))
         except (OSError, EOFError) as error:
             away = CacheError(f"who keeps the cache does not answer: {error}")
             return [away for _ in calls]
@@ -189,6 +182,19 @@ def shared_cache(directory: Path, label: str) -> SharedCache | None:
         return SharedCache(directory, label)
     except OSError:
         return None
+
+
+def _packed(value: Any) -> bytes:
+    import msgpack
+
+    packed: bytes = msgpack.packb(value, unicode_errors="surrogateescape")
+    return packed
+
+
+def _unpacked(body: bytes) -> Any:
+    import msgpack
+
+    return msgpack.unpackb(body, use_list=False, unicode_errors="surrogateescape")
 
 
 def _send(to: socket.socket, body: bytes) -> None:

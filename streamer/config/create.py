@@ -104,7 +104,7 @@ class _Maker:
         if len(names) == 1:
             return self.component(kind, names[0])
         blocks = [self.component(kind, name) for name in names]
-        if catalog.spec(kind, "broker") is None:
+        if "broker" not in catalog.names(kind):
             raise StreamerError(
                 f"{len(names)} {field} ({', '.join(names)}) need the {kind} broker, "
                 f"which is not available yet; name one {kind}, and make a config for each other"
@@ -121,8 +121,14 @@ class _Maker:
             hint = f"did you mean {close[0]}?" if close else available_text(kind, name)
             text = missing or f"there is no {kind} {name!r}"
             raise StreamerError(f"{text}; {hint}" if hint else text)
-        body = self._value(spec.config) if spec.config is not None else self._block(spec.fields)
-        return Block((Entry(name, body, spec.summary),))
+        return Block((Entry(name, self._body(spec), spec.summary),))
+
+    def _body(self, spec: Spec) -> Any:
+        if spec.config is None:
+            return self._block(spec.fields)
+        # A default that lint refuses stands for what must be chosen.
+        chosen = spec.config.refers is not None or _is_right(spec.config)
+        return self._value(spec.config) if chosen else _example(spec.config)
 
     def _block(self, fields: Iterable[Field]) -> Block:
         shown = (f for f in fields if not f.deprecated and not (self._small and f.advanced))
@@ -161,7 +167,7 @@ class _Maker:
 
 
 def _is_right(field: Field) -> bool:
-    return field.check is None or not field.check(field.default)
+    return field.check is None or field.default is REQUIRED or not field.check(field.default)
 
 
 def _example(field: Field) -> Any:

@@ -76,6 +76,7 @@ SPEC: Final = Spec(
             "The outputs.",
             shape="array",
             check=lambda outputs: None if outputs else "is empty; expected one output at least",
+            examples=([{"stdout": {}}],),
         ),
         BATCHING_FIELD,
     ),

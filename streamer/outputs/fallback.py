@@ -35,6 +35,7 @@ SPEC: Final = Spec(
         default=(),
         shape="array",
         check=lambda outputs: None if outputs else "is empty; expected one output at least",
+        examples=([{"stdout": {}}],),
     ),
     examples=(
         Example(

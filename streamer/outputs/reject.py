@@ -30,6 +30,7 @@ SPEC: Final = Spec(
             if text
             else "an error message must be provided in order to provide context for the rejection"
         ),
+        examples=("failed: ${! error() }",),
     ),
     examples=(
         Example(

@@ -69,6 +69,12 @@ SPEC: Final = Spec(
             "object",
             "The cases, in the order in which they are looked at.",
             shape="array",
+            examples=(
+                [
+                    {"check": 'this.type == "foo"', "output": {"stdout": {}}},
+                    {"output": {"drop": {}}},
+                ],
+            ),
             children=(
                 Field(
                     CHECK,

@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 
 from streamer.errors import MessageError
+from streamer.lazy_batch import LazyBatch
 from streamer.message import UNPARSED, Batch
 from streamer.spelling import has_odd_number, has_plain_numbers
 from streamer.value import dump_each, parse_json, parse_long
@@ -29,6 +30,8 @@ def documents(batch: Batch, keep: bool) -> list[Any]:
     Raises:
         ValueError, MessageError: a payload is not JSON; which one, `Message.doc` says.
     """
+    if isinstance(batch, LazyBatch) and batch.content is not None:
+        return batch.content.documents()
     if len(batch) <= _AT_ONCE:
         return _parsed(batch, keep)
     docs: list[Any] = []
@@ -43,6 +46,10 @@ def parse_ahead(batch: Batch) -> None:
     A payload that is not JSON is left for `Message.doc` to complain about, and so are those behind
     it in a piece of the batch.
     """
+    if isinstance(batch, LazyBatch) and batch.content is not None:
+        with suppress(ValueError, MessageError):
+            batch.parse()
+            return
     for start in range(0, len(batch), _AT_ONCE):
         # The slots are used as they are: this is the inside of a loop over all messages.
         pending = [m for m in batch[start : start + _AT_ONCE] if m._doc is UNPARSED]
@@ -63,6 +70,19 @@ def parser_for(raws: Sequence[bytes]) -> Callable[[bytes], Any]:
     if has_plain_numbers(together):
         return orjson.loads
     return parse_json if has_odd_number(together) else parse_long
+
+
+def parsed(raws: Sequence[bytes]) -> list[Any]:
+    """Return what payloads parse to, as `parse_json` does it.
+
+    Raises:
+        ValueError, MessageError: one of them is not JSON.
+    """
+    docs: list[Any] = []
+    for start in range(0, len(raws), _AT_ONCE):
+        some = raws[start : start + _AT_ONCE]
+        docs += map(parser_for(some), some)
+    return docs
 
 
 def payloads(batch: Batch) -> list[bytes]:

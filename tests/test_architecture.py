@@ -33,6 +33,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"figures", "redaction"}),
     frozenset({"value", "logfile", "yaml_scalars"}),
     frozenset({"message", "logfmt"}),
+    frozenset({"lazy_batch"}),
     frozenset({"answering", "documents", "logs"}),
     frozenset({"bloblang"}),
     frozenset({"grok", "syslog"}),

@@ -7,13 +7,14 @@ from typing import TypeVar
 
 import numpy as np
 
+from streamer.lazy_batch import LazyBatch
 from streamer.message import Batch
 from streamer.window.merge import merge
 from streamer.window.metadata import spelling_of
 from streamer.window.metas import Labels, Released
 from streamer.window.pack import Columns, Pack, Stored, peek
 from streamer.window.places import Places
-from streamer.window.shelf import SharedPack, documents_of, remember
+from streamer.window.shelf import SharedGroup, SharedPack, documents_of, remember
 
 AnyPack = TypeVar("AnyPack", bound=Pack)
 
@@ -137,7 +138,11 @@ def _by_group(packs: Sequence[Pack], labels: Labels) -> Iterator[Released]:
     for first, key, newest, segments in places.groups():
         told = (_spelling(segments, first) or key) if spelt else key
         metas = alike or labels.of(told, newest)
-        if uniform:
+        messages: Batch
+        if places.shared and not places.interleaved:
+            shared = [(pack, index) for pack, index in segments if isinstance(pack, SharedPack)]
+            messages = LazyBatch(SharedGroup(shared, metas))
+        elif uniform:
             payloads = [raw for pack, index in segments for raw in pack.group(index)]
             messages = metas.messages(payloads, packs[0].metas, None, documents_of(segments))
         else:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamer.message import UNPARSED, Batch
+from streamer.documents import parsed
+from streamer.lazy_batch import Column, LazyBatch
+from streamer.message import UNPARSED, Batch, Message
 from streamer.window.folds.release import Parts
 from streamer.window.index import Pane
 from streamer.window.keep import Keep
 from streamer.window.merge import merge
+from streamer.window.metas import Metas
 from streamer.window.pack import Body, Columns, Pack
 
 MOST: Final = 600_000
@@ -26,7 +29,7 @@ class SharedPack(Pack):
         documents: by group, the messages' documents, once a window's pipeline has parsed them.
     """
 
-    __slots__ = ("documents", "_payloads", "_whole")
+    __slots__ = ("documents", "_payloads", "_whole", "_columns")
 
     def __init__(self, body: Body, shift: int = 0) -> None:
         """Unpack; see `Pack`."""
@@ -34,12 +37,31 @@ class SharedPack(Pack):
         self.documents: dict[int, list[Any]] = {}
         self._payloads: dict[int, list[bytes]] = {}
         self._whole: Columns | None = None
+        self._columns: dict[tuple[int, str], list[Any]] = {}
 
     def group(self, index: int) -> list[bytes]:
         """Return the payloads of one group; the list is shared."""
         found = self._payloads.get(index)
         if found is None:
             found = self._payloads[index] = super().group(index)
+        return found
+
+    def parsed(self, index: int) -> list[Any]:
+        """Return the documents of one group; the list is shared.
+
+        Raises:
+            ValueError, MessageError: one of its payloads is not JSON.
+        """
+        found = self.documents.get(index)
+        if found is None:
+            found = self.documents[index] = parsed(self.group(index))
+        return found
+
+    def column(self, index: int, name: str, of: Column) -> list[Any]:
+        """Return what a function of this name gives for the documents of one group; as `parsed`."""
+        found = self._columns.get((index, name))
+        if found is None:
+            found = self._columns[index, name] = of(self.parsed(index))
         return found
 
     def whole(self) -> Columns:
@@ -50,6 +72,49 @@ class SharedPack(Pack):
 
 
 Segments = list[tuple[Pack, int]]
+
+
+class SharedGroup:
+    """A group of a window whose packs other windows hold too; see `lazy_batch.Content`."""
+
+    def __init__(self, segments: list[tuple[SharedPack, int]], metas: Metas) -> None:
+        """Take where its messages are, one after another, and what adds their metadata."""
+        self._segments = segments
+        self._metas = metas
+        self.size = sum([pack.starts[index + 1] - pack.starts[index] for pack, index in segments])
+
+    def first(self) -> Message:
+        """See `Content`."""
+        pack, index = self._segments[0]
+        meta = 0 if pack.meta_ids is None else int(pack.meta_ids[pack.starts[index]])
+        known = pack.documents.get(index)
+        docs = None if known is None else known[:1]
+        return self._metas.messages(pack.group(index)[:1], [pack.metas[meta]], None, docs)[0]
+
+    def messages(self) -> Batch:
+        """See `Content`."""
+        found: Batch = []
+        for pack, index in self._segments:
+            ids = None if pack.meta_ids is None else pack.meta_ids[pack.span(index)]
+            docs = pack.documents.get(index)
+            found += self._metas.messages(pack.group(index), pack.metas, ids, docs)
+        return found
+
+    def parse(self) -> None:
+        """See `Content`."""
+        for pack, index in self._segments:
+            pack.parsed(index)
+
+    def documents(self) -> list[Any]:
+        """See `Content`."""
+        return [doc for pack, index in self._segments for doc in pack.parsed(index)]
+
+    def column(self, name: str, of: Column) -> list[Any]:
+        """See `Content`."""
+        found: list[Any] = []
+        for pack, index in self._segments:
+            found += pack.column(index, name, of)
+        return found
 
 
 def documents_of(segments: Segments) -> list[Any] | None:
@@ -77,6 +142,8 @@ def remember(segments: Segments, messages: Batch) -> None:
         segments: where the messages are from.
         messages: in the order of the segments.
     """
+    if isinstance(messages, LazyBatch) and messages.content is not None:
+        return  # what was parsed is in the packs already
     if not messages or not messages[0].has_doc():
         return
     at = 0

@@ -97,21 +97,18 @@ def _documents(code: Code) -> str:
 
 
 def _field_of_all(code: Code, path: str) -> Value:
-    """Emit `json("path").from_all()`: a list comprehension over the batch's documents."""
+    """Emit `json("path").from_all()`: a field of the batch's documents, or a search in each."""
     documents = _documents(code)
-    found = code.name("v")
-    number = code.constant(Number, "Number")
     segments: Any = split_path(path) if path else ()
     if len(segments) == 1 and segments[0] != "*":
-        step = code.constant(paths.step, "step")
-        part = repr(segments[0])
-        field = f"d.get({part}) if type(d) is dict else {step}(d, {part})"
-    else:
-        search = code.constant(paths.search, "search")
-        field = f"{search}(d, {code.constant(segments)})"
+        field = code.constant(document.field_of_batch, "field")
+        return code.store(f"{field}(B, {documents}, {segments[0]!r})", kind="list")
+    found = code.name("v")
+    number = code.constant(Number, "Number")
+    search = code.constant(paths.search, "search")
     text = (
-        f"[{found} if type({found} := ({field})) is not {number} else float({found}) "
-        f"for d in {documents}]"
+        f"[{found} if type({found} := {search}(d, {code.constant(segments)})) is not {number} "
+        f"else float({found}) for d in {documents}]"
     )
     return code.store(text, kind="list")
 

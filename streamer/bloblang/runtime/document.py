@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from streamer.bloblang.errors import NoContext, QueryError
+from streamer.bloblang.runtime.paths import step
 from streamer.documents import documents
 from streamer.errors import MessageError
+from streamer.lazy_batch import Content, LazyBatch
 from streamer.message import Batch, Message
 from streamer.value import Number
 
@@ -47,12 +50,47 @@ def _json_reason(error: MessageError) -> str:
     return _NO_PART if reason == "message is empty" else reason
 
 
-def of_batch(batch: Batch) -> list[Any]:
-    """Return the documents of a batch."""
+def of_batch(batch: Batch) -> Iterable[Any]:
+    """Return the documents of a batch, in order; of a lazy one, they are brought together later."""
     try:
+        if isinstance(batch, LazyBatch) and batch.content is not None:
+            batch.parse()
+            return _Documents(batch.content)
         return list(documents(batch, keep=True))
     except (MessageError, ValueError):
         return [for_json(message) for message in batch]
+
+
+class _Documents:
+    """The documents of a lazy batch, for those who look at all of them."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._content.documents())
+
+
+def field_of_batch(batch: Batch, documents: Iterable[Any], name: str) -> list[Any]:
+    """Return what `json("name").from_all()` gives.
+
+    Args:
+        batch: the batch.
+        documents: what `of_batch` gave for it.
+        name: of a field, with nothing that is special in a path.
+    """
+    if isinstance(batch, LazyBatch) and batch.content is not None:
+        return batch.content.column(name, lambda docs: _field(docs, name))
+    return _field(documents, name)
+
+
+def _field(documents: Iterable[Any], name: str) -> list[Any]:
+    return [
+        found
+        if type(found := (d.get(name) if type(d) is dict else step(d, name))) is not Number
+        else float(found)
+        for d in documents
+    ]
 
 
 def plain(value: Any) -> Any:

@@ -227,24 +227,34 @@ class WorkflowProcessor:
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return the batch, after all branches."""
-        made = list(batch)
-        skips = [self._skips(message) for message in batch]
-        records = [_Record(self.layers) for _ in batch]
-        for layer in self.layers:
-            before = list(made)
-
-            def run_one(lane: None, name: str, ex: Execution, before: Batch = before) -> Results:
-                wanted = [name not in skip for skip in skips]
-                return self._branches[name].results(before, wanted, ex)
-
-            found = self._lanes.map(run_one, layer, ex)
-            for name, results in zip(layer, found, strict=True):
-                self._take_over(name, results, made, records, ex)
-        return [[self._told(*each, ex) for each in zip(made, records, strict=True)]]
+        return self._through([batch], ex)
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Do the same for messages that are batches by themselves."""
-        return [self.process([message], ex)[0][0] for message in messages]
+        return [made for (made,) in self._through([[message] for message in messages], ex)]
+
+    def _through(self, batches: Sequence[Batch], ex: Execution) -> list[Batch]:
+        """Take batches through all layers; threads change once for all of them."""
+        made = [list(batch) for batch in batches]
+        skips = [[self._skips(message) for message in batch] for batch in batches]
+        records = [[_Record(self.layers) for _ in batch] for batch in batches]
+        for layer in self.layers:
+
+            def run_one(lane: None, name: str, ex: Execution) -> list[Results]:
+                branch = self._branches[name]
+                return [
+                    branch.results(batch, [name not in skip for skip in skipped], ex)
+                    for batch, skipped in zip(made, skips, strict=True)
+                ]
+
+            found = self._lanes.map(run_one, layer, ex)
+            for name, results in zip(layer, found, strict=True):
+                for result, batch, record in zip(results, made, records, strict=True):
+                    self._take_over(name, result, batch, record, ex)
+        return [
+            [self._told(message, record, ex) for message, record in zip(*both, strict=True)]
+            for both in zip(made, records, strict=True)
+        ]
 
     def _take_over(
         self, name: str, results: Results, made: Batch, records: list[_Record], ex: Execution

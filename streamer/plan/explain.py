@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from streamer.durations import format_duration
 from streamer.plan.origins import origins
 from streamer.plan.plan import Plan, cores
-from streamer.spec import ParsedComponent
+from streamer.plan.resources import resolved
+from streamer.plan.written import WRITTEN
+from streamer.spec import Kind, Parsed, ParsedComponent
+from streamer.spec.inside import inside
 from streamer.window.words import rules
+
+DRIVEN: Final = WRITTEN | {"drop"}
+"""Outputs that give bytes, or nothing, to the driver."""
 
 
 def explain(plan: Plan, checkpoint: str) -> str:
@@ -43,9 +50,13 @@ def _lines(plan: Plan, checkpoint: str) -> Iterator[str]:
         yield from _steps(None, plan.processors)
         yield from _output(plan)
     yield "driver"
-    for number, output in enumerate(plan.outputs):
-        what = "late_output" if number else "output"
-        yield f"    {_writes(output, what)}"
+    number = len(plan.outputs)
+    named = [*zip(("output", "late_output"), plan.outputs, strict=False)]
+    named += [(output.path, output) for output in plan.written[number:]]
+    # An output that sends everything from the workers leaves nothing to be written.
+    lines = [_writes(output, what) for what, output in named if output.name in DRIVEN]
+    for line in lines or ["nothing to write"]:
+        yield f"    {line}"
 
 
 def _window(plan: Plan) -> Iterator[str]:
@@ -97,7 +108,26 @@ def _steps(source: ParsedComponent | None, *groups: tuple[ParsedComponent, ...])
 def _output(plan: Plan) -> Iterator[str]:
     for output in plan.outputs:
         yield from _steps(None, output.processors)
-        yield f"    {_at(output)} {output.name}: encode"
+        yield from _sends(output, plan, ())
+
+
+def _sends(output: ParsedComponent, plan: Plan, way: tuple[str, ...]) -> Iterator[str]:
+    """Say what becomes of messages in an output, and in those that it passes them on to."""
+    inner = [one for one in inside(output) if one.kind == Kind.OUTPUT]
+    if output.name in DRIVEN:
+        what = "encode"
+    elif inner:
+        what = "passes on"
+    else:
+        what = "sends, at least once"
+        if isinstance(output.config, Parsed) and output.config.get("max_in_flight"):
+            what += f"; {output.config['max_in_flight']} batches at once"
+    yield f"    {_at(output)} {output.name}: {what}"
+    for child in inner:
+        one = resolved(child, plan.resources)
+        if one.path not in way:
+            yield from _steps(None, one.processors)
+            yield from _sends(one, plan, (*way, one.path))
 
 
 def _writes(output: ParsedComponent, what: str) -> str:
@@ -106,6 +136,8 @@ def _writes(output: ParsedComponent, what: str) -> str:
             return f"{what} stdout: prints; a micro-batch may repeat after a crash"
         case "file":
             return f"{what} file: appends, exactly once"
+        case "http_server":
+            return f"{what} http_server: waits until all is fetched; a micro-batch may repeat"
         case "drop":
             return f"{what} drop: nothing comes back"
         case name:

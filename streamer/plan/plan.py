@@ -14,6 +14,7 @@ from streamer.catalog import build_context, makes_windows, spec
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
 from streamer.lasting import forget, lasting_of
+from streamer.plan.collecting import period_of
 from streamer.plan.fold import Folding
 from streamer.plan.key import Key
 from streamer.plan.resources import Resources, resolved, resource_of
@@ -175,6 +176,8 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         buffer = context.build(config.buffer)
         limit_bytes = min(limit_bytes, buffer.limit)
         interval = max(interval, getattr(buffer.policy, "period", None) or 0)
+    if windowing is None:
+        interval = max(interval, period_of(config.output, resources))
     if config.spark["trigger_interval"] is not None:
         interval = config.spark["trigger_interval"]
     master = config.spark["master"]

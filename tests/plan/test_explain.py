@@ -147,3 +147,38 @@ def test_every_example_is_explained():
         said = explain(make_plan(config), "/state")
         names = [config.input, *config.processors, config.output]
         assert all(f" {component.name}" in said for component in names), path
+
+
+SENDING = """\
+    output broker: passes on
+    output.broker.outputs.0.processors.0 noop
+    output.broker.outputs.0 http_client: sends, at least once; 5 batches at once
+    output_resources.0 [copies] switch: passes on
+    output_resources.0.switch.cases.0.output file: encode
+    output_resources.0.switch.cases.1.output drop: encode
+driver
+    output_resources.0.switch.cases.0.output file: appends, exactly once
+"""
+
+
+def test_what_sends_and_what_passes_on_is_told() -> None:
+    config = parse_config(
+        "output:\n"
+        "  broker:\n"
+        "    outputs:\n"
+        "      - http_client: { url: 'http://x', max_in_flight: 5 }\n"
+        "        processors: [ { noop: {} } ]\n"
+        "      - resource: copies\n"
+        "output_resources:\n"
+        "  - label: copies\n"
+        "    switch:\n"
+        "      cases:\n"
+        "        - { check: 'true', output: { file: { path: x } } }\n"
+        "        - { output: { drop: {} } }\n"
+    )
+    assert explain(make_plan(config), "/state").endswith(SENDING.rstrip("\n"))
+
+
+def test_a_driver_with_nothing_to_write_says_so() -> None:
+    config = parse_config("output: { http_client: { url: 'http://x' } }\n")
+    assert explain(make_plan(config), "/state").endswith("driver\n    nothing to write")

@@ -56,6 +56,14 @@ def test_another_master_counts_as_this_machine(monkeypatch):
         ("spark: {trigger_interval: 7s}\n", 7 * SECOND),
         ("spark: {trigger_interval: 0s}\n", MILLISECOND),
         (WINDOW + "spark: {trigger_interval: 200ms}\n", 200 * MILLISECOND),
+        ("output: {http_client: {url: x, batching: {count: 5, period: 3s}}}\n", 3 * SECOND),
+        ("output: {broker: {outputs: [{drop: {}}], batching: {period: 1m}}}\n", 60 * SECOND),
+        (
+            "output: {fallback: [{reject: x}, {resource: a}]}\n"
+            "output_resources: [{label: a, http_client: {url: x, batching: {period: 7s}}}]\n",
+            7 * SECOND,
+        ),
+        (WINDOW + "output: {http_client: {url: x, batching: {period: 9s}}}\n", WINDOW_INTERVAL),
         (MEMORY % "period: 3s", 3 * SECOND),
         (MEMORY % "period: 10ms", DIRECT_INTERVAL),
         (MEMORY % "count: 9", DIRECT_INTERVAL),

@@ -72,6 +72,7 @@ SPEC: Final = Spec(
     ),
     check=_check,
     categories=("Utility",),
+    delivery="nothing is kept between micro-batches",
 )
 
 

@@ -15,6 +15,7 @@ SPEC: Final = Spec(
     "none",
     "Keeps nothing: messages go straight from the input to the processors. The default.",
     config=Field("", "object", "There is nothing to set.", default={}),
+    delivery="nothing is kept",
 )
 
 

@@ -15,6 +15,7 @@ SPEC: Final = Spec(
     "Stores nothing: every key can be added, none is ever found.",
     config=Field("", "object", "It has no fields.", default={}),
     categories=("Utility",),
+    delivery="nothing is kept",
 )
 
 

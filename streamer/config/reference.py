@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from streamer import catalog
 from streamer.config.create import component_example
+from streamer.config.glance import PAGE, glance
 from streamer.config.layout import Block, Entry, yaml_text
 from streamer.spec import REQUIRED, Field, Kind, Spec
 
@@ -41,7 +42,7 @@ _STATUS: Final = {
 
 def pages() -> dict[str, str]:
     """Return all pages by their paths: `README.md`, which lists them, and `inputs/file.md`, …."""
-    found = {"README.md": _index()}
+    found = {"README.md": _index(), PAGE: glance(PLURALS)}
     for plural, kind in PLURALS.items():
         for name in catalog.names(kind):
             spec = catalog.spec(kind, name)
@@ -167,7 +168,8 @@ def _index() -> str:
     parts = [
         "# Components",
         "Every component with all its fields, made from the program itself by "
-        "`streamer docs --write`. `streamer docs processors mapping` shows a page on the terminal.",
+        "`streamer docs --write`. `streamer docs processors mapping` shows a page on the terminal. "
+        "[At a glance](at-a-glance.md) is where each of them runs, and what it promises.",
     ]
     for plural, kind in PLURALS.items():
         specs = [catalog.spec(kind, name) for name in catalog.names(kind)]

@@ -34,6 +34,7 @@ SPEC: Final = Spec(
     ),
     check=_check,
     categories=("Utility",),
+    runs="children",
 )
 
 

@@ -68,6 +68,7 @@ SPEC: Final = Spec(
     ),
     check=batching_problems,
     categories=("Utility",),
+    runs="children",
 )
 
 

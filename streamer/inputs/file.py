@@ -57,6 +57,8 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Local",),
+    runs="worker",
+    delivery="exactly once: read again from the same offsets",
 )
 
 

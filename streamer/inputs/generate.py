@@ -87,6 +87,8 @@ SPEC = Spec(
         ),
         Field(FIELD_AUTO_REPLAY_NACKS, "bool", "Taken for compatibility.", default=True),
     ),
+    runs="worker",
+    delivery="the same messages again, but for random values",
 )
 
 

@@ -216,6 +216,7 @@ SPEC: Final = Spec(
     ),
     check=_check,
     categories=("Network",),
+    delivery="at least once: answered when messages are on the driver's disk",
 )
 
 

@@ -68,6 +68,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    delivery="at most once until it is on the driver's disk, at least once from there on",
 )
 
 # A stop should not wait for Redis longer than this.

@@ -50,6 +50,9 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    delivery=(
+        "what is published while nobody listens is lost; at least once from the driver's disk on"
+    ),
 )
 
 _WAIT: Final = 0.5

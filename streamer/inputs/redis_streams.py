@@ -102,6 +102,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    delivery="at least once: acknowledged when messages are on the driver's disk",
 )
 
 

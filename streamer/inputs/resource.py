@@ -23,6 +23,7 @@ SPEC: Final = Spec(
         examples=("readings",),
     ),
     categories=("Utility",),
+    runs="children",
 )
 
 

@@ -118,6 +118,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    runs="children",
 )
 
 

@@ -60,6 +60,7 @@ SPEC: Final = Spec(
     ),
     check=tls_problems,
     categories=("Network",),
+    delivery="at most once until it is on the driver's disk, at least once from there on",
 )
 
 

@@ -131,6 +131,7 @@ SPEC: Final = Spec(
     ),
     check=_check,
     categories=("Network",),
+    delivery="at most once until it is on the driver's disk, at least once from there on",
 )
 
 

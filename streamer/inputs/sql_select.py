@@ -41,6 +41,8 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    delivery="at least once: a query that was cut short runs again",
+    limits="`postgres` and `sqlite`",
 )
 
 

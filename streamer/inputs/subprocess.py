@@ -65,6 +65,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    delivery="at most once until it is on the driver's disk, at least once from there on",
 )
 
 

@@ -13,6 +13,7 @@ SPEC: Final = Spec(
     "Drops all messages.",
     config=Field("", "object", "There is nothing to set.", default={}),
     categories=("Utility",),
+    delivery="nothing leaves",
 )
 
 

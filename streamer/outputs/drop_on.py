@@ -81,6 +81,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    runs="children",
 )
 
 

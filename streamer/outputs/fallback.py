@@ -55,6 +55,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    runs="children",
 )
 
 

@@ -43,6 +43,8 @@ SPEC: Final = Spec(
         CODEC_FIELD,
     ),
     categories=("Local",),
+    runs="driver",
+    delivery="exactly once",
 )
 
 

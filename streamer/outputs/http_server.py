@@ -122,6 +122,8 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Network",),
+    runs="driver",
+    delivery="at most once: a batch goes to one who asks",
 )
 
 

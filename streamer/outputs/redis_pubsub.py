@@ -46,6 +46,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    delivery="at least once to those who listen",
 )
 
 

@@ -47,6 +47,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    delivery="nothing leaves",
 )
 
 

@@ -36,6 +36,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    runs="children",
 )
 
 

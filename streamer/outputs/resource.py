@@ -23,6 +23,7 @@ SPEC: Final = Spec(
         examples=("archive",),
     ),
     categories=("Utility",),
+    runs="children",
 )
 
 

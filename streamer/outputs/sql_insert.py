@@ -55,6 +55,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    limits="`postgres` and `sqlite`",
 )
 
 

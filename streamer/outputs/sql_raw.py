@@ -53,6 +53,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    limits="`postgres` and `sqlite`",
 )
 
 

@@ -15,6 +15,8 @@ SPEC: Final = Spec(
     "Prints messages to the standard output of the program, wherever they were processed.",
     fields=(CODEC_FIELD,),
     categories=("Local",),
+    runs="driver",
+    delivery="at least once",
 )
 
 

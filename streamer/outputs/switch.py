@@ -112,6 +112,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    runs="children",
 )
 
 

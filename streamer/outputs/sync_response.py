@@ -34,6 +34,8 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    runs="driver",
+    delivery="to the request, while it waits",
 )
 
 

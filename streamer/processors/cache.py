@@ -89,6 +89,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Integration",),
+    delivery="calls are repeated when a micro-batch is replayed",
 )
 
 

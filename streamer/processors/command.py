@@ -64,6 +64,8 @@ SPEC: Final = Spec(
     ),
     status="experimental",
     categories=("Integration",),
+    delivery="calls are repeated when a micro-batch is replayed",
+    limits="the program must be on every worker's machine",
 )
 
 

@@ -64,6 +64,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    delivery="what was seen before a failure may be dropped when it comes again",
 )
 
 _SEEN: Final = b"t"

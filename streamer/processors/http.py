@@ -63,6 +63,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Integration",),
+    delivery="calls are repeated when a micro-batch is replayed",
 )
 
 

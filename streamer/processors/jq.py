@@ -89,6 +89,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Mapping",),
+    limits="queries run by jq, not gojq; numbers that are computed are doubles",
 )
 
 

@@ -87,6 +87,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Mapping",),
+    limits="one document; drafts 4 to 7",
 )
 
 

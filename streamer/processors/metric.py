@@ -78,6 +78,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    delivery="counted once, also after retries",
 )
 
 

@@ -44,6 +44,8 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Integration",),
+    delivery="calls are repeated when a micro-batch is replayed",
+    limits="`postgres` and `sqlite`",
 )
 
 

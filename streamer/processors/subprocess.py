@@ -72,6 +72,8 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Integration",),
+    delivery="calls are repeated when a micro-batch is replayed",
+    limits="the program must be on every worker's machine",
 )
 
 

@@ -1,6 +1,6 @@
 """Field and component specs, parsed configs, and what a component is built with."""
 
-from streamer.spec.component import Example, Spec, Status
+from streamer.spec.component import Example, Runs, Spec, Status
 from streamer.spec.context import BuildContext
 from streamer.spec.field import REQUIRED, Field, Shape
 from streamer.spec.kind import Kind
@@ -17,6 +17,7 @@ __all__ = [
     "Parsed",
     "ParsedComponent",
     "Place",
+    "Runs",
     "Shape",
     "Spec",
     "Status",

@@ -10,6 +10,8 @@ from streamer.spec.field import Field
 from streamer.spec.kind import Kind
 
 Status = Literal["stable", "beta", "experimental", "deprecated"]
+Runs = Literal["", "Spark", "worker", "driver", "children"]
+"""Where a component runs; empty where its kind usually does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,9 @@ class Spec:
         in_memory: whether what it keeps is in the memory of the process that it is built in.
         examples: configs for the documentation.
         categories: words that `list` and the documentation group by.
+        runs: where it runs, when not where its kind usually does.
+        delivery: what becomes of a message when something fails, when not as usual for its kind.
+        limits: what it does not do, in a few words.
     """
 
     kind: Kind
@@ -62,6 +67,9 @@ class Spec:
     in_memory: bool = False
     examples: tuple[Example, ...] = ()
     categories: tuple[str, ...] = ()
+    runs: Runs = ""
+    delivery: str = ""
+    limits: str = ""
 
     @property
     def body(self) -> Field:

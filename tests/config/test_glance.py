@@ -1,0 +1,50 @@
+"""The table of all components: none is missing, and what is refused is refused in its words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from streamer import catalog
+from streamer.config import lint_config
+from streamer.config.glance import PAGE, promise
+from streamer.config.reference import PLURALS, pages
+from streamer.config.unavailable import REFUSED
+from streamer.spec import Kind
+
+ROW = re.compile(r"^\| \[(\w+)\]\(([\w-]+)/(\w+)\.md\) \| (\w+) \| ([^|]*) \| [^|]* \|$", re.M)
+SECTIONS = {Kind.INPUT: "input", Kind.OUTPUT: "output", Kind.TRACER: "tracer"}
+
+
+def test_every_component_has_a_row_that_leads_to_its_page() -> None:
+    rows = [(plural, name) for name, plural, file, *_ in ROW.findall(pages()[PAGE]) if name == file]
+    assert rows == [
+        (plural, name) for plural, kind in PLURALS.items() for name in sorted(catalog.names(kind))
+    ]
+
+
+def test_what_runs_children_promises_nothing_of_its_own() -> None:
+    for spec in catalog.specs():
+        runs, delivery = promise(spec)
+        assert runs in ("Spark", "worker", "driver", "children")
+        if runs == "children":
+            assert delivery == "", spec.name
+        elif spec.kind in (Kind.INPUT, Kind.OUTPUT, Kind.BUFFER):
+            assert delivery, spec.name
+
+
+@pytest.mark.parametrize(("kind", "name"), sorted(REFUSED))
+def test_lint_refuses_a_component_in_the_words_of_the_table(
+    kind: Kind, name: str, tmp_path: Path
+) -> None:
+    section = SECTIONS.get(kind)
+    config = (
+        f"{section}:\n  {name}: {{}}\n" if section else f"pipeline:\n  processors: [{name}: {{}}]\n"
+    )
+    path = tmp_path / "config.yaml"
+    path.write_text(config)
+    [found] = [lint for lint in lint_config(path, env={}) if lint.code == "unavailable_component"]
+    assert found.message == f"{kind} {name!r} is not available: {REFUSED[kind, name]}"
+    assert f"| `{name}` ({kind}) | {REFUSED[kind, name]} |" in pages()[PAGE]

@@ -38,6 +38,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "csv",
         "file",
         "generate",
+        "http_client",
         "http_server",
         "read_until",
         "redis_list",

@@ -11,10 +11,12 @@ directory that they all know: `context.shared_directory()`.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
 import threading
+import uuid
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -86,6 +88,13 @@ def lasting_of(run: str) -> Lasting:
         return Lasting()
     with _LOCK:
         return _STORES.setdefault(run, Lasting(run))
+
+
+def new_run() -> str:
+    """Name a run that this process drives; what its processes share goes when this one ends."""
+    run = uuid.uuid4().hex
+    atexit.register(forget, run)
+    return run
 
 
 def forget(run: str) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +78,11 @@ def test_tasks_of_a_run_share_what_lasts() -> None:
 def test_two_runs_of_one_config_share_nothing() -> None:
     one, other = _contexts()[0], _contexts()[0]
     assert one.lasting("client", object) is not other.lasting("client", object)
+
+
+def test_what_a_runs_processes_share_goes_when_its_driver_ends() -> None:
+    program = "from streamer.lasting import lasting_of, new_run\n"
+    program += "print(lasting_of(new_run()).shared_directory())"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.stderr == ""
+    assert "streamer-" in ended.stdout and not Path(ended.stdout.strip()).exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from streamer.bloblang import Luggage, luggage
 from streamer.catalog import build_context, makes_windows, spec
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
-from streamer.lasting import forget, lasting_of
+from streamer.lasting import forget, lasting_of, new_run
 from streamer.plan.collecting import period_of
 from streamer.plan.fold import Folding
 from streamer.plan.key import Key
@@ -202,5 +201,5 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         level=level,
         luggage=luggage(),
         strict=config.error_handling["strict"],
-        run=uuid.uuid4().hex,
+        run=new_run(),
     )

@@ -110,8 +110,8 @@ REFUSED: Final[dict[tuple[Kind, str], str]] = {
     (Kind.INPUT, "inproc"): _INPROC,
     (Kind.OUTPUT, "inproc"): _INPROC,
     (Kind.PROCESSOR, "awk"): (
-        "its AWK is GoAWK with functions of its own, which has no equal for Python; use mapping, or "
-        "command or subprocess with an awk that is installed"
+        "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
+        "with an awk that is installed"
     ),
     (Kind.PROCESSOR, "benchmark"): (
         "it would count what one worker of many has done; use metrics, or `streamer status`, which "

@@ -92,6 +92,15 @@ def graph_of(plan: Plan, shown: Shown) -> Graph:
     return Graph(plan.name, tuple(_Maker(plan, shown).stages()))
 
 
+_WRITTEN: Final = {
+    "drop": "nothing to do",
+    "file": "appends, exactly once",
+    "http_server": "gives to who asks",
+    "stdout": "prints",
+}
+"""What the driver does for an output."""
+
+
 class _Maker:
     def __init__(self, plan: Plan, shown: Shown) -> None:
         self._plan = plan
@@ -138,11 +147,11 @@ class _Maker:
             yield self._node(output, aside=bool(number))
 
     def _written(self) -> Iterator[Node]:
-        for number, output in enumerate(self._plan.outputs):
-            what = {"file": "appends, exactly once", "stdout": "prints", "drop": "nothing to do"}
-            detail = what.get(output.name, "writes")
+        late = self._plan.late_output
+        for output in self._plan.written:
+            detail = _WRITTEN.get(output.name, "sent by the workers")
             label = self._shown.text(output.label)
-            yield Node("output", output.name, label, detail, aside=bool(number))
+            yield Node("output", output.name, label, detail, aside=output is late)
 
     def _node(self, component: ParsedComponent, aside: bool = False) -> Node:
         branches: tuple[Branch, ...] = ()

@@ -73,7 +73,9 @@ def run_each(
     """Run messages, each a batch by itself, through processors: `run`, but faster.
 
     Processors that are an `EachProcessor` take all messages at once, as long as every processor
-    before them did. Nobody can tell but by the order of log lines and of `count()`.
+    before them did, or every one behind them does. Nobody can tell but by the order of log lines
+    and of `count()`. The others, which may ask and change what is outside of the stream, see one
+    message pass all of them before the next one comes.
     """
     rest = list(processors)
     while rest and isinstance(rest[0], EachProcessor):
@@ -82,7 +84,15 @@ def run_each(
         messages = _each(rest[0], messages, ex)
         rest.pop(0)
     singles = [[message] for message in messages]
-    return list(run(rest, singles, ex)) if rest else singles
+    if not rest:
+        return singles
+    tail: list[Processor] = []
+    while isinstance(rest[-1], EachProcessor) and not ex.strict:
+        tail.insert(0, rest.pop())
+    batches = list(run(rest, singles, ex))
+    if tail and all(len(batch) == 1 for batch in batches):
+        return run_each(tail, [batch[0] for batch in batches], ex)
+    return list(run(tail, batches, ex)) if tail else batches
 
 
 def step(

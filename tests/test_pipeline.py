@@ -174,7 +174,24 @@ def test_run_each_takes_all_messages_at_once_while_it_can(ex: Execution) -> None
     seen: list[str] = []
     processors = [FakeEach("1", same, seen), Fake("2", same, seen), FakeEach("3", same, seen)]
     run_each(processors, batch("ab"), ex)
-    assert seen == ["1*2", "2:a", "3:a", "2:b", "3:b"]
+    assert seen == ["1*2", "2:a", "2:b", "3*2"]
+
+
+def test_run_each_lets_a_message_pass_what_cannot_take_many_before_the_next_one(
+    ex: Execution,
+) -> None:
+    seen: list[str] = []
+    processors = [Fake("1", same, seen), FakeEach("2", same, seen), Fake("3", same, seen)]
+    run_each(processors, batch("ab"), ex)
+    assert seen == ["1:a", "2:a", "3:a", "1:b", "2:b", "3:b"]
+
+
+def test_run_each_keeps_batches_that_have_grown(ex: Execution) -> None:
+    def doubled(batch: Batch) -> list[Batch]:
+        return [batch * 2]
+
+    processors = [Fake("1", doubled), FakeEach("2", same)]
+    assert texts(run_each(processors, batch("ab"), ex)) == ["aa", "bb"]
 
 
 def test_run_each_marks_only_the_message_that_breaks_a_processor(ex: Execution) -> None:

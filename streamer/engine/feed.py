@@ -26,12 +26,18 @@ def feed(
         ex: the run.
         written: whether the payloads are about to be used as bytes: then they are written together.
     """
-    if not isinstance(chunk, Raws):
+    if not isinstance(chunk, Raws) and any(len(batch) != 1 for batch in chunk):
         yield from run(processors, chunk, ex)
         return
-    for start in range(0, len(chunk.raws), _PIECE):
-        raws = chunk.raws[start : start + _PIECE]
-        batches = run_each(processors, [Message(raw, chunk.meta) for raw in raws], ex)
+    for start in range(0, len(chunk.raws if isinstance(chunk, Raws) else chunk), _PIECE):
+        batches = run_each(processors, _messages(chunk, start), ex)
         if written:
             write_ahead([message for batch in batches for message in batch])
         yield from batches
+
+
+def _messages(chunk: Chunk, start: int) -> list[Message]:
+    """Return a piece of the messages, each of which is a batch by itself."""
+    if isinstance(chunk, Raws):
+        return [Message(raw, chunk.meta) for raw in chunk.raws[start : start + _PIECE]]
+    return [message for [message] in chunk[start : start + _PIECE]]

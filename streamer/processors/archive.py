@@ -88,6 +88,10 @@ class ArchiveProcessor:
             mark = failed[0].error
             return [failed + [message.with_error(mark) for message in batch[1:]]]
 
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Make one of each message that is a batch by itself."""
+        return [made for message in messages for [made] in self.process([message], ex)]
+
     def _bytes(self, batch: Batch, ex: Execution) -> bytes:
         joined = _JOINED.get(self._form)
         if joined is not None:

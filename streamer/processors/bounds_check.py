@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.failure import Origin
-from streamer.message import Batch, Execution
+from streamer.message import Batch, Execution, Message
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 MAX_PART_SIZE: Final = "max_part_size"
@@ -62,6 +62,10 @@ class BoundsCheckProcessor:
             self._origin.log(ex, "DEBUG", f"Rejecting message due to {fault}")
             return []
         return [batch]
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Return those messages that are within bounds as a batch by themselves."""
+        return [message for message in messages if self.process([message], ex)]
 
     def _fault(self, batch: Batch) -> str:
         fewest, most = self._parts

@@ -13,7 +13,7 @@ from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.durations import parse_duration
 from streamer.errors import MessageError
 from streamer.failure import Origin
-from streamer.message import Batch, Execution
+from streamer.message import Batch, Execution, Message
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 DURATION: Final = "duration"
@@ -64,6 +64,12 @@ class SleepProcessor:
         for index in range(len(batch)):
             self._wait(batch, index, ex)
         return [batch]
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Wait at messages that are batches by themselves, and return them."""
+        for message in messages:
+            self._wait([message], 0, ex)
+        return messages
 
     def _wait(self, batch: Batch, index: int, ex: Execution) -> None:
         try:

@@ -19,6 +19,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
     windows     the kinds of windows by event time, one by one; see below
     http_server requests of one message, and bodies of many lines, into a running program
+    processors  a pipeline of ten processors against the sum of its parts
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
@@ -51,7 +52,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import http_requests, live, machine, mappings, memory, peers, report, speed
+from tests.bench import (
+    http_requests,
+    live,
+    machine,
+    mappings,
+    memory,
+    peers,
+    pipelines,
+    report,
+    speed,
+)
 from tests.bench.windows import kinds
 from tests.bench.windows.settings import Settings
 
@@ -66,6 +77,7 @@ PARTS = (
     "peers",
     "windows",
     "http_server",
+    "processors",
     "mappings",
 )
 
@@ -128,6 +140,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         kinds.windows(work, Settings(a.events, a.pace, a.master, a.held, a.alone), a.kinds)
     elif part == "http_server":
         http_requests.http_requests(work, a.requests, a.lines)
+    elif part == "processors":
+        pipelines.pipelines()
     elif part == "mappings":
         mappings.mappings()
 

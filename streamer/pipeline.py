@@ -67,6 +67,16 @@ def run_all(processors: Sequence[Processor], batches: list[Batch], ex: Execution
     return batches
 
 
+def run_singly(
+    processors: Sequence[Processor], messages: Iterable[Message], ex: Execution
+) -> list[Batch]:
+    """Run messages, each a batch by itself, until one fails: a failed one skips what is left."""
+    batches = [[message] for message in messages]
+    for processor in processors:
+        batches = step(processor, batches, ex, strict=True)
+    return batches
+
+
 def run_each(
     processors: Sequence[Processor], messages: list[Message], ex: Execution
 ) -> list[Batch]:

@@ -6,12 +6,13 @@ come. What folds is made of such expressions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamer.bloblang import tree
 from streamer.bloblang.arguments import Dynamic, Query, Static
 from streamer.bloblang.declare import Declaration
+from streamer.bloblang.parted import operands_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +87,13 @@ def _found(node: tree.Node, scope: _Scope) -> Iterator[Dependence]:
             yield from _found(body, inner)
         case tree.Match():
             yield from _match(node, scope)
-        case _:
-            for part in _parts(node):
-                yield from _found(part, scope)
-
-
-def _parts(node: tree.Node) -> Iterable[tree.Node]:
-    """Return what a node is made of that neither binds nor looks anything up."""
-    match node:
         case tree.Get(target=target):
-            return [target]
-        case tree.Not(operand=operand):
-            return [operand]
-        case tree.Binary(left=left, right=right):
-            return [left, right]
-        case tree.Chain(operands=operands):
-            return operands
-        case tree.If(branches=branches, otherwise=otherwise):
-            parts = [part for branch in branches for part in branch]
-            return parts if otherwise is None else [*parts, otherwise]
-        case tree.Array(items=items):
-            return items
-        case tree.Object(pairs=pairs):
-            return [part for pair in pairs for part in pair]
-    raise AssertionError(node)
+            yield from _found(target, scope)
+        case tree.Not() | tree.Binary() | tree.Chain() | tree.If() | tree.Array() | tree.Object():
+            for part in operands_of(node):
+                yield from _found(part, scope)
+        case _:
+            raise AssertionError(node)
 
 
 def _match(node: tree.Match, scope: _Scope) -> Iterator[Dependence]:

@@ -5,11 +5,12 @@ Benthos has no such limits. What a mapping builds up step by step is not counted
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from streamer.bloblang.errors import ArgumentError, QueryError
 
 MOST_BYTES: Final = 256 << 20
+_PIECE: Final = 1 << 16
 MOST_ELEMENTS: Final = 10_000_000
 MOST_GROUPS: Final = 1_000
 """Groups of one regular expression; RE2 takes memory for each at every step."""
@@ -33,6 +34,39 @@ def check_unpacked(size: int) -> None:
     """
     if size > MOST_BYTES:
         raise QueryError(f"the data decompress to more than the {MOST_BYTES} bytes allowed")
+
+
+class Unpacking(Protocol):
+    """A decompressor of one stream."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the stream has ended."""
+
+    def decompress(self, data: bytes, /) -> bytes:
+        """Take some more, return what comes out."""
+
+
+def unpacked(stream: Unpacking, data: bytes, begin: int, size: int) -> tuple[bytes, int]:
+    """Return what comes out of a stream, and where its data end or the stream has ended.
+
+    Args:
+        stream: what decompresses it.
+        data: the stream, and what may come before and after it.
+        begin: where it begins.
+        size: how much came out of streams before it.
+
+    Raises:
+        QueryError: more than `MOST_BYTES` would come out; what `stream` raises goes on.
+    """
+    found, at = [], begin
+    while not stream.eof and at < len(data):
+        piece = data[at : at + _PIECE]
+        found.append(stream.decompress(piece))
+        at += len(piece)
+        size += len(found[-1])
+        check_unpacked(size)
+    return b"".join(found), at
 
 
 def check_elements(count: int, what: str) -> None:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from streamer.bloblang import tree
 from streamer.bloblang.arguments import Bound, Dynamic, Query, Static
 from streamer.bloblang.mapping import Mapping as Compiled
+from streamer.bloblang.parted import operands_of
 from streamer.bloblang.runtime.paths import split_path
 
 
@@ -122,7 +123,7 @@ def _look(node: tree.Node, scope: _Scope) -> _Found:
         case tree.Match(subject=subject, cases=cases):
             return _match(subject, cases, scope)
         case _:
-            return _Found(_all(_parts(node), scope))
+            return _Found(_all(operands_of(node), scope))
 
 
 def _base(name: str, scope: _Scope) -> tuple[Target, ...]:
@@ -202,23 +203,3 @@ def _applied(target: _Found, name: str, scope: _Scope) -> _Found:
 
 def _worked_out(arguments: Iterable[Bound], scope: _Scope) -> tuple[Target, ...]:
     return _all([one.node for one in arguments if isinstance(one, Dynamic)], scope)
-
-
-def _parts(node: tree.Node) -> Iterable[tree.Node]:
-    """Return what a node is made of that is looked at in the same scope."""
-    match node:
-        case tree.Not(operand=operand):
-            return [operand]
-        case tree.Binary(left=left, right=right):
-            return [left, right]
-        case tree.Chain(operands=operands):
-            return operands
-        case tree.If(branches=branches, otherwise=otherwise):
-            parts = [part for branch in branches for part in branch]
-            return parts if otherwise is None else [*parts, otherwise]
-        case tree.Array(items=items):
-            return items
-        case tree.Object(pairs=pairs):
-            return [part for pair in pairs for part in pair]
-        case _:  # literals and variables
-            return []

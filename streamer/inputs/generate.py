@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streamer.durations import parse_duration
-from streamer.message import Batch, Execution
+from streamer.message import Execution
 from streamer.source.counted import CountedInput, leaves_out
 from streamer.source.cron import parse_cron
-from streamer.source.made import UNPACED, Maker
+from streamer.source.made import UNPACED, MadeAgain, Maker, in_chunks
 from streamer.source.replayable import Chunk, Latest, Limit, Offset
 from streamer.source.scheduled import ScheduledInput
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
@@ -107,7 +107,7 @@ class Made(NamedTuple):
 
 
 @dataclass
-class GenerateInput:
+class GenerateInput(MadeAgain):
     """Generated messages as a replayable source; an offset counts messages.
 
     Attributes:
@@ -162,28 +162,15 @@ class GenerateInput:
 
     def read(self, piece: Made, ex: Execution) -> Iterator[Chunk]:
         """Make the messages of one piece, a thousand batches at a time."""
-        maker = Maker(self.mapping, ex)
-        made: list[Batch] = []
-        for first in range(piece.first, piece.last, self.batch_size):
-            moment = piece.began + (first - piece.base) // self.batch_size * self.interval
-            batch = maker.batch(range(first, min(first + self.batch_size, piece.last)), moment)
-            if batch:
-                made.append(batch)
-            if len(made) >= 1000:
-                yield made
-                made = []
-        if made:
-            yield made
-
-    def partition(self, piece: Made) -> str:
-        """There is but one."""
-        return ""
-
-    def committed(self, end: Offset) -> None:
-        """Nothing is held for messages that can be made again."""
-
-    def finished(self) -> None:
-        """Nothing is held for messages that can be made again."""
+        maker, size = Maker(self.mapping, ex), self.batch_size
+        batches = (
+            maker.batch(
+                range(first, min(first + size, piece.last)),
+                piece.began + (first - piece.base) // size * self.interval,
+            )
+            for first in range(piece.first, piece.last, size)
+        )
+        return in_chunks(batches)
 
 
 def _is_duration(text: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from streamer.message import Batch, Execution, Message
-from streamer.pipeline import EachProcessor, Processor, step
+from streamer.pipeline import EachProcessor, Processor, run_singly
 from streamer.spec import BuildContext, Field, Kind, ParsedComponent, Spec
 
 SPEC: Final = Spec(
@@ -40,9 +40,7 @@ class TryProcessor:
 
     def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on each message."""
-        batches = [[message] for message in messages]
-        for child in self._children:
-            batches = step(child, batches, ex, strict=True)
+        batches = run_singly(self._children, messages, ex)
         return [message for batch in batches for message in batch]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from streamer.message import Batch, Execution, Failure, Message
-from streamer.pipeline import EachProcessor, Processor, run, step
+from streamer.pipeline import EachProcessor, Processor, run, run_singly
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 PROCESSORS: Final = "processors"
@@ -87,11 +87,8 @@ class TryCatchProcessor:
 
     def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on each message, and the recovery on what has failed."""
-        batches = [[message] for message in messages]
-        for child in self._children:
-            batches = step(child, batches, ex, strict=True)
         made: list[Message] = []
-        for batch in batches:
+        for batch in run_singly(self._children, messages, ex):
             if batch[0].error is None:
                 made += batch
                 continue

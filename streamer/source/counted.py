@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from streamer.message import Batch, Execution
-from streamer.source.made import UNPACED, Maker
+from streamer.source.made import UNPACED, MadeAgain, Maker, in_chunks
 from streamer.source.replayable import Chunk, Latest, Limit, Offset
 
 _PATIENCE: Final = 100
@@ -56,7 +56,7 @@ class CountedPiece(NamedTuple):
 
 
 @dataclass
-class CountedInput:
+class CountedInput(MadeAgain):
     """Generated messages up to a number of them, as a replayable source.
 
     Attributes:
@@ -127,32 +127,18 @@ class CountedInput:
         A random mapping may leave out others than it did when the piece was planned. It goes on
         until there are as many, so that the count holds all the same.
         """
+        return in_chunks(self._batches(piece, ex))
+
+    def _batches(self, piece: CountedPiece, ex: Execution) -> Iterator[Batch]:
         maker, at, last = Maker(self.mapping, ex), piece.first, piece.last
-        made: list[Batch] = []
         patience = last.batches + _PATIENCE * (last.batches - at.batches)
         while at.made < last.made or at.batches < last.batches:
             if at.batches >= patience:
                 missing = f"{last.made - at.made} messages fewer than when it was planned"
                 ex.log("ERROR", f"The mapping makes {missing}", {"path": "input.generate"})
-                break
+                return
             number = min(at.batches, last.batches - 1) - piece.base
             at, batch = self._next(maker, at, piece.began + number * self.interval)
             over = max(at.made - last.made, 0)
-            at, batch = at._replace(made=at.made - over), batch[: len(batch) - over]
-            if batch:
-                made.append(batch)
-            if len(made) >= 1000:
-                yield made
-                made = []
-        if made:
-            yield made
-
-    def partition(self, piece: CountedPiece) -> str:
-        """There is but one."""
-        return ""
-
-    def committed(self, end: Offset) -> None:
-        """Nothing is held for messages that can be made again."""
-
-    def finished(self) -> None:
-        """Nothing is held for messages that can be made again."""
+            at = at._replace(made=at.made - over)
+            yield batch[: len(batch) - over]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from streamer.bloblang import compile_mapping
 from streamer.errors import MessageError
 from streamer.message import Batch, Execution, Message
+from streamer.source.replayable import Chunk, Offset
 
 UNPACED: Final = 100_000
 """Messages a micro-batch makes when there is no interval."""
@@ -60,3 +62,30 @@ class Maker:
             if message is not None:
                 batch.append(message)
         return batch
+
+
+class MadeAgain:
+    """What sources of messages that can be made again have in common: they hold nothing."""
+
+    def partition(self, piece: Any) -> str:
+        """There is but one."""
+        return ""
+
+    def committed(self, end: Offset) -> None:
+        """Nothing is held."""
+
+    def finished(self) -> None:
+        """Nothing is held."""
+
+
+def in_chunks(batches: Iterable[Batch]) -> Iterator[Chunk]:
+    """Give batches a thousand at a time, without empty ones."""
+    made: list[Batch] = []
+    for batch in batches:
+        if batch:
+            made.append(batch)
+        if len(made) >= 1000:
+            yield made
+            made = []
+    if made:
+        yield made

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.limits import check_unpacked
+from streamer.bloblang.limits import unpacked
 
 _SMALL: Final = 128
 _SURELY_STORED: Final = 32
@@ -103,9 +103,6 @@ def flate(data: bytes, level: int) -> bytes:
 _CUT: Final = "unexpected EOF"
 
 
-_PIECE: Final = 1 << 16
-
-
 def _inflate(data: bytes, begin: int, wbits: int, checked: str, size: int = 0) -> tuple[bytes, int]:
     """Return what the stream that begins at a place holds, and the place behind it.
 
@@ -117,20 +114,14 @@ def _inflate(data: bytes, begin: int, wbits: int, checked: str, size: int = 0) -
         size: how much came out of streams before it.
     """
     stream = zlib.decompressobj(wbits)
-    found, at = [], begin
     try:
-        while not stream.eof and at < len(data):
-            piece = data[at : at + _PIECE]
-            found.append(stream.decompress(piece))
-            at += len(piece)
-            size += len(found[-1])
-            check_unpacked(size)
+        found, at = unpacked(stream, data, begin, size)
     except zlib.error as e:
         failed = "data check" in str(e) or "length check" in str(e)
         raise QueryError(checked if failed else _corrupt(data[begin:], wbits)) from None
     if not stream.eof:
         raise QueryError(_CUT)
-    return b"".join(found), at - len(stream.unused_data)
+    return found, at - len(stream.unused_data)
 
 
 def _corrupt(data: bytes, wbits: int) -> str:

@@ -10,12 +10,11 @@ import struct
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.limits import check_unpacked
+from streamer.bloblang.limits import unpacked
 
 _MAGIC: Final = b"\x04\x22\x4d\x18"
 _HEAD: Final = _MAGIC + b"\x64\x70\xb9"
 _SMALL: Final = 4096
-_PIECE: Final = 1 << 16
 _LAST_LITERALS: Final = 14
 _UNCOMPRESSED: Final = 1 << 31
 
@@ -126,7 +125,7 @@ def decompress(data: bytes) -> bytes:
     """
     import lz4.frame
 
-    found = []
+    found: list[bytes] = []
     at = size = 0
     while at < len(data):
         if len(data) - at < 4:
@@ -135,17 +134,14 @@ def decompress(data: bytes) -> bytes:
             raise QueryError("lz4: bad magic number")
         stream = lz4.frame.LZ4FrameDecompressor()
         try:
-            while not stream.eof and at < len(data):
-                piece = data[at : at + _PIECE]
-                found.append(stream.decompress(piece))
-                at += len(piece)
-                size += len(found[-1])
-                check_unpacked(size)
+            more, at = unpacked(stream, data, at, size)
         except RuntimeError as e:
             text = str(e).rpartition("ERROR_")[2]
             known = {"contentChecksum_invalid": "invalid frame checksum"}
             raise QueryError(f"lz4: {known.get(text, text)}") from None
         if not stream.eof:
             raise QueryError("unexpected EOF")
+        found.append(more)
+        size += len(more)
         at -= len(stream.unused_data or b"")
     return b"".join(found)

@@ -21,7 +21,14 @@ from streamer.window.folds.part import (
     read_bad,
     write_bad,
 )
-from streamer.window.folds.texts import array_of, joined, read_table, unmarked_text, write_table
+from streamer.window.folds.texts import (
+    array_of,
+    joined,
+    needed,
+    read_table,
+    unmarked_text,
+    write_table,
+)
 from streamer.window.ints import (
     Ints,
     pack_ints,
@@ -127,11 +134,7 @@ class Counted:
 def _state(
     table: pa.Array, groups: Ints, ids: Ints, times: Ints, count: int, bad: Bad
 ) -> CountedState:
-    used = np.zeros(len(table), bool)
-    used[ids] = True
-    if not used.all():
-        ids = (np.cumsum(used) - 1)[ids]
-        table = table.filter(pa.array(used))
+    table, ids = needed(table, ids)
     width = max(len(table), 1)
     pairs = groups * width + ids
     order = np.argsort(pairs, kind="stable")

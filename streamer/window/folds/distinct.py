@@ -28,6 +28,7 @@ from streamer.window.folds.texts import (
     array_of,
     joined,
     marked_text,
+    needed,
     read_table,
     unmarked_text,
     write_table,
@@ -135,11 +136,7 @@ class Distinct:
     def _state(
         self, table: pa.Array, groups: Ints, ids: Ints, arrivals: Ints, count: int, bad: Bad
     ) -> DistinctState:
-        used = np.zeros(len(table), bool)
-        used[ids] = True
-        if not used.all():
-            ids = (np.cumsum(used) - 1)[ids]
-            table = table.filter(pa.array(used))
+        table, ids = needed(table, ids)
         width = max(len(table), 1)
         pairs = groups * width + ids
         if self._ordered:

@@ -55,6 +55,15 @@ class Indexed(Protocol):
         """See above."""
 
 
+def needed(table: pa.Array, ids: Ints) -> tuple[pa.Array, Ints]:
+    """Return a table of but the texts that places in it name, and their new places."""
+    used = np.zeros(len(table), bool)
+    used[ids] = True
+    if used.all():
+        return table, ids
+    return table.filter(pa.array(used)), (np.cumsum(used) - 1)[ids]
+
+
 def joined(states: Sequence[Indexed], where: list[Ints]) -> tuple[pa.Array, Ints, Ints]:
     """Bring texts by group together.
 

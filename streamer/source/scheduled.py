@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from streamer.message import Batch, Execution
 from streamer.source.cron import parse_cron
-from streamer.source.made import Maker
+from streamer.source.made import MadeAgain, Maker
 from streamer.source.replayable import Chunk, Latest, Limit, Offset
 
 
@@ -33,7 +33,7 @@ class ScheduledPiece(NamedTuple):
 
 
 @dataclass
-class ScheduledInput:
+class ScheduledInput(MadeAgain):
     """Generated messages by a schedule, as a replayable source.
 
     Attributes:
@@ -101,13 +101,3 @@ class ScheduledInput:
             at, made, tried = due, made + len(batch), tried + size
             if batch:
                 yield [batch]
-
-    def partition(self, piece: ScheduledPiece) -> str:
-        """There is but one."""
-        return ""
-
-    def committed(self, end: Offset) -> None:
-        """Nothing is held for messages that can be made again."""
-
-    def finished(self) -> None:
-        """Nothing is held for messages that can be made again."""

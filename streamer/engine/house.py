@@ -32,6 +32,7 @@ class House:
         answers: where requests wait for their answer; None when nothing gives any.
         endpoints: the stream's HTTP server; None when there is none.
         threads: those of the receivers.
+        save: keeps what is remembered when that happens later on; set once all inputs are opened.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class House:
         self.local = True
         self.answers: Answers | None = None
         self.endpoints: Any = None
+        self.save: Callable[[Mapping[str, Any]], None] = lambda remembered: None
         self.threads: list[threading.Thread] = []
         self._claimed: set[str] = set()
         self._stops: list[Callable[[], None]] = []
@@ -129,6 +131,7 @@ class _Room:
 
     def remember(self, what: Any) -> None:
         self._house.remembered[self.name] = what
+        self._house.save(self._house.remembered)
 
     def inner(self, name: str) -> Room:
         # Labels may hold anything that YAML can.

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -15,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamer.answering import Answers
-from streamer.catalog import build_context
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
@@ -107,7 +107,7 @@ class Stream:
         self.plan = replace(self.plan, live=self._ear.address)
 
     def _open_source(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> Replayable:
-        source: Any = build_context(self.plan.resources).build(self.plan.input)
+        source: Any = self.plan.context().build(self.plan.input)
         known = self._checkpoint.record().get("inputs", {})
         directory = self._checkpoint.directory / "spool"
         house = House(directory, known, self._log, self._count, self._stopping, read_stdin)
@@ -115,7 +115,9 @@ class Stream:
         house.endpoints = endpoints
         house.answers = self._answers if is_answered(self.plan) else None
         found = opened(source, house.room())
-        self._checkpoint.bind(self.plan.fingerprint, house.remembered)
+        save = partial(self._checkpoint.bind, self.plan.fingerprint)
+        save(house.remembered)
+        house.save = save
         self._house = house
         return found
 
@@ -223,6 +225,7 @@ class Stream:
     def finish(self) -> None:
         """After the end of a bounded input, when all is written: the next start begins anew."""
         self._ear.close()
+        self._house.stop()
         self._source.finished()
         self._checkpoint.finish()
 

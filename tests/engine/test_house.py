@@ -30,6 +30,15 @@ def test_what_is_remembered_is_known_at_the_next_start(tmp_path):
         assert second.room.known() is None
 
 
+def test_what_is_remembered_later_is_kept_at_once(tmp_path):
+    saved = []
+    with lodging(tmp_path) as lodged:
+        lodged.room.inner("a").remember(1)
+        lodged.house.save = lambda remembered: saved.append(dict(remembered))
+        lodged.room.inner("b").remember(2)
+    assert saved == [{"/a": 1, "/b": 2}]
+
+
 def test_a_claim_is_for_one(tmp_path):
     with lodging(tmp_path) as lodged:
         lodged.room.inner("a").claim("the standard input")

@@ -145,6 +145,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.CACHE: (
         "file",
         "lru",
+        "memcached",
         "memory",
         "multilevel",
         "noop",

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.servers import installed, listens
+from tests.servers.memcached import memcached_server
 from tests.servers.redis import redis_server
 
 pytestmark = pytest.mark.slow
@@ -31,3 +32,14 @@ def test_postgresql_answers(postgres_dsn: str) -> None:
         [psql, postgres_dsn, "-Atc", "select 6 * 7"], capture_output=True, text=True, timeout=60
     )
     assert asked.stdout == "42\n", asked.stderr
+
+
+def test_memcached_answers_and_is_gone_afterwards(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with memcached_server(tmp_path_factory.mktemp("memcached")) as address:
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port)), 10) as client:
+            client.sendall(b"version\r\n")
+            assert client.recv(100).startswith(b"VERSION ")
+    assert not listens(int(port))

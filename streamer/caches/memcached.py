@@ -1,0 +1,216 @@
+"""`memcached`: values in memcached servers, which all workers of all machines share.
+
+It "connects to a cluster of memcached services, a prefix can be specified to allow multiple cache
+types to share a memcached cluster under different namespaces". A key belongs to the server that its
+checksum names, as in Benthos, so that both find what the other has stored.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+from streamer.backoff import INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
+from streamer.caching import CacheError, KeyAlreadyExistsError, KeyNotFoundError
+from streamer.durations import SECOND
+from streamer.failure import Origin
+from streamer.message import Execution
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+
+T = TypeVar("T")
+
+ADDRESSES: Final = "addresses"
+PREFIX: Final = "prefix"
+DEFAULT_TTL: Final = "default_ttl"
+RETRIES: Final = "retries"
+
+_PORT: Final = 11211
+_PATIENCE: Final = 5.0
+
+
+def _addresses(given: Sequence[str]) -> str | None:
+    places = _split(given)
+    if not places:
+        return "are empty; expected at least one such as localhost:11211"
+    for place in places:
+        if not place.rpartition(":")[2].isdigit():
+            return f"have {place!r}; expected HOST:PORT, such as localhost:11211"
+    return None
+
+
+def _split(given: Sequence[str]) -> list[str]:
+    places = [place.strip() for one in given for place in one.split(",")]
+    return [place if ":" in place else f"{place}:{_PORT}" for place in places if place]
+
+
+SPEC: Final = Spec(
+    Kind.CACHE,
+    "memcached",
+    "Keeps values in memcached servers, where all workers of all machines find them.",
+    description=(
+        "Keys have at most 250 bytes, the prefix among them, and neither spaces nor control "
+        "characters. Times are whole seconds."
+    ),
+    fields=(
+        Field(
+            ADDRESSES,
+            "string",
+            "The servers; an item may also name several, separated by commas.",
+            shape="array",
+            check=_addresses,
+            examples=(["localhost:11211"],),
+        ),
+        Field(
+            PREFIX,
+            "string",
+            "What every key begins with, so that it stays apart from others' keys.",
+            optional=True,
+        ),
+        Field(
+            DEFAULT_TTL,
+            "string",
+            "How long a value is kept, where who stores it does not say.",
+            default="300s",
+            duration=True,
+        ),
+        Field(
+            RETRIES,
+            "object",
+            "How a command that has failed is tried again; the pauses grow by half each time.",
+            advanced=True,
+            children=(
+                Field(INITIAL_INTERVAL, "string", "The first pause.", default="1s", duration=True),
+                Field(MAX_INTERVAL, "string", "The longest pause.", default="5s", duration=True),
+                Field(
+                    MAX_ELAPSED_TIME,
+                    "string",
+                    "How long to go on trying; 0s for ever.",
+                    default="30s",
+                    duration=True,
+                ),
+            ),
+        ),
+    ),
+    examples=(
+        Example(
+            "Near and far",
+            "cache_resources:\n"
+            "  - label: leveled\n"
+            "    multilevel: [hot, cold]\n"
+            "  - label: hot\n"
+            "    memory:\n"
+            "      default_ttl: 60s\n"
+            "  - label: cold\n"
+            "    memcached:\n"
+            "      addresses: [localhost:11211]\n"
+            "      default_ttl: 60s\n",
+        ),
+    ),
+    categories=("Services",),
+)
+
+
+class MemcachedCache:
+    """Values in memcached."""
+
+    def __init__(
+        self,
+        connect: Callable[[], _Servers],
+        prefix: str,
+        ttl: int,
+        backoff: Backoff,
+        origin: Origin,
+    ) -> None:
+        """Take what gives the servers' clients, and the settings; `ttl` in nanoseconds."""
+        self._connect = connect
+        self._prefix = prefix
+        self._ttl = ttl
+        self._backoff = backoff
+        self._origin = origin
+
+    def get(self, key: str, ex: Execution) -> bytes:
+        """Return the value of a key."""
+        found: bytes | None = self._asked("get", key, lambda server, name: server.get(name), ex)
+        if found is None:
+            raise KeyNotFoundError
+        return found
+
+    def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Store a value."""
+        lasts = self._seconds(ttl)
+        self._asked("set", key, lambda on, name: on.set(name, value, lasts, noreply=False), ex)
+
+    def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Store a value under a key that has none."""
+        lasts = self._seconds(ttl)
+        stored = self._asked(
+            "add", key, lambda on, name: on.add(name, value, lasts, noreply=False), ex
+        )
+        if not stored:
+            raise KeyAlreadyExistsError
+
+    def delete(self, key: str, ex: Execution) -> None:
+        """Forget a key."""
+        self._asked("delete", key, lambda on, name: on.delete(name, noreply=False), ex)
+
+    def _seconds(self, ttl: int | None) -> int:
+        lasts = self._ttl if ttl is None else ttl
+        return max(lasts // SECOND, 1) if lasts > 0 else 0
+
+    def _asked(self, what: str, key: str, ask: Callable[[Any, bytes], T], ex: Execution) -> T:
+        from pymemcache.exceptions import MemcacheError, MemcacheIllegalInputError
+
+        name = f"{self._prefix}{key}".encode(errors="surrogateescape")
+        pauses = self._backoff.pauses(ex.elapsed)
+        while True:
+            try:
+                return ask(self._connect().of(name), name)
+            except MemcacheIllegalInputError as error:
+                raise CacheError(f"malformed: {error}") from None
+            except (MemcacheError, OSError) as error:
+                text = str(error) or type(error).__name__
+                pause = next(pauses, None)
+                if pause is None:
+                    raise CacheError(text) from None
+                self._origin.log(ex, "ERROR", f"{what.capitalize()} command failed: {text}")
+                ex.sleep(pause)
+
+
+class _Servers:
+    """A client for each server, which threads may share; nothing is connected before it is used."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        from pymemcache.client.base import PooledClient
+
+        found = (place.rpartition(":") for place in places)
+        self._clients = [
+            PooledClient(
+                (host.strip("[]"), int(port)), connect_timeout=_PATIENCE, timeout=_PATIENCE
+            )
+            for host, _, port in found
+        ]
+
+    def of(self, name: bytes) -> Any:
+        """Return the client of the server that a key belongs to."""
+        return self._clients[zlib.crc32(name) % len(self._clients)]
+
+    def __del__(self) -> None:
+        for client in self._clients:
+            client.close()
+
+
+def build(parsed: Parsed, context: BuildContext) -> MemcachedCache:
+    """Take the settings; the clients are made at the first use."""
+    retries, places = parsed[RETRIES], _split(parsed[ADDRESSES])
+    return MemcachedCache(
+        lambda: context.lasting("memcached", lambda: _Servers(places)),
+        parsed[PREFIX] or "",
+        parsed[DEFAULT_TTL] or 0,
+        Backoff(
+            initial=retries[INITIAL_INTERVAL] or 0,
+            longest=retries[MAX_INTERVAL] or 0,
+            elapsed=retries[MAX_ELAPSED_TIME] or 0,
+        ),
+        Origin(context.component),
+    )

@@ -56,12 +56,14 @@ class Places:
 
     def groups(self) -> Iterator[tuple[int, bytes, int | None, list[tuple[Pack, int]]]]:
         """Give first arrival, key, largest event time and segments of each group, in order."""
-        firsts = self._firsts.tolist()
+        firsts, bounds = self._firsts.tolist(), self._bounds.tolist()
+        # As lists: of most groups there are a few entries, and arrays of a few cost more.
+        order, of_pack, start = self._order.tolist(), self._pack.tolist(), self._start.tolist()
+        packs = self._packs
         for group in self._sequence.tolist():
-            entries = self._order[self._bounds[group] : self._bounds[group + 1]]
-            of_pack = self._pack[entries]
-            within = entries - self._start[of_pack]
-            packs = [self._packs[i] for i in of_pack.tolist()]
-            segments = list(zip(packs, within.tolist(), strict=True))
+            segments = []
+            for entry in order[bounds[group] : bounds[group + 1]]:
+                number = of_pack[entry]
+                segments.append((packs[number], entry - start[number]))
             newest = None if self._newest is None else self._newest[group]
             yield firsts[group], self._keys[group], newest, segments

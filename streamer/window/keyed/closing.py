@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamer.window.emission import WindowReason
 from streamer.window.keyed.counts import Counts
-from streamer.window.keyed.drawers import Dues
+from streamer.window.keyed.drawers import NO_DUES, Dues
 from streamer.window.keyed.folds import Folds
 from streamer.window.keyed.outputs import AS_THEY_STAND, CLOSED
 from streamer.window.keyed.pending import Pending
@@ -56,7 +56,7 @@ class Closing:
         dues = self._quiet_dues(state) if self._plain else None
         if dues is None:
             self._end(key, state, state.clock if self._by_key else self._clock)
-            dues = self._dues(state)
+            dues = NO_DUES if state.idle else self._dues(state)
         return dues
 
     def _quiet_dues(self, state: KeyState) -> Dues | None:

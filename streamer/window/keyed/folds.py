@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from streamer.window.folds.running.fold import Brought, RunningFold, running_fold
+from streamer.window.folds.running.part import Span
 from streamer.window.keyed.folded import Brokenness, Folded
 from streamer.window.keyed.pages import Page
 from streamer.window.keyed.state import KeyState, Window
@@ -117,7 +118,7 @@ class Folds:
             last.absorbed += 1
             self.held += 1
 
-    def take_together(self, window: Window, page: Page, first: int, last: int) -> None:
+    def take_together(self, window: Window, page: Page, first: int, last: int, newest: int) -> None:
         """Fold messages into the only window that they change, of which none is the first.
 
         Args:
@@ -125,6 +126,7 @@ class Folds:
             page: where they are.
             first: the first row.
             last: the one after the last.
+            newest: the largest of their event times, ns.
         """
         folded = window.folded
         if folded is None:
@@ -133,11 +135,12 @@ class Folds:
         if page is not self._page or folded.number != self._last:
             self._look_at(page, folded)
         columns, broken = self._here
-        arrivals, times = page.listed
-        fold, rows = folded.fold, slice(first, last)
+        arrivals, _ = page.listed
+        fold, span = folded.fold, Span(first, last, arrivals)
         assert fold is not None
-        folded.newest = max(folded.newest, *times[rows])
-        folded.states = fold.add_all(folded.states, columns, rows, arrivals, window.count)
+        if newest > folded.newest:
+            folded.newest = newest
+        folded.states = fold.add_all(folded.states, columns, span, window.count)
         folded.absorbed += last - first
         self.held += last - first
         if broken and folded.broken is None:

@@ -109,16 +109,16 @@ class Taking:
                     self._take_singly(key, state, (line_of(page, row),))
                     row += 1
                     continue
-                count = until - row
+                count, span = until - row, times[row:until]
                 if self._folds is not None:
-                    self._folds.take_together(window, page, row, until)
+                    self._folds.take_together(window, page, row, until, max(span))
                 window.count += count
                 window.active = self._active
                 window.changed = True
                 window.last = arrivals[until - 1]
                 if arrivals[row] < window.fresh:
                     window.fresh = arrivals[row]
-                state.oldest = min(state.oldest, *times[row:until])
+                state.oldest = min(state.oldest, min(span))
                 self.taken += count
                 row = until
 

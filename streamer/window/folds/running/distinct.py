@@ -9,7 +9,7 @@ from typing import Any, Final
 from streamer.bloblang.errors import TypeMismatch, UnplacedError
 from streamer.bloblang.runtime.operations import NUMBERS
 from streamer.window.folds.part import Spoiler
-from streamer.window.folds.running.part import Spoilt, dump_value, earlier, load_value, spoilt
+from streamer.window.folds.running.part import Span, Spoilt, dump_value, earlier, load_value, spoilt
 
 Known = tuple[dict[Any, int], int]
 """Values by the arrival of their first message, and how many of them there are: a dict is shared by
@@ -59,6 +59,20 @@ class RunningDistinct:
             return state
         known[value] = arrival
         return known, len(known)
+
+    def add_all(self, state: Any, values: Sequence[Any], span: Span, place: int) -> Any:
+        """See `part.RunningAll`."""
+        first, last, arrivals = span
+        for at, value in enumerate(values[first:last]):
+            if type(state) is Spoilt:
+                return state
+            if type(value) is Spoiler:
+                return spoilt(value, arrivals[first + at], place + at)
+            known = state[0]
+            if value not in known:
+                known[value] = arrivals[first + at]
+                state = known, len(known)
+        return state
 
     def joined(self, one: Any, other: Any) -> Any:
         """See `part.Running`."""

@@ -15,7 +15,7 @@ from streamer.message import Message
 from streamer.window.folds.accumulators import running_of
 from streamer.window.folds.fields import Fields
 from streamer.window.folds.groups import fold_for
-from streamer.window.folds.running.part import adding_all
+from streamer.window.folds.running.part import Span, adding_all
 
 States = Sequence[Any]
 """What each part has come to in a window."""
@@ -93,20 +93,17 @@ class RunningFold:
             for add, state, column in zip(self._adds, states, columns, strict=True)
         ]
 
-    def add_all(
-        self, states: States, columns: Columns, rows: slice, arrivals: Sequence[int], place: int
-    ) -> States:
+    def add_all(self, states: States, columns: Columns, span: Span, place: int) -> States:
         """Return what the parts come to with some more messages.
 
         Args:
             states: what they have come to before.
             columns: what messages bring.
-            rows: which of them they are.
-            arrivals: of all that bring something, their arrival numbers.
+            span: which of them are meant.
             place: how many messages the window had before.
         """
         return [
-            add_all(state, column[rows], arrivals[rows], place)
+            add_all(state, column, span, place)
             for add_all, state, column in zip(self._adds_all, states, columns, strict=True)
         ]
 

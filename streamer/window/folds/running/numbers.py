@@ -9,7 +9,7 @@ from typing import Any, Literal
 from streamer.bloblang.errors import TypeMismatch, UnplacedError
 from streamer.bloblang.runtime.operations import NUMBERS
 from streamer.window.folds.part import Spoiler
-from streamer.window.folds.running.part import Spoilt, dump_value, earlier, load_value, spoilt
+from streamer.window.folds.running.part import Span, Spoilt, dump_value, earlier, load_value, spoilt
 
 
 def _numbers(values: list[Any]) -> Sequence[Any]:
@@ -39,14 +39,13 @@ class RunningSum:
             return spoilt(value, arrival, place)
         return state if type(state) is Spoilt else state + value
 
-    def add_all(
-        self, state: Any, values: Sequence[Any], arrivals: Sequence[int], place: int
-    ) -> Any:
+    def add_all(self, state: Any, values: Sequence[Any], span: Span, place: int) -> Any:
         """See `part.RunningAll`."""
-        for at, value in enumerate(values):
+        first, last, arrivals = span
+        for at, value in enumerate(values[first:last]):
             # One by one: a sum of floats depends on their order, and `sum` may correct it.
             if type(value) is Spoiler:
-                state = spoilt(value, arrivals[at], place + at)
+                state = spoilt(value, arrivals[first + at], place + at)
             elif type(state) is not Spoilt:
                 state = state + value
         return state

@@ -69,33 +69,45 @@ class Running(Protocol):
         """Return the state that was dumped."""
 
 
+class Span(NamedTuple):
+    """Some messages that follow one another among others.
+
+    Attributes:
+        first: the first of them.
+        last: the one after the last.
+        arrivals: the arrival numbers, of the others too.
+    """
+
+    first: int
+    last: int
+    arrivals: Sequence[int]
+
+
 @runtime_checkable
 class RunningAll(Protocol):
     """A part that can also take some messages at once, which saves time on each."""
 
-    def add_all(
-        self, state: Any, values: Sequence[Any], arrivals: Sequence[int], place: int
-    ) -> Any:
+    def add_all(self, state: Any, values: Sequence[Any], span: Span, place: int) -> Any:
         """Return the state with some more messages; see `Running.add`.
 
         Args:
             state: the state so far.
-            values: what `prepared` gave for them.
-            arrivals: their arrival numbers.
+            values: what `prepared` gave, for others too.
+            span: which messages are meant.
             place: how many messages there were before.
         """
 
 
-def adding_all(running: Running) -> Callable[[Any, Sequence[Any], Sequence[int], int], Any]:
+def adding_all(running: Running) -> Callable[[Any, Sequence[Any], Span, int], Any]:
     """Return what adds some messages at once."""
     if isinstance(running, RunningAll):
         return running.add_all
     add = running.add
 
-    def add_all(state: Any, values: Sequence[Any], arrivals: Sequence[int], place: int) -> Any:
-        for value, arrival in zip(values, arrivals, strict=True):
-            state = add(state, value, arrival, place)
-            place += 1
+    def add_all(state: Any, values: Sequence[Any], span: Span, place: int) -> Any:
+        first, last, arrivals = span
+        for at in range(first, last):
+            state = add(state, values[at], arrivals[at], place + at - first)
         return state
 
     return add_all

@@ -7,7 +7,7 @@ from typing import Any
 
 from streamer.bloblang.element import Failed
 from streamer.bloblang.errors import ToldError
-from streamer.window.folds.running.part import dump_value, load_value
+from streamer.window.folds.running.part import Span, dump_value, load_value
 
 
 class RunningCount:
@@ -22,6 +22,10 @@ class RunningCount:
     def add(self, state: int, value: Any, arrival: int, place: int) -> int:
         """See `part.Running`."""
         return state + 1
+
+    def add_all(self, state: int, values: Sequence[Any], span: Span, place: int) -> int:
+        """See `part.RunningAll`."""
+        return state + span.last - span.first
 
     def joined(self, one: int, other: int) -> int:
         """See `part.Running`."""
@@ -56,6 +60,13 @@ class RunningPicked:
     def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
         """See `part.Running`."""
         return (arrival, value) if self._last or state is None else state
+
+    def add_all(self, state: Any, values: Sequence[Any], span: Span, place: int) -> Any:
+        """See `part.RunningAll`."""
+        if not self._last and state is not None:
+            return state
+        at = span.last - 1 if self._last else span.first
+        return span.arrivals[at], values[at]
 
     def joined(self, one: Any, other: Any) -> Any:
         """See `part.Running`."""

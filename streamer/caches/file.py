@@ -33,6 +33,7 @@ SPEC: Final = Spec(
     ),
     fields=(Field(DIRECTORY, "string", "The directory; it must exist."),),
     categories=("Local",),
+    limits="one for each machine; nothing expires",
 )
 
 

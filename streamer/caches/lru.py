@@ -103,6 +103,8 @@ SPEC: Final = Spec(
     check=_check,
     in_memory=True,
     categories=("Local",),
+    delivery="ends with the program; a replayed micro-batch finds what it has stored",
+    limits="one for all workers on a local master, one for each on a cluster",
 )
 
 

@@ -108,6 +108,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    limits="keys of 250 bytes at most; times in whole seconds",
 )
 
 

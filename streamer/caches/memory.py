@@ -75,6 +75,8 @@ SPEC: Final = Spec(
     ),
     in_memory=True,
     categories=("Local",),
+    delivery="ends with the program; a replayed micro-batch finds what it has stored",
+    limits="one for all workers on a local master, one for each on a cluster",
 )
 
 

@@ -55,6 +55,8 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    runs="children",
+    limits="`add` is atomic in the last level only",
 )
 
 

@@ -88,6 +88,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    limits="metadata of a result is not stored",
 )
 
 

@@ -51,6 +51,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Composition",),
+    limits="256 messages at once; helps what waits, not what computes",
 )
 
 

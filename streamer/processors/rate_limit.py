@@ -25,6 +25,7 @@ SPEC: Final = Spec(
     ),
     fields=(Field(RESOURCE, "string", "The label of the rate limit.", refers=Kind.RATE_LIMIT),),
     categories=("Utility",),
+    limits="its micro-batch waits with it",
 )
 
 

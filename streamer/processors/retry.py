@@ -99,6 +99,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Composition",),
+    limits="its micro-batch waits with it",
 )
 
 

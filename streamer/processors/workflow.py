@@ -175,6 +175,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Composition",),
+    limits="256 branches at once",
 )
 
 

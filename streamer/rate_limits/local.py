@@ -56,6 +56,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Local",),
+    limits="one for each machine",
 )
 
 _STATE: Final = struct.Struct("<qq")

@@ -67,6 +67,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     Kind.PROCESSOR: (
         "archive",
+        "avro",
         "bloblang",
         "bounds_check",
         "branch",

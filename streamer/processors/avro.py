@@ -1,0 +1,252 @@
+"""`avro`: converts messages between Avro and JSON by a schema.
+
+It "performs Avro based operations on messages based on a schema". In JSON a value of a union stands
+under the name of its type (`{"string": "x"}`), and bytes are a text with a character for each.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from streamer.avrojson import AvroDocuments
+from streamer.errors import MessageError, StreamerError
+from streamer.failure import Origin
+from streamer.message import Execution, Message
+from streamer.per_message import Change, PerMessage, document
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.value import dump_json, parse_json
+
+OPERATOR: Final = "operator"
+ENCODING: Final = "encoding"
+SCHEMA: Final = "schema"
+SCHEMA_PATH: Final = "schema_path"
+
+TEXTUAL: Final = "textual"
+BINARY: Final = "binary"
+SINGLE: Final = "single"
+
+_FILE: Final = "file://"
+_HTTP: Final = "http://"
+_PATIENCE: Final = 10.0
+# What a document in the single-object encoding begins with, before the schema's fingerprint.
+_MARK: Final = b"\xc3\x01"
+
+
+def _schema_problem(text: str) -> str | None:
+    if not text:
+        return None
+    try:
+        _Codec(text)
+    except StreamerError as e:
+        return str(e)
+    return None
+
+
+def _path_problem(path: str) -> str | None:
+    if not path or path.startswith((_FILE, _HTTP)):
+        return None
+    return f"is {path!r}; must start with {_FILE} or {_HTTP}"
+
+
+def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    if not parsed[SCHEMA] and not parsed[SCHEMA_PATH]:
+        yield "", "a schema must be specified with either the `schema` or `schema_path` fields"
+
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "avro",
+    "Converts messages between Avro and JSON.",
+    description=(
+        "`to_json` reads Avro in the encoding, and makes JSON of it; `from_json` the other way "
+        "round. In JSON, a value of a union other than null stands under the name of its type, "
+        '`{"string": "x"}`; without the name it is of the first type that it fits. '
+        "Values of logical types are what they are stored as."
+    ),
+    fields=(
+        Field(OPERATOR, "string", "What is done.", options=("to_json", "from_json")),
+        Field(
+            ENCODING,
+            "string",
+            "How Avro is encoded: as JSON (`textual`), as bytes (`binary`), or as bytes after the "
+            "schema's fingerprint (`single`).",
+            default=TEXTUAL,
+            options=(TEXTUAL, BINARY, SINGLE),
+        ),
+        Field(
+            SCHEMA,
+            "string",
+            "The schema itself. Set this or `schema_path`.",
+            default="",
+            check=_schema_problem,
+        ),
+        Field(
+            SCHEMA_PATH,
+            "string",
+            "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
+            "when the stream starts, and wins over `schema`.",
+            default="",
+            check=_path_problem,
+            examples=("file:///etc/schemas/person.avsc",),
+        ),
+    ),
+    check=_problems,
+    examples=(
+        Example(
+            "Read Avro",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - avro:\n"
+            "        operator: to_json\n"
+            "        encoding: binary\n"
+            '        schema: \'{"type":"record","name":"Point","fields":['
+            '{"name":"x","type":"long"}]}\'\n',
+        ),
+    ),
+    categories=("Parsing",),
+    limits="values of logical types are what they are stored as",
+)
+
+
+class _Codec:
+    """A schema, and what it makes of documents and bytes."""
+
+    def __init__(self, text: str) -> None:
+        """Read a schema.
+
+        Raises:
+            StreamerError: it is none.
+        """
+        from fastavro import schema as schemas
+
+        try:
+            plain = _without_logical_types(json.loads(text))
+            self._schema = schemas.parse_schema(plain)
+            canonical = schemas.to_parsing_canonical_form(plain)
+            digest = schemas.fingerprint(canonical, "CRC-64-AVRO")
+        except MemoryError:
+            raise
+        except Exception as e:  # the library raises all kinds
+            raise StreamerError(f"parsing schema: {_told(e)}") from None
+        self._documents = AvroDocuments(self._schema)
+        # The text is of the bytes in the order in which the encoding has them.
+        self._begin = _MARK + bytes.fromhex(digest)
+
+    def from_text(self, raw: bytes) -> Any:
+        """Return the value of a document in Avro's JSON."""
+        return self._documents.value(json.loads(raw))
+
+    def from_plain(self, value: Any) -> Any:
+        """Return the value of a document that has been read."""
+        return self.from_text(dump_json(value))
+
+    def from_bytes(self, raw: bytes) -> Any:
+        """Return the value that bytes stand for; what follows it is not looked at."""
+        import fastavro
+
+        return fastavro.schemaless_reader(
+            io.BytesIO(raw), self._schema, None, return_record_name=True
+        )
+
+    def from_single(self, raw: bytes) -> Any:
+        """Return the value of bytes that begin with the schema's fingerprint."""
+        if not raw.startswith(self._begin):
+            raise ValueError("the document does not begin with the fingerprint of the schema")
+        return self.from_bytes(raw[len(self._begin) :])
+
+    def to_text(self, value: Any) -> bytes:
+        """Return a value in Avro's JSON."""
+        import fastavro
+
+        out = io.StringIO()
+        fastavro.json_writer(out, self._schema, [value])
+        return json.dumps(json.loads(out.getvalue()), separators=(",", ":")).encode()
+
+    def to_bytes(self, value: Any) -> bytes:
+        """Return a value as bytes."""
+        import fastavro
+
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, self._schema, value)
+        return out.getvalue()
+
+    def to_single(self, value: Any) -> bytes:
+        """Return a value as bytes after the schema's fingerprint."""
+        return self._begin + self.to_bytes(value)
+
+
+def _without_logical_types(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_logical_types(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    left_out = ("default", "doc")
+    return {
+        key: value if key in left_out else _without_logical_types(value)
+        for key, value in schema.items()
+        if key != "logicalType"
+    }
+
+
+def _to_json(codec: _Codec, read: Callable[[bytes], Any]) -> Change:
+    def change(message: Message, ex: Execution) -> Message:
+        try:
+            return message.with_doc(parse_json(codec.to_text(read(message.raw))))
+        except MemoryError:
+            raise
+        except Exception as e:  # the library raises all kinds
+            raise MessageError(f"converting Avro document to JSON: {_told(e)}") from None
+
+    return change
+
+
+def _from_json(codec: _Codec, write: Callable[[Any], bytes]) -> Change:
+    def change(message: Message, ex: Execution) -> Message:
+        try:
+            value = document(message)
+        except MessageError as e:
+            raise MessageError(f"parsing message as JSON: {e}") from None
+        try:
+            return message.with_bytes(write(codec.from_plain(value)))
+        except MemoryError:
+            raise
+        except Exception as e:  # the library raises all kinds
+            raise MessageError(f"converting JSON to Avro schema: {_told(e)}") from None
+
+    return change
+
+
+def _told(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _text(parsed: Parsed) -> str:
+    path = parsed[SCHEMA_PATH]
+    if not path:
+        return str(parsed[SCHEMA])
+    try:
+        if path.startswith(_FILE):
+            return Path(path.removeprefix(_FILE)).read_text(encoding="utf-8")
+        from urllib.request import urlopen
+
+        with urlopen(path, timeout=_PATIENCE) as answer:
+            return str(answer.read().decode())
+    except (OSError, ValueError) as e:
+        raise StreamerError(f"loading Avro schema definition: {path}: {e}") from e
+
+
+def build(parsed: Parsed, context: BuildContext) -> PerMessage:
+    """Read the schema, and choose what is done."""
+    codec = _Codec(_text(parsed))
+    encoding = parsed[ENCODING]
+    if parsed[OPERATOR] == "to_json":
+        readers = {TEXTUAL: codec.from_text, BINARY: codec.from_bytes, SINGLE: codec.from_single}
+        change = _to_json(codec, readers[encoding])
+    else:
+        writers = {TEXTUAL: codec.to_text, BINARY: codec.to_bytes, SINGLE: codec.to_single}
+        change = _from_json(codec, writers[encoding])
+    return PerMessage(change, Origin(context.component))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +15,10 @@ from streamer.plan.fold import Folding
 from streamer.source.replayable import Limit
 from tests.examples import examples
 
+from .folded import T, line, rounded
 from .stream import Run, write_lines
-from .test_folded_parts import AROUND, ONES, PARTS, SPELT
+from .test_folded_parts import AROUND, ONES, PARTS
 
-T = 1_700_000_000  # seconds; a multiple of 10
 CONFIG = """
 input:
   file: {paths: [cars.jsonl]}
@@ -67,10 +66,8 @@ def lines(draw):
     for document in draw(st.lists(ONES, max_size=10)):
         light = draw(st.sampled_from(["a", "a", "b", 1, 1.0]))
         time = T + draw(st.sampled_from([1, 2.5, 3, 4, 5, 7, 9, 10, 13]))
-        text = json.dumps({**document, "light": light, "ts": time})
-        for plain, spelt in SPELT.items() if draw(st.booleans()) else ():
-            text = text.replace(plain, spelt)
-        made.append(text.encode() if draw(st.integers(0, 9)) else b'{"p": ')
+        told = {**document, "light": light, "ts": time}
+        made.append(line(told, draw(st.booleans()), not draw(st.integers(0, 9))))
     return made
 
 
@@ -134,20 +131,6 @@ def sums_up(run: Run) -> bool:
         if found["taken"] != status["held"] + found["released"]:
             return False
     return True
-
-
-def rounded(value, places):
-    """Return what must be equal: all but the rounding of sums, and maybe places in errors."""
-    text = json.dumps(value, default=repr)
-    if not places:
-        text = re.sub(r"(index|element) \d+", "place", text)
-    return json.loads(text, parse_float=lambda number: f"{float(number):.9g}")
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module():
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
 
 
 @pytest.mark.parametrize("name", WINDOWS)

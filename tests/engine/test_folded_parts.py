@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamer.durations import SECOND
-from streamer.plan.fold import Folding
-from streamer.source.replayable import Limit
 from tests.examples import examples
 
-from .stream import Run, write_lines
+from .folded import T, line, outcome, rounded
 
-T = 1_700_000_000  # seconds; a multiple of 10
 CONFIG = """
 input:
   file: {paths: [cars.jsonl]}
@@ -125,7 +117,6 @@ GOOD = st.fixed_dictionaries(
 )
 ODD = st.dictionaries(st.sampled_from(["plate", "p", "deep", "items"]), VALUES)
 ONES = st.one_of(GOOD, GOOD, GOOD, ODD)
-SPELT = {'"p": 3': '"p": 3.0', '"p": 4': '"p": 4e0', '"price": 5': '"price": 5.00'}
 
 
 @st.composite
@@ -135,49 +126,14 @@ def lines(draw):
     for document in draw(st.lists(ONES, max_size=10)):
         light = draw(st.sampled_from("aab"))
         time = T + draw(st.sampled_from([1, 2.5, 7, 9, 10, 13]))
-        text = json.dumps({**document, "light": light, "ts": time})
-        for plain, spelt in SPELT.items() if draw(st.booleans()) else ():
-            text = text.replace(plain, spelt)
-        made.append(text.encode() if draw(st.integers(0, 9)) else b'{"p": ')
+        told = {**document, "light": light, "ts": time}
+        made.append(line(told, draw(st.booleans()), not draw(st.integers(0, 9))))
     return made
 
 
 STEPS_OF_STREAM = st.lists(
     st.tuples(st.integers(0, 9), lines(), st.sampled_from([1, 3, 100])), min_size=1, max_size=3
 )
-
-
-def outcome(directory, text, steps, folds):
-    """Run micro-batches and return all that is printed, in order."""
-    path = directory / "cars.jsonl"
-    path.write_bytes(b"")
-    run = Run(text)
-    assert run.plan.folding.text is not None, run.plan.folding.obstacle
-    if not folds:
-        run.plan = replace(run.plan, folding=Folding(None))
-    printed = []
-    for second, documents, limit in steps:
-        write_lines(path, documents)
-        ended = False
-        while not ended:
-            ended = run.step((T + second) * SECOND, Limit(messages=limit)).ended
-            printed += run.printed()
-    run.step((T + 60) * SECOND)
-    return printed + run.printed(), run.snapshot.messages, run.snapshot.dropped
-
-
-def rounded(value, places):
-    """Return what must be equal: all but the rounding of sums, and maybe places in errors."""
-    text = json.dumps(value, default=repr)
-    if not places:
-        text = re.sub(r"(index|element) \d+", "place", text)
-    return json.loads(text, parse_float=lambda number: f"{float(number):.9g}")
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module():
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
 
 
 # In a sliding window panes overlap, and where in its group a message stands is not known; nor is

@@ -14,11 +14,10 @@ from streamer.durations import SECOND
 from streamer.engine.folding import FoldedSince, next_folded
 from streamer.errors import StreamerError
 from streamer.plan.fold import Folding
-from streamer.source.replayable import Limit
 
+from .folded import T, outcome
 from .stream import Run, State, write_lines
 
-T = 1_700_000_000  # seconds; a multiple of 10
 SHIFT_SIZE = 8  # bytes that stand before a pack in the store
 CONFIG = """
 input:
@@ -98,25 +97,6 @@ def lines(draw, timed=True):
     return made
 
 
-def outcome(directory, text, steps, folds):
-    """Run micro-batches and return all that is printed, in order."""
-    path = directory / "cars.jsonl"
-    path.write_bytes(b"")
-    run = Run(text)
-    assert run.plan.folding.text is not None
-    if not folds:
-        run.plan = replace(run.plan, folding=Folding(None))
-    printed = []
-    for second, documents, limit in steps:
-        write_lines(path, documents)
-        ended = False
-        while not ended:
-            ended = run.step((T + second) * SECOND, Limit(messages=limit)).ended
-            printed += run.printed()
-    run.step((T + 60) * SECOND)
-    return printed + run.printed(), run.snapshot.messages, run.snapshot.dropped
-
-
 STEPS = st.lists(
     st.tuples(st.integers(0, 12), lines(), st.sampled_from([1, 3, 100])), min_size=1, max_size=4
 )
@@ -160,12 +140,6 @@ def test_folded_windows_give_what_whole_ones_give(
     folded = outcome(directory, text, steps, folds=True)
     whole = outcome(directory, text, steps, folds=False)
     assert rounded(folded) == rounded(whole)
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module():
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
 
 
 COUNTING = CONFIG % ("root = this.ts", "allowed_lateness: 1s", BY_LIGHT, "", 2)

@@ -18,7 +18,7 @@ from streamer.durations import parse_duration
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
-from streamer.pipeline import Processor, run
+from streamer.pipeline import Processor, step
 from streamer.query import query_value
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -139,7 +139,11 @@ class CachedProcessor:
     def _made(self, message: Message, key: str, ttl: int | None, ex: Execution) -> Batch:
         made: Batch = []
         stores = True
-        for batch in run(self._children, [[message]], ex):
+        batches = [[message]]
+        for child in self._children:
+            # In Benthos a message that has failed skips nothing here, not even in a strict run.
+            batches = step(child, batches, ex)
+        for batch in batches:
             stores = not self._is_skipped(batch, ex) and stores
             made += batch
         if stores:

@@ -16,8 +16,9 @@ from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.jsonfault import end_of_value
 from streamer.message import Batch, Execution, Message
+from streamer.per_message import document
+from streamer.source.json_values import parse_decoded
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
-from streamer.value import parse_json
 
 FORMAT: Final = "format"
 FILENAME: Final = "archive_filename"
@@ -30,9 +31,15 @@ Take = Callable[[Message], list[Message]]
 
 def _files(read: Callable[[bytes], list[Item]]) -> Take:
     return lambda message: [
-        message.with_bytes(content).with_meta(**{FILENAME: name})
-        for name, content in read(message.raw)
+        _named(message.with_bytes(content), FILENAME, name) for name, content in read(message.raw)
     ]
+
+
+def _named(message: Message, key: str, name: str) -> Message:
+    """Return a message with its name; in Benthos setting an empty text takes the key away."""
+    if name:
+        return message.with_meta(**{key: name})
+    return message.told({k: v for k, v in message.meta.items() if k != key})
 
 
 def _binary(message: Message) -> list[Message]:
@@ -48,7 +55,7 @@ def _json_documents(message: Message) -> list[Message]:
     while rest := raw.lstrip(b" \t\r\n"):
         try:
             end = end_of_value(rest)
-            found.append(message.with_doc(parse_json(rest[:end])))
+            found.append(message.with_doc(parse_decoded(rest[:end])))
         except ValueError as error:
             raise QueryError(str(error)) from None
         raw = rest[end:]
@@ -68,7 +75,7 @@ _GO_TYPES: Final[Mapping[type, str]] = {
 
 def _document(message: Message, wanted: type, name: str) -> Any:
     try:
-        found = message.doc
+        found = document(message)
     except MessageError as error:
         raise QueryError(f"failed to parse message into JSON {name}: {error}") from None
     if not isinstance(found, wanted):
@@ -83,7 +90,7 @@ def _json_array(message: Message) -> list[Message]:
 
 def _json_map(message: Message) -> list[Message]:
     found = _document(message, dict, "map")
-    return [message.with_doc(found[key]).with_meta(**{KEY: key}) for key in sorted(found)]
+    return [_named(message.with_doc(found[key]), KEY, key) for key in sorted(found)]
 
 
 def _csv(delimiter: str) -> Take:

@@ -12,7 +12,10 @@ import re
 from contextlib import suppress
 from typing import Any, Final
 
+import orjson
+
 from streamer.source.scanning import BLOCK, ByteStream
+from streamer.value import parse_json
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _TEXT: Final = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -27,6 +30,21 @@ _SPACED: Final = re.compile(rb"(" + _TEXT + rb")|[ \t\r\n]+", re.DOTALL)
 def compacted(raw: bytes) -> bytes:
     """Return a JSON value without the white space between its parts, and else as it is."""
     return _SPACED.sub(rb"\1", raw)
+
+
+def parse_decoded(raw: bytes) -> Any:
+    """Parse a document as Benthos decodes a stream of them: numbers do not keep their spelling.
+
+    `1.50` is written as 1.5 again, and 1e3 as 1000. An integer of 64 bits stays exact, though,
+    where Benthos makes it a float.
+
+    Raises:
+        ValueError: the text is not one JSON document.
+    """
+    try:
+        return orjson.loads(raw)
+    except ValueError:
+        return parse_json(raw)
 
 
 class Values:

@@ -74,4 +74,5 @@ def entries(stream: ByteStream) -> Iterator[Entry]:
                 yield Entry(name, raw, archive.offset)
                 archive.members.clear()  # type: ignore[attr-defined]
     except tarfile.TarError as error:
-        raise ScanError(f"archive/tar: invalid tar header ({error})") from None
+        cut = "unexpected end" in str(error) or "truncated" in str(error)
+        raise ScanError("unexpected EOF" if cut else "archive/tar: invalid tar header") from None

@@ -92,7 +92,7 @@ def test_the_key_of_a_map_is_metadata(make: Make, a_run: Run) -> None:
     ("form", "payload", "error"),
     [
         ("json_array", "{}", "JSON array: invalid type 'map[string]interface {}'"),
-        ("json_array", "nope", "failed to parse message into JSON array: failed to parse"),
+        ("json_array", "nope", "failed to parse message into JSON array: invalid character"),
         ("json_map", "[1]", "JSON map: invalid type '[]interface {}'"),
         ("json_map", "1.5", "JSON map: invalid type 'json.Number'"),
         ("json_map", "null", "JSON map: invalid type '<nil>'"),
@@ -130,7 +130,8 @@ def test_a_path_that_cannot_be_found_is_logged_and_left_empty(make: Make, a_run:
     archive = make("archive: {format: tar, path: '${! this.id.uppercase() }'}")
     [[packed]] = archive.process(messages('{"id":"a"}', '{"id":2}'), a_run.ex)
     [found] = make("unarchive: {format: tar}").process([packed], a_run.ex)
-    assert [message.meta["archive_filename"] for message in found] == ["A", ""]
+    # As in Benthos, metadata that are set to an empty text are not there.
+    assert [dict(message.meta) for message in found] == [{"archive_filename": "A"}, {}]
     assert a_run.logged[0][1].startswith("Name interpolation error: ")
 
 

@@ -122,6 +122,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "cache",
         "drop",
         "drop_on",
+        "dynamic",
         "fallback",
         "file",
         "http_client",

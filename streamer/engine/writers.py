@@ -8,11 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from streamer.engine.dynamic import DynamicWriter
 from streamer.engine.frame import Frame
 from streamer.engine.journal import FileJournal
 from streamer.engine.served import ServedWriter
 from streamer.plan import Plan
 from streamer.source.opening import Room
+from streamer.spec import ParsedComponent
 
 
 class Writer(Protocol):
@@ -89,16 +91,21 @@ def writers_of(
         overlay: what shares its terminal.
     """
     writers: list[Writer] = []
-    for number, output in enumerate(plan.written):
+
+    def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
-            # One that stands inside of another output is known by its place.
-            name = output.path if number >= len(plan.outputs) else str(number)
-            journal = directory / ("files.json" if number == 0 else f"files-{name}.json")
-            writers.append(FileWriter(journal, plan.context().build(output).output.append))
-        elif output.name == "http_server":
+            return FileWriter(journal, plan.context().build(output).output.append)
+        return StreamWriter(stdout, overlay)
+
+    for number, output in enumerate(plan.written):
+        # One that stands inside of another output is known by its place.
+        name = output.path if number >= len(plan.outputs) else str(number)
+        if output.name == "http_server":
             writers.append(ServedWriter(output.config))
+        elif output.name == "dynamic":
+            writers.append(DynamicWriter(plan, output, local, directory / f"dynamic-{name}"))
         else:
-            writers.append(StreamWriter(stdout, overlay))
+            writers.append(local(output, directory / f"files{f'-{name}' if number else ''}.json"))
     return writers
 
 
@@ -109,7 +116,7 @@ def open_writers(writers: Sequence[Writer], room: Room) -> None:
         StreamerError: one of them cannot.
     """
     for writer in writers:
-        if isinstance(writer, ServedWriter):
+        if isinstance(writer, ServedWriter | DynamicWriter):
             writer.open(room)
 
 

@@ -94,6 +94,7 @@ def graph_of(plan: Plan, shown: Shown) -> Graph:
 
 _WRITTEN: Final = {
     "drop": "nothing to do",
+    "dynamic": "sends to all that there are",
     "file": "appends, exactly once",
     "http_server": "gives to who asks",
     "stdout": "prints",

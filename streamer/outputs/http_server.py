@@ -123,7 +123,7 @@ SPEC: Final = Spec(
     ),
     categories=("Network",),
     runs="driver",
-    delivery="at most once: a batch goes to one who asks",
+    delivery="at least once: a batch goes to one who asks, when it is written to the connection",
 )
 
 

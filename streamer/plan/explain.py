@@ -115,7 +115,7 @@ def _sends(output: ParsedComponent, plan: Plan, way: tuple[str, ...]) -> Iterato
     """Say what becomes of messages in an output, and in those that it passes them on to."""
     inner = [one for one in inside(output) if one.kind == Kind.OUTPUT]
     if output.name in DRIVEN:
-        what = "encode"
+        what, inner = "encode", []
     elif inner:
         what = "passes on"
     else:
@@ -138,6 +138,8 @@ def _writes(output: ParsedComponent, what: str) -> str:
             return f"{what} file: appends, exactly once"
         case "http_server":
             return f"{what} http_server: waits until all is fetched; a micro-batch may repeat"
+        case "dynamic":
+            return f"{what} dynamic: sends to all outputs that there are, at least once"
         case "drop":
             return f"{what} drop: nothing comes back"
         case name:

@@ -9,7 +9,7 @@ from streamer.plan.resources import Resources, resolved
 from streamer.spec import Kind, ParsedComponent
 from streamer.spec.inside import inside
 
-WRITTEN: Final = frozenset({"file", "http_server", "stdout"})
+WRITTEN: Final = frozenset({"dynamic", "file", "http_server", "stdout"})
 """Outputs whose bytes return to the driver."""
 
 
@@ -32,6 +32,8 @@ def written_inside(
 def _below(
     output: ParsedComponent, resources: Resources, way: tuple[str, ...]
 ) -> Iterator[ParsedComponent]:
+    if output.name in WRITTEN:
+        return
     for child in inside(output):
         if child.kind != Kind.OUTPUT:
             continue
@@ -40,4 +42,6 @@ def _below(
             continue
         if one.name in WRITTEN:
             yield one
+            # Of what is inside of a `dynamic` the driver takes care as it comes and goes.
+            continue
         yield from _below(one, resources, (*way, one.path))

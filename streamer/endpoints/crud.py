@@ -1,0 +1,109 @@
+"""Components that come and go while a stream runs, over HTTP: Benthos's API of `dynamic`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import orjson
+from aiohttp import web
+
+from streamer.durations import format_duration
+from streamer.endpoints.registry import Endpoints, Handler
+from streamer.endpoints.replies import error_reply
+from streamer.errors import StreamerError
+
+
+class Running(Protocol):
+    """A component that runs: since when (`time.monotonic_ns`), and its config as a document."""
+
+    @property
+    def since(self) -> int:
+        """When it was started."""
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """Its config."""
+
+
+class Kept(Protocol):
+    """Those that run. Its methods are called in threads."""
+
+    def running(self) -> Mapping[str, Running]:
+        """Return what runs, by id."""
+
+    def put(self, name: str, text: str) -> None:
+        """Start one, or change it.
+
+        Raises:
+            StreamerError: the config is not right.
+        """
+
+    def remove(self, name: str) -> None:
+        """Stop one; one that there is not is as good."""
+
+
+def serve_kept(
+    endpoints: Endpoints, what: str, prefix: str, kept: Kept, written: Callable[[Any], str]
+) -> None:
+    """Add the endpoints.
+
+    Args:
+        endpoints: of the stream's server.
+        what: `outputs` or `inputs`.
+        prefix: what paths begin with.
+        kept: what runs.
+        written: writes a document as YAML.
+    """
+    one = what[:-1]
+
+    async def listed(request: web.BaseRequest, _: Mapping[str, str]) -> web.StreamResponse:
+        found = {
+            name: {
+                "uptime": _uptime(running),
+                "config": running.document,
+                "config_raw": written(running.document),
+            }
+            for name, running in kept.running().items()
+        }
+        return web.Response(body=orjson.dumps(found, default=str))
+
+    async def uptime(request: web.BaseRequest, named: Mapping[str, str]) -> web.StreamResponse:
+        running = kept.running().get(named["id"])
+        if running is None:
+            return error_reply(404, f"Dynamic component '{named['id']}' is unknown")
+        return web.Response(text=_uptime(running))
+
+    async def single(request: web.BaseRequest, named: Mapping[str, str]) -> web.StreamResponse:
+        name = named["id"]
+        if request.method == "GET":
+            running = kept.running().get(name)
+            if running is None:
+                return error_reply(404, f"Dynamic component '{name}' is not active")
+            return web.Response(text=written(running.document))
+        try:
+            if request.method == "POST":
+                text = (await request.read()).decode()
+                await asyncio.to_thread(kept.put, name, text)
+            elif request.method == "DELETE":
+                await asyncio.to_thread(kept.remove, name)
+            else:
+                raise StreamerError(f"verb not supported: {request.method}")
+        except (StreamerError, ValueError) as error:
+            return error_reply(502, f"Error: {error}")
+        return web.Response()
+
+    base = f"{prefix.rstrip('/')}/{what}"
+    handlers: dict[str, tuple[str, Handler]] = {
+        f"{base}/{{id}}/uptime": (f"Returns for how long an {one} runs.", uptime),
+        f"{base}/{{id}}": (f"Returns, makes, changes or removes an {one}.", single),
+        base: (f"Returns the dynamic {what} with their configs.", listed),
+    }
+    for path, (about, handler) in handlers.items():
+        endpoints.add(path if path.startswith("/") else f"/{path}", about, handler)
+
+
+def _uptime(running: Running) -> str:
+    return format_duration(time.monotonic_ns() - running.since)

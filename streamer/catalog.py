@@ -36,6 +36,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "batched",
         "broker",
         "csv",
+        "dynamic",
         "file",
         "generate",
         "http_client",

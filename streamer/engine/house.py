@@ -13,7 +13,9 @@ from urllib.parse import quote
 from streamer.answering import Answers
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
-from streamer.source.opening import Room
+from streamer.plan.texts import component_text, read_component
+from streamer.source.opening import Branch, Room
+from streamer.spec import Kind, ParsedComponent
 
 
 class Count(Protocol):
@@ -72,6 +74,16 @@ class House:
     def room(self) -> Room:
         """Return the room of the stream's input."""
         return _Room(self, "", self.directory)
+
+    def branch(self, name: str, directory: Path) -> Branch:
+        """Return a room whose receivers can be stopped by themselves; they stop with all others."""
+        apart = House(directory, self.known, self.log, self.count, threading.Event())
+        apart.read_stdin = self.read_stdin
+        apart.local, apart.answers, apart.endpoints = self.local, self.answers, self.endpoints
+        apart.remembered, apart.save = self.remembered, self.save
+        apart._claimed = self._claimed
+        self.on_stop(apart.stop)
+        return Branch(_Room(apart, name, directory), apart.stop)
 
     def claim(self, what: str) -> None:
         """Give something away that there is one of."""
@@ -134,6 +146,17 @@ class _Room:
         self._house.save(self._house.remembered)
 
     def inner(self, name: str) -> Room:
+        return _Room(self._house, *self._below(name))
+
+    def branch(self, name: str) -> Branch:
+        return self._house.branch(*self._below(name))
+
+    def read_config(self, kind: Kind, text: str) -> ParsedComponent:
+        return read_component(kind, text)
+
+    def shown_config(self, component: ParsedComponent) -> str:
+        return component_text(component)
+
+    def _below(self, name: str) -> tuple[str, Path]:
         # Labels may hold anything that YAML can.
-        below = self.directory / quote(name, safe="")
-        return _Room(self._house, f"{self.name}/{name}", below)
+        return f"{self.name}/{name}", self.directory / quote(name, safe="")

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from streamer.answering import Answers
 from streamer.source.replayable import Replayable
+from streamer.spec import Kind, ParsedComponent
 
 
 class Room(Protocol):
@@ -57,6 +58,19 @@ class Room(Protocol):
     def inner(self, name: str) -> Room:
         """Return the room of an input within this one."""
 
+    def branch(self, name: str) -> Branch:
+        """Return the room of an input within this one that can be stopped by itself."""
+
+    def read_config(self, kind: Kind, text: str) -> ParsedComponent:
+        """Read the config of a component that is added while the stream runs.
+
+        Raises:
+            StreamerError: it is not right.
+        """
+
+    def shown_config(self, component: ParsedComponent) -> str:
+        """Return the config of a component as YAML, without secrets."""
+
     def claim(self, what: str) -> None:
         """Take something that only one input can have, such as the standard input.
 
@@ -85,6 +99,13 @@ class Room(Protocol):
 
     def read_stdin(self, size: int) -> bytes:
         """Read up to so many bytes of the standard input, b"" at its end."""
+
+
+class Branch(NamedTuple):
+    """A room, and what stops all that was begun in it."""
+
+    room: Room
+    stop: Callable[[], None]
 
 
 @runtime_checkable

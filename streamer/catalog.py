@@ -95,6 +95,8 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "mutation",
         "noop",
         "parallel",
+        "parquet_decode",
+        "parquet_encode",
         "parse_log",
         "processors",
         "rate_limit",

@@ -19,6 +19,8 @@ from streamer.window.store import Store
 # once for every level, of which there are few (4 KiB, 32 KiB, 256 KiB).
 _JOIN: Final = 8
 _SEALED: Final = LIMIT // _JOIN
+# Folded groups have texts and keys in common, so that they shrink as they are joined.
+_SEALED_FOLDED: Final = LIMIT // 4
 _FIRST_LEVEL: Final = 4096
 # A call to the store costs as much as joining so many bytes.
 _TINY: Final = 32 * 1024
@@ -106,7 +108,7 @@ class Keep:
         seq = pane.next_seq
         pane.next_seq += 1
         self._store.put(pane.pane, seq, _SHIFT.pack(shift) + body)
-        if raw >= _SEALED:
+        if raw >= (_SEALED_FOLDED if pane.folded else _SEALED):
             if pane.sealed and pane.sealed[-1][1] == seq - 1:
                 pane.sealed[-1][1] = seq
             else:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from streamer.durations import SECOND
 from streamer.window import DictStore, Packer, Reading, Shard, SystemWindow
+from streamer.window.folds.folder import Folder
+from streamer.window.folds.groups import fold_for
+from streamer.window.folds.pack import encode
+from streamer.window.index import Index
+from streamer.window.keep import Arrived, Keep
+from streamer.window.pack import LIMIT, peek
+from streamer.window.stamps import SLOT_BITS
 from tests.window.fakes import execution, field_mapping, field_text
 
 T = 1628330400 * SECOND
@@ -75,3 +83,29 @@ def test_joined_packs_keep_the_order_of_arrival(keyed: bool, slide: int | None) 
         assert times == sorted(times)
     held = [s for s in range(1, 91) if T + s * SECOND > end - window.size]
     assert sum(map(len, batches)) >= 12 * (len(held) - 1)
+
+
+FOLD = """
+root = if batch_index() == 0 {
+  {"plates": json("plate").from_all().unique().length()}
+} else { deleted() }
+"""
+
+
+def test_folded_groups_share_their_texts_as_they_are_joined() -> None:
+    chance, store = np.random.default_rng(3), DictStore()
+    keep, came = Keep(store, Index(store, SystemWindow(3600 * SECOND))), 0
+    size, known = 10_000, 30_000
+    plates = [f"{number:020x}" for number in chance.integers(0, 1 << 60, known).tolist()]
+    for number in range(64):
+        folder = Folder(fold_for(FOLD), None)
+        columns = folder.columns([{"plate": plates[i]} for i in chance.integers(0, known, size)])
+        arrivals = np.arange(size) + number * size
+        folder.add([b"{}"] * size, np.full(size, 1 << SLOT_BITS), arrivals, [b""], columns)
+        ((_, _, groups),) = folder.groups(2, None, None)
+        body = encode(groups)[0]
+        came += len(body)
+        keep.put(0, [Arrived(body, 0, peek(body))])
+    packs = [value for (_, seq), value in store.values.items() if seq >= 0]
+    assert max(map(len, packs)) < LIMIT
+    assert 8 * sum(map(len, packs)) < came

@@ -19,6 +19,9 @@ from tests.bench.product import ROOT
 from tests.bench.speed import LEFT_OUT, Speed
 
 HOUR_LATER = 3_600.0
+MOST = 1_800
+"""Seconds that a peer is given for its run."""
+
 SPARK = Path(__file__).with_name("peer_spark.py")
 
 
@@ -53,7 +56,11 @@ def figures(name: str, measured: Speed) -> None:
 
 
 def _watch(command: list[str], log: Path) -> tuple[Tree, list[dict[str, Any]]]:
-    """Run a command to its end; return its process tree and the JSON lines that it printed."""
+    """Run a command to its end; return its process tree and the JSON lines that it printed.
+
+    Raises:
+        RuntimeError: it failed, or took longer than `MOST`.
+    """
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -65,8 +72,13 @@ def _watch(command: list[str], log: Path) -> tuple[Tree, list[dict[str, Any]]]:
             [sys.executable, *command], stdout=out, stderr=out, cwd=ROOT, env=environment
         )
         tree = Tree(running.pid)
-        code = running.wait()
-        tree.stop()
+        try:
+            code = running.wait(MOST)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            raise RuntimeError(f"{command[:2]} takes longer than {MOST} s") from None
+        finally:
+            tree.stop()
     text = log.read_text(errors="replace")
     if code:
         raise RuntimeError(f"{command[:2]} failed:\n{text[-2000:]}")

@@ -9,12 +9,12 @@ from pathlib import Path
 from tests.bench import report
 from tests.bench.windows.each import each
 from tests.bench.windows.joins import join
-from tests.bench.windows.lights import lights
+from tests.bench.windows.lights import lights, system
 from tests.bench.windows.release import release
 from tests.bench.windows.sessions import session
 from tests.bench.windows.settings import Settings
 
-KINDS = ("tumbling", "hopping", "session", "each", "join", "release")
+KINDS = ("tumbling", "hopping", "system", "session", "each", "join", "release")
 
 
 def windows(work: Path, wanted: Settings, kinds: Collection[str]) -> None:
@@ -25,7 +25,7 @@ def windows(work: Path, wanted: Settings, kinds: Collection[str]) -> None:
     """
     parts: dict[str, Callable[[Path, Settings], None]] = {
         name: run
-        for name, run in (("session", session), ("each", each), ("join", join))
+        for name, run in (("system", system), ("session", session), ("each", each), ("join", join))
         if name in kinds
     }
     tumbling, hopping = "tumbling" in kinds, "hopping" in kinds

@@ -1,4 +1,4 @@
-"""Tumbling and hopping windows of each traffic light, against system_window and the peers."""
+"""Tumbling and hopping windows of each traffic light, against the peers and system_window."""
 
 from __future__ import annotations
 
@@ -7,27 +7,40 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from tests.bench import answers, report, speed
+from tests.bench import answers, report, speed, traffic
 from tests.bench.peers import figures
 from tests.bench.speed import Speed
 from tests.bench.windows import jobs, measure, versus
 from tests.bench.windows.settings import Settings
 
+FILES = 10
+ORIGIN = 1_767_225_600
+PACE = 100_000
+"""Events in a second of event time, where it need not pass: a hundred in one of a light."""
+
 
 def lights(work: Path, wanted: Settings, *, tumbling: bool, hopping: bool) -> None:
     """Measure the one, the other or both, on the same files."""
     report.heading(f"windows of each traffic light, {jobs.SIZE} s, stream clock, {wanted.master}")
+    paths = traffic.write(work / "files", wanted.events, FILES, ORIGIN, PACE)
+    tumbled = _run("tumbling", "tumbling_window", jobs.SIZE, work, paths, wanted)
+    if tumbling:
+        _peers("tumbling", tumbled, jobs.SIZE, work, paths, wanted, versus.LIGHTS)
+    if hopping:
+        _hopping(tumbled, work, paths, wanted)
+    shutil.rmtree(work)
+
+
+def system(work: Path, wanted: Settings) -> None:
+    """Measure tumbling windows of each light against system_window, on the same files."""
+    report.heading(f"tumbling windows against system_window, {jobs.SIZE} s, {wanted.master}")
     report.note("system_window: groups instead of keys, files whose times pass meanwhile")
     system, paths = speed.windows(
         work / "system", wanted.events, wanted.pace, wanted.master, keep=True
     )
     figures("system_window", system)
     tumbled = _run("tumbling", "tumbling_window", jobs.SIZE, work, paths, wanted)
-    if tumbling:
-        _compare("tumbling / system_window", tumbled, system, 0.8)
-        _peers("tumbling", tumbled, jobs.SIZE, work, paths, wanted, versus.LIGHTS)
-    if hopping:
-        _hopping(tumbled, work, paths, wanted)
+    _compare("tumbling / system_window", tumbled, system, 0.8)
     shutil.rmtree(work)
 
 

@@ -24,6 +24,13 @@ ORIGIN = 1_767_225_600
 CALM = 4.0
 """Seconds that the commit, and the collectors, are given."""
 
+CLEANING = "2s"
+"""How often Spark lets go of state of old micro-batches, all but the newest twenty; by itself it
+does so once a minute."""
+
+_SETTLED, _LOOK, _MOST = 8.0, 1.0, 120.0
+"""Seconds in which the size on disk must not change, between looks at it, and of looking."""
+
 
 def release(work: Path, wanted: Settings) -> None:
     """Measure sums and counts, then distinct counts, then the same with whole messages."""
@@ -36,13 +43,19 @@ def release(work: Path, wanted: Settings) -> None:
         one = _Filled(name, work / "run", paths, wanted, distinct=distinct)
         report.figure(f"{name}, a micro-batch with the release", one.releasing, "s", most=most)
         report.figure(f"{name}, a micro-batch without", one.plain, "s")
-        report.figure(f"{name}, state on disk for an event", one.state / wanted.held, "bytes")
+        report.figure(f"{name}, the release alone", one.releasing - one.plain, "s")
+        _weigh(name, one, wanted.held)
         folded = one.state
     whole = _Filled("whole messages", work / "run", paths, wanted, distinct=True, whole=True)
     report.figure("whole messages, the release", whole.releasing, "s")
-    report.figure("whole messages, state for an event", whole.state / wanted.held, "bytes")
+    _weigh("whole messages", whole, wanted.held)
     report.figure("state, distinct counts / whole", folded / whole.state, "", most=1 / 3)
     shutil.rmtree(work)
+
+
+def _weigh(name: str, one: _Filled, events: int) -> None:
+    report.figure(f"{name}, state on disk for an event", one.state / events, "bytes")
+    report.figure(f"{name}, with all old versions", one.at_once / events, "bytes")
 
 
 def write(directory: Path, events: int) -> list[Path]:
@@ -70,7 +83,8 @@ class _Filled:
     Attributes:
         plain: seconds from an event's arrival until its micro-batch is delivered.
         releasing: the same of an event that closes the window.
-        state: bytes on disk of the full window.
+        at_once: bytes on disk of the full window, with what is left of all micro-batches.
+        state: the same when Spark has let go of those before the newest twenty.
     """
 
     def __init__(
@@ -88,13 +102,15 @@ class _Filled:
         pipeline = GROUPS if distinct else jobs.COUNTED
         buffer = jobs.together(SIZE)
         config = jobs.from_stdin(buffer, pipeline, out, wanted.master, whole=whole)
+        config += f"  conf: {{spark.sql.streaming.stateStore.maintenanceInterval: {CLEANING}}}\n"
         report.note(f"{name}: {measure.kept(config, directory.with_suffix('.yaml'))}")
         with product(config, directory, stdin=subprocess.PIPE) as run:
             run.wait_for_start(120)
             threading.Thread(target=_send, args=(run, filling), daemon=True).start()
             run.wait_for_messages(wanted.held, 120 + wanted.held / 10_000)
-            time.sleep(CALM)
-            self.state = size_of(run.checkpoint / "spark" / "state")
+            kept = run.checkpoint / "spark" / "state"
+            self.at_once = max(size for _, size in run.state)
+            self.state = _settled(kept)
             self.plain = _until_taken(run, plain, wanted.held + 1)
             time.sleep(CALM)
             self.releasing = _until_taken(run, beyond, wanted.held + 2)
@@ -115,6 +131,18 @@ def _send(run: Product, path: Path) -> None:
     with path.open("rb") as file:
         shutil.copyfileobj(file, run.process.stdin, 1 << 20)
     run.process.stdin.flush()
+
+
+def _settled(directory: Path) -> int:
+    """Return the size of a directory once it stays the same."""
+    began = same_since = time.monotonic()
+    size = size_of(directory)
+    while time.monotonic() - same_since < _SETTLED and time.monotonic() - began < _MOST:
+        time.sleep(_LOOK)
+        now = size_of(directory)
+        if now != size:
+            size, same_since = now, time.monotonic()
+    return size
 
 
 def _until_taken(run: Product, path: Path, messages: int) -> float:

@@ -117,23 +117,27 @@ class Mapping:
             failed: gives the message to go on with when the mapping fails, by the error's text.
         """
         # Batches of one, made as they are needed: a list of them costs a tenth of the whole.
-        return self.apply_firsts(map(list, zip(messages, strict=True)), ex, failed)
+        batches = map(list, zip(messages, strict=True))
+        return [made for made in self.apply_firsts(batches, ex, failed) if made is not None]
 
     def apply_firsts(
         self,
         batches: Iterable[Batch],
         ex: Execution,
         failed: Callable[[Message, str, Execution], Message],
-    ) -> list[Message]:
+    ) -> list[Message | None]:
         """Return what the mapping makes of the first message of each of some batches.
 
         Args:
             batches: the batches, none of them empty.
             ex: the run.
             failed: as `apply_each` takes it.
+
+        Returns:
+            By batch, the message; None where the mapping deletes it.
         """
         run = self._full.run
-        made: list[Message] = []
+        made: list[Message | None] = []
         for batch in batches:
             message = batch[0]
             try:
@@ -144,8 +148,8 @@ class Mapping:
                 continue
             if type(root) is dict:
                 made.append(Message(None, meta, message.error, root))
-            elif (result := _finished(message, root, meta)) is not None:
-                made.append(result)
+            else:
+                made.append(_finished(message, root, meta))
         return made
 
     def overlay(self, batch: Batch, index: int, ex: Execution) -> Message | None:

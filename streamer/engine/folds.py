@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from streamer.bloblang import Mapping
 from streamer.documents import parse_ahead
-from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
 from streamer.observed import observed
@@ -64,19 +63,13 @@ class FoldedPipeline:
         began = ex.elapsed()
         if mapping.uses.document:
             parse_ahead([group[0] for group in groups])
-        messages = [self._applied(mapping, group) for group in groups]
+        messages = mapping.apply_firsts(groups, ex, self._origin.fail)
         tally.timed(ex.elapsed() - began, len(groups))
         tally.batches_received += len(groups)
         made = len(messages) - messages.count(None)
         tally.sent += made
         tally.batches_sent += made
         return messages
-
-    def _applied(self, mapping: Mapping, group: FoldedGroup) -> Message | None:
-        try:
-            return mapping.apply(group, 0, self._ex)
-        except MessageError as error:
-            return self._origin.fail(group[0], str(error), self._ex)
 
     def _known(self, text: str) -> tuple[Mapping, Processor]:
         found = self._by_text.get(text)

@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import orjson
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from streamer.durations import format_duration
 from streamer.endpoints.registry import Endpoints, Handler
@@ -20,8 +21,8 @@ class Running(Protocol):
     """A component that runs: since when (`time.monotonic_ns`), and its config as a document."""
 
     @property
-    def since(self) -> int:
-        """When it was started."""
+    def since(self) -> int | None:
+        """When it was started; None when it has ended by itself."""
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -78,6 +79,8 @@ def serve_kept(
 
     async def single(request: web.BaseRequest, named: Mapping[str, str]) -> web.StreamResponse:
         name = named["id"]
+        if request.method != "GET" and _from_elsewhere(request):
+            return error_reply(403, "Pages of other sites may not change this program")
         if request.method == "GET":
             running = kept.running().get(name)
             if running is None:
@@ -106,4 +109,12 @@ def serve_kept(
 
 
 def _uptime(running: Running) -> str:
+    if running.since is None:
+        return "stopped"
     return format_duration(time.monotonic_ns() - running.since)
+
+
+def _from_elsewhere(request: web.BaseRequest) -> bool:
+    """Tell whether a page of another site asks: what a config names may well be a command."""
+    origin = request.headers.get(hdrs.ORIGIN)
+    return origin is not None and urlsplit(origin).netloc != request.headers.get(hdrs.HOST, "")

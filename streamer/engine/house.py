@@ -13,7 +13,7 @@ from urllib.parse import quote
 from streamer.answering import Answers
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
-from streamer.plan.texts import component_text, read_component
+from streamer.plan.texts import component_document, read_component
 from streamer.source.opening import Branch, Room
 from streamer.spec import Kind, ParsedComponent
 
@@ -154,8 +154,8 @@ class _Room:
     def read_config(self, kind: Kind, text: str) -> ParsedComponent:
         return read_component(kind, text)
 
-    def shown_config(self, component: ParsedComponent) -> str:
-        return component_text(component)
+    def shown_config(self, component: ParsedComponent) -> Mapping[str, Any]:
+        return component_document(component)
 
     def _below(self, name: str) -> tuple[str, Path]:
         # Labels may hold anything that YAML can.

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+import orjson
+import yaml
 
 from streamer.errors import StreamerError
 from streamer.landing.following import (
@@ -25,7 +29,7 @@ from streamer.landing.landed import Landed
 from streamer.landing.lander import Lander, StoppedError
 from streamer.landing.store import Store
 from streamer.source.opening import Branch, Room, opened
-from streamer.source.replayable import Offset
+from streamer.source.replayable import Offset, Replayable
 from streamer.spec import BuildContext, Field, Kind, Parsed, ParsedComponent, Spec
 
 INPUTS: Final = "inputs"
@@ -53,6 +57,8 @@ SPEC: Final = Spec(
         Field(PREFIX, "string", "What the paths begin with.", default=""),
     ),
     categories=("Utility",),
+    runs="children",
+    limits="what was added over HTTP is gone at the next start",
 )
 
 
@@ -76,25 +82,41 @@ class DynamicInput:
         Raises:
             StreamerError: an input of the config cannot be opened.
         """
-        # Imported here: linting a config should not wait for aiohttp.
-        from streamer.endpoints.dynamic import DynamicApi
-
         fan = _Fan(self, room)
-        fan.api = DynamicApi("inputs", fan.update, fan.remove)
         for name, component in self.inputs.items():
-            fan.api.started(name, fan.add(name, component))
+            fan.add(name, component)
         if room.endpoints is not None and room.endpoints.served:
-            fan.api.serve(room.endpoints, self.prefix)
+            # Imported here: linting a config should not wait for aiohttp.
+            from streamer.endpoints.crud import serve_kept
+
+            serve_kept(room.endpoints, "inputs", self.prefix, fan, _yaml)
         else:
             text = "There is no HTTP server, so no inputs can be added to the input dynamic"
             room.log("WARN", text, {})
         return Landed(room.directory, inside=not room.local)
 
 
-class _Fan:
-    """The inputs that run; the mark has the offset of each, and which config it belongs to."""
+@dataclass
+class _Input:
+    """One that runs, or has ended by itself.
 
-    api: Any
+    Attributes:
+        document: its config, without secrets.
+        branch: its room.
+        since: when it was started, `time.monotonic_ns`; None when it has ended.
+        over: set when nothing of it lands any more.
+        text: its config as it was given over HTTP; empty for one of the config.
+    """
+
+    document: Mapping[str, Any]
+    branch: Branch
+    since: int | None = field(default_factory=time.monotonic_ns)
+    over: threading.Event = field(default_factory=threading.Event)
+    text: str = ""
+
+
+class _Fan:
+    """The inputs that there are; the mark has the offset of each, and which config it is of."""
 
     def __init__(self, of: DynamicInput, room: Room) -> None:
         self._of = of
@@ -102,70 +124,80 @@ class _Fan:
         store = Store(room.directory)
         self._lander = Lander(room, store)
         self._mark: dict[str, dict[str, Any]] = store.mark or {}
-        self._running: dict[str, tuple[Branch, threading.Event]] = {}
+        self._inputs: dict[str, _Input] = {}
         self._landing = threading.Lock()
         self._changing = threading.Lock()
 
-    def update(self, name: str, text: str) -> str:
-        """Add an input with a config, in the place of one that is there."""
+    def running(self) -> Mapping[str, _Input]:
+        """Return the inputs by their ids."""
+        return dict(self._inputs)
+
+    def put(self, name: str, text: str) -> None:
+        """Start an input, or change it; the same config again changes nothing."""
         component = self._room.read_config(Kind.INPUT, text)
         with self._changing:
-            self._end(name)
-            return self.add(name, component)
+            before = self._inputs.get(name)
+            if before is None or before.text != text:
+                self._end(name)
+                self.add(name, component, text)
 
     def remove(self, name: str) -> None:
         """Stop an input."""
         with self._changing:
             self._end(name)
 
-    def add(self, name: str, component: ParsedComponent) -> str:
-        """Open an input and begin to read it; return its config as it is shown."""
-        shown = self._room.shown_config(component)
-        config = hashlib.sha256(shown.encode()).hexdigest()[:16]
+    def add(self, name: str, component: ParsedComponent, text: str = "") -> None:
+        """Open an input and begin to read it."""
+        document = self._room.shown_config(component)
+        config = hashlib.sha256(orjson.dumps(document, default=str)).hexdigest()[:16]
         known = self._mark.get(name, {})
-        source = self._of.context.build(component)
         number = known.get("number", 0)
         if known.get("config") != config:
             # What another config has received, and how far it was read, is no business of this one.
             number, known = number + 1, {}
+        source = self._of.context.build(component)
         branch = self._room.branch(f"{name}-{number}")
         ready = opened(source, branch.room)
         at = known.get("at") or ready.initial()
         self._mark[name] = {"config": config, "number": number, "at": at}
-        over = threading.Event()
-        self._running[name] = branch, over
+        made = self._inputs[name] = _Input(document, branch, text=text)
 
         def take(start: Offset, end: Offset) -> bool:
-            ex = execution(branch.room)
-            chunks = chunks_between(ready, start, end, ex)
-            records = records_of(batch for chunk in chunks for batch in batches_of(chunk))
-            with self._landing:
-                self._mark[name] = {**self._mark[name], "at": end}
-                self._lander.write(records, self._mark)
-            ready.committed(end)
-            told(branch.room, ex)
+            self._land(name, ready, branch.room, start, end)
             return False
 
         def run() -> None:
             try:
                 if follow(branch.room, ready, at, take):
-                    self.api.stopped(name)
+                    made.since = None
             except StoppedError:
                 return
             finally:
-                over.set()
+                made.over.set()
 
         self._room.start("dynamic", run)
-        return shown
+
+    def _land(self, name: str, source: Replayable, room: Room, start: Offset, end: Offset) -> None:
+        ex = execution(room)
+        chunks = chunks_between(source, start, end, ex)
+        records = records_of(batch for chunk in chunks for batch in batches_of(chunk))
+        with self._landing:
+            self._mark[name] = {**self._mark[name], "at": end}
+            self._lander.write(records, self._mark)
+        source.committed(end)
+        told(room, ex)
 
     def _end(self, name: str) -> None:
-        """Stop an input that runs, and wait until it does not."""
-        branch, over = self._running.pop(name, (None, None))
-        if branch is None or over is None:
-            return
-        branch.stop()
-        if not over.wait(_STOP_SECONDS):
-            raise StreamerError(f"the input {name} does not stop")
+        """Stop an input, and wait until nothing of it lands."""
+        found = self._inputs.pop(name, None)
+        if found is not None:
+            found.branch.stop()
+            if not found.over.wait(_STOP_SECONDS):
+                raise StreamerError(f"the input {name} does not stop")
+
+
+def _yaml(document: Any) -> str:
+    return yaml.safe_dump(document, sort_keys=False)
 
 
 def build(parsed: Parsed, context: BuildContext) -> DynamicInput:

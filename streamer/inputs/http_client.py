@@ -98,6 +98,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Network",),
+    delivery="at most once until it is on the driver's disk, at least once from there on",
 )
 
 

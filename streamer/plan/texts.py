@@ -8,7 +8,6 @@ import yaml
 
 from streamer.config import parse_config
 from streamer.config.echo import Shown
-from streamer.config.layout import yaml_text
 from streamer.errors import StreamerError
 from streamer.spec import Kind, ParsedComponent
 
@@ -31,7 +30,6 @@ def read_component(kind: Kind, text: str) -> ParsedComponent:
     return made
 
 
-def component_text(component: ParsedComponent) -> str:
-    """Return the config of a component as YAML, without secrets."""
-    shown: dict[str, Any] = Shown(parse_config("input: {stdin: {}}"), {}).component(component)
-    return yaml_text(shown)
+def component_document(component: ParsedComponent) -> dict[str, Any]:
+    """Return the config of a component, without secrets."""
+    return Shown(parse_config("input: {stdin: {}}"), {}).component(component)

@@ -68,8 +68,8 @@ class Room(Protocol):
             StreamerError: it is not right.
         """
 
-    def shown_config(self, component: ParsedComponent) -> str:
-        """Return the config of a component as YAML, without secrets."""
+    def shown_config(self, component: ParsedComponent) -> Mapping[str, Any]:
+        """Return the config of a component as a document, without secrets."""
 
     def claim(self, what: str) -> None:
         """Take something that only one input can have, such as the standard input.

@@ -20,13 +20,11 @@ from pathlib import Path
 
 import pytest
 
-from streamer import catalog
 from streamer.buffers import system_window
 from streamer.config import lint_config
 from streamer.config.templates.file import lint_template
 from streamer.config.tests_fields import CONDITIONS, STEP
 from streamer.config.tests_section import CASE
-from streamer.spec import Kind
 from streamer.unit_tests.template_case import check_template
 from streamer.windowing.fields import event_time_fields
 
@@ -172,14 +170,6 @@ def test_the_page_on_window_systems_leads_to_every_recipe() -> None:
     page = (ROOT / "streamer" / "docs" / "window-systems.md").read_text()
     linked = set(re.findall(r"\(\.\./\.\./configs/recipes/(\w+)\.yaml\)", page))
     assert linked == {path.stem for path in (ROOT / "configs" / "recipes").glob("*.yaml")}
-
-
-def test_the_page_on_configs_has_every_component() -> None:
-    page = (ROOT / "streamer" / "docs" / "configs.md").read_text()
-    table = page.partition("## Components")[2].partition("##")[0]
-    for kind in (Kind.INPUT, Kind.BUFFER, Kind.PROCESSOR, Kind.OUTPUT, Kind.SCANNER):
-        row = next(line for line in table.splitlines() if line.startswith(f"| {kind}s |"))
-        assert sorted(re.findall(r"`(\w+)`", row)) == sorted(catalog.names(kind))
 
 
 def test_the_page_on_tests_has_every_field() -> None:

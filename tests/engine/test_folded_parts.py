@@ -158,3 +158,15 @@ def test_a_folded_part_is_what_the_messages_make_it(
     folded = outcome(directory, text, steps, folds=True)
     whole = outcome(directory, text, steps, folds=False)
     assert rounded(folded, places) == rounded(whole, places)
+
+
+def test_an_error_that_holds_bytes_is_kept_as_any_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values = 'json("plate").hash("sha1").from_all().map_each(x -> x.string())'
+    asked = ", ".join(f"{values}.{end}().catch(this)" for end in ("max", "sum", "min"))
+    text = CONFIG % ('""', "", asked, 1)
+    steps = [(1, [{"plate": plate, "ts": T + 1}], 1) for plate in "xy"] + [(10, [], 1)]
+    folded = outcome(tmp_path, text, steps, folds=True)
+    assert folded == outcome(tmp_path, text, steps, folds=False)
+    [[*errors]], *_ = folded
+    assert len(errors) == 3 and all("string" in error for error in errors), errors

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 
 from streamer.bloblang.compiler.element import Dropped
 from streamer.bloblang.element import Failed
@@ -26,6 +25,7 @@ from streamer.window.folds.part import (
     selected,
 )
 from streamer.window.ints import Ints, pack_ints, pack_strings, unpack_ints, unpack_strings
+from streamer.window.plain import dump_plain, load_plain
 
 
 class Fault(NamedTuple):
@@ -173,7 +173,7 @@ class Chosen:
     def write(self, state: ChosenState) -> bytes:
         """See `part.Accumulator`."""
         faults = [[group, *fault] for group, fault in state.faults.items()]
-        written = orjson.dumps(faults) if faults else b""
+        written = dump_plain(faults) if faults else b""
         reached = pack_ints(state.reached.ravel())
         return pack_strings([self._inner.write(state.inner), reached, written])
 
@@ -182,7 +182,7 @@ class Chosen:
         inner, reached, written = unpack_strings(data)
         faults = {
             group: Fault(place, arrival + shift, *rest)
-            for group, place, arrival, *rest in orjson.loads(written or b"[]")
+            for group, place, arrival, *rest in load_plain(written or b"[]")
         }
         shape = (self._top + 1, -1)
         return ChosenState(

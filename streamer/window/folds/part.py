@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import orjson
 
 from streamer.bloblang.compiler.element import AT
 from streamer.window.ints import Ints
+from streamer.window.plain import dump_plain, load_plain
 
 
 class Spoiler(NamedTuple):
@@ -158,14 +158,14 @@ def placed(text: str, place: int) -> str:
 
 def write_bad(bad: Bad) -> bytes:
     """Return spoilt groups as bytes."""
-    return orjson.dumps([[group, *one] for group, one in bad.items()])
+    return dump_plain([[group, *one] for group, one in bad.items()])
 
 
 def read_bad(data: bytes, shift: int) -> Bad:
     """Return the spoilt groups that were written; `shift` is added to arrival numbers."""
     return {
         group: Spoiler(place, arrival + shift, text)
-        for group, place, arrival, text in orjson.loads(data)
+        for group, place, arrival, text in load_plain(data)
     }
 
 

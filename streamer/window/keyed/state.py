@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import orjson
-
 from streamer.window.keyed.folded import Folded
+from streamer.window.plain import dump_plain, load_plain
 
 NEVER: Final = -(1 << 66)
 """A clock that has seen nothing: it is before every time, and closes no window."""
@@ -114,18 +112,12 @@ class KeyState:
         if self.clock != NEVER or self.remembered or self.marks or self.total:
             clock = None if self.clock == NEVER else self.clock
             fields += [clock, self.seen, self.remembered, self.marks, self.total]
-        try:
-            return orjson.dumps(fields)
-        except TypeError:  # bounds beyond 64 bits: windows at the end of time
-            return json.dumps(fields, separators=(",", ":")).encode()
+        return dump_plain(fields)
 
     @classmethod
     def decoded(cls, data: bytes) -> KeyState:
         """Read what `encoded` wrote."""
-        try:
-            windows, oldest, *more = orjson.loads(data)
-        except ValueError:
-            windows, oldest, *more = json.loads(data)
+        windows, oldest, *more = load_plain(data)
         found = cls([_window(*fields) for fields in windows], oldest)
         if more:
             clock, found.seen, remembered, marks, found.total = more

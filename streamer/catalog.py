@@ -155,6 +155,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "multilevel",
         "noop",
         "redis",
+        "sql",
         "ttlru",
     ),
     Kind.RATE_LIMIT: (

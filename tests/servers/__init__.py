@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -41,7 +42,11 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: list[str], log: Path, is_up: Callable[[], bool], user: str | None = None
+    command: list[str],
+    log: Path,
+    is_up: Callable[[], bool],
+    user: str | None = None,
+    ends_at: signal.Signals = signal.SIGTERM,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a server until the block ends; wait until it is up.
 
@@ -50,6 +55,7 @@ def running(
         log: the file that gets what it prints.
         is_up: whether it answers.
         user: who runs it; the suite's own user when it is None.
+        ends_at: the signal at which it ends, whoever is still connected.
     """
     with log.open("wb") as out:
         server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, user=user)
@@ -61,7 +67,7 @@ def running(
                 time.sleep(0.05)
             yield server
         finally:
-            server.terminate()
+            server.send_signal(ends_at)
             try:
                 server.wait(_PATIENCE)
             except subprocess.TimeoutExpired:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -38,7 +39,11 @@ def postgres_server() -> Iterator[str]:
         command += ["-c", "listen_addresses=127.0.0.1"]
         asked = [ready, "-q", "-h", "127.0.0.1", "-p", port]
         with running(
-            command, directory / "log", lambda: subprocess.run(asked).returncode == 0, user
+            command,
+            directory / "log",
+            lambda: subprocess.run(asked).returncode == 0,
+            user,
+            signal.SIGINT,  # at SIGTERM it would wait until all are gone who are connected
         ):
             yield f"postgres://streamer@127.0.0.1:{port}/postgres?sslmode=disable"
     finally:

@@ -1,0 +1,185 @@
+"""`sql`: values in a table of a database.
+
+It "uses an SQL database table as a destination for storing cache key/value items": a row for each
+key. How a database replaces a row is up to its dialect, so `set_suffix` says it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamer.caching import CacheError, KeyAlreadyExistsError, KeyNotFoundError
+from streamer.failure import Origin
+from streamer.message import Execution
+from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.sql import Database, SqlError
+from streamer.sql.settings import CONNECTION_FIELDS, DRIVER, TABLE, TARGET_FIELDS, database
+
+KEY_COLUMN: Final = "key_column"
+VALUE_COLUMN: Final = "value_column"
+SET_SUFFIX: Final = "set_suffix"
+
+_POSTGRES: Final = "postgres"
+# What databases say of a key that is there already.
+_TAKEN: Final = ("duplicate key", "UNIQUE constraint failed")
+
+SPEC: Final = Spec(
+    Kind.CACHE,
+    "sql",
+    "Keeps values in a table of a database.",
+    description=(
+        "The table has a column for keys, which must be unique, and one for values, of a type for "
+        "text or for bytes; other columns must have defaults. `get` is a `SELECT`, `delete` a "
+        "`DELETE`, `add` and `set` are an `INSERT`, `set` with `set_suffix` behind it: without one "
+        "`set` fails for a key that is there. Values have no time: a `ttl` has no effect."
+    ),
+    fields=(
+        *TARGET_FIELDS,
+        Field(TABLE, "string", "The table.", examples=("foo",)),
+        Field(KEY_COLUMN, "string", "The column of keys.", examples=("foo",)),
+        Field(VALUE_COLUMN, "string", "The column of values.", examples=("bar",)),
+        Field(
+            SET_SUFFIX,
+            "string",
+            "What stands at the end of the statement that sets a value, and lets it replace one.",
+            optional=True,
+            examples=(
+                "ON CONFLICT (foo) DO UPDATE SET bar=excluded.bar",
+                "ON CONFLICT (foo) DO NOTHING",
+            ),
+        ),
+        *CONNECTION_FIELDS,
+    ),
+    examples=(
+        Example(
+            "A table that makes itself",
+            "cache_resources:\n"
+            "  - label: kept\n"
+            "    sql:\n"
+            "      driver: sqlite\n"
+            "      dsn: file:kept.db\n"
+            "      table: kept\n"
+            "      key_column: id\n"
+            "      value_column: content\n"
+            "      set_suffix: ON CONFLICT (id) DO UPDATE SET content=excluded.content\n"
+            "      init_statement: |\n"
+            "        CREATE TABLE IF NOT EXISTS kept (id text PRIMARY KEY, content blob);\n",
+        ),
+    ),
+    categories=("Services",),
+    limits="`postgres` and `sqlite`; nothing expires",
+)
+
+
+class SqlCache:
+    """Values in a table."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Database],
+        column: str,
+        statements: dict[str, str],
+        origin: Origin,
+        *,
+        postgres: bool,
+    ) -> None:
+        """Take what gives the database, and the statements by operation, with question marks.
+
+        Args:
+            connect: gives the database.
+            column: the column of values.
+            statements: those of `get`, `set`, `add`, `delete` and `type`, which gives the type of
+                the column of values.
+            origin: where the cache stands.
+            postgres: whether the database is a PostgreSQL.
+        """
+        self._connect = connect
+        self._column = column
+        self._statements = statements
+        self._origin = origin
+        self._postgres = postgres
+        self._lock = threading.Lock()
+        self._bytes: bool | None = None
+
+    def get(self, key: str, ex: Execution) -> bytes:
+        """Return the value of a key."""
+        rows = self._run("get", (key,), ex)
+        if not rows:
+            raise KeyNotFoundError
+        found = rows[0][0]
+        return b"" if found is None else bytes.fromhex(found)
+
+    def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Store a value."""
+        self._run("set", (key, self._sent(value, ex)), ex)
+
+    def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Store a value under a key that has none."""
+        try:
+            self._run("add", (key, self._sent(value, ex)), ex)
+        except CacheError as error:
+            if any(text in str(error) for text in _TAKEN):
+                raise KeyAlreadyExistsError from None
+            raise
+
+    def delete(self, key: str, ex: Execution) -> None:
+        """Forget a key."""
+        self._run("delete", (key,), ex)
+
+    def _run(self, operation: str, arguments: tuple[Any, ...], ex: Execution) -> list[Any]:
+        try:
+            on = self._connect()
+            on.begin(ex, self._origin)
+            rows = on.run(on.driver.placeholders(self._statements[operation]), arguments)
+        except SqlError as error:
+            raise CacheError(str(error)) from None
+        return [] if rows is None else list(rows.values)
+
+    def _sent(self, value: bytes, ex: Execution) -> bytes | str:
+        """Return a value as its column takes it: a text, unless it is a column of bytes."""
+        with self._lock:
+            if self._bytes is None:
+                self._bytes = not self._postgres or self._run("type", (), ex)[0][0] == "bytea"
+        if self._bytes:
+            return value
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise CacheError(
+                f"the value is no text, and the column {self._column} takes nothing else; let it "
+                "be of a type for bytes"
+            ) from None
+
+
+def _statements(parsed: Parsed, *, postgres: bool) -> dict[str, str]:
+    table, key, value = parsed[TABLE], parsed[KEY_COLUMN], parsed[VALUE_COLUMN]
+    insert = f"INSERT INTO {table} ({key},{value}) VALUES (?,?)"
+    # As digits, whatever the type: a driver would give back bytes as text.
+    digits = f"hex({value})"
+    if postgres:
+        # Bytes are written as digits behind two characters.
+        digits = (
+            f"CASE WHEN pg_typeof({value})::text = 'bytea' THEN substr({value}::text, 3) "
+            f"ELSE encode(convert_to({value}::text, 'UTF8'), 'hex') END"
+        )
+    return {
+        "get": f"SELECT {digits} FROM {table} WHERE {key} = ?",
+        "set": f"{insert} {parsed[SET_SUFFIX] or ''}".rstrip(),
+        "add": insert,
+        "delete": f"DELETE FROM {table} WHERE {key} = ?",
+        "type": f"SELECT pg_typeof((SELECT {value} FROM {table} LIMIT 0))::text",
+    }
+
+
+def build(parsed: Parsed, context: BuildContext) -> SqlCache:
+    """Take the statements; the database is asked at the first use."""
+    postgres = parsed[DRIVER] == _POSTGRES
+    return SqlCache(
+        lambda: database(parsed, context),
+        parsed[VALUE_COLUMN],
+        _statements(parsed, postgres=postgres),
+        Origin(context.component),
+        postgres=postgres,
+    )

@@ -81,7 +81,8 @@ def sample_of_input(plan: Plan, most: int, ex: Execution) -> list[Batch]:
     except OSError as e:
         raise StreamerError(f"input {plan.input.name}: {(e.strerror or str(e)).lower()}") from None
     raise StreamerError(
-        f"the input {plan.input.name} is read by Spark; give sample messages with --input FILE"
+        f"the input {plan.input.name} is not read for samples; give sample messages with --input "
+        "FILE"
     )
 
 

@@ -17,6 +17,7 @@ from streamer.endpoints.address import address_problem
 from streamer.endpoints.paths import path_problem
 from streamer.errors import StreamerError
 from streamer.landing.landed import Landed
+from streamer.landing.sockets import bound
 from streamer.landing.store import Store
 from streamer.metafilter import MetadataFilter, metadata_filter_field
 from streamer.source.opening import Room
@@ -288,6 +289,14 @@ class HttpServerInput:
         else:
             listen_with(room, paths)
         return Landed(room.directory, self.scanner, "http_server", inside=not room.local)
+
+    def probe(self) -> str:
+        """Look whether the address can be listened on; see `Probing`."""
+        address = self.parsed[ADDRESS]
+        if not address:
+            return "served by the stream's HTTP server"
+        bound("tcp", address).close()
+        return f"{address} can be listened on"
 
 
 def build(parsed: Parsed, context: BuildContext) -> HttpServerInput:

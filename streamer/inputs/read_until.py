@@ -6,6 +6,7 @@ with how far it was read.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -162,8 +163,10 @@ class _Reading:
                     break
                 pause = _FIRST_PAUSE if self._at != before else min(pause * 2, _LONGEST_PAUSE)
                 self._source.finished()
+                before_this = self._room.inner(f"input-{self._number}").directory
                 self._number, self._at = self._number + 1, None
                 self._lander.write([], self._mark())
+                shutil.rmtree(before_this, ignore_errors=True)
                 if self._idle() or self._room.wait(pause):
                     break
                 self.open()

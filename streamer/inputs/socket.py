@@ -103,6 +103,11 @@ class SocketInput:
         room.start("socket", lambda: connected(room, "socket", attempt))
         return Landed(room.directory, self.scanner, self.parsed[ADDRESS], inside=not room.local)
 
+    def probe(self) -> str:
+        """Connect; see `Probing`."""
+        self._connection().close()
+        return f"{self.parsed[ADDRESS]} takes connections"
+
     def _connection(self) -> socket.socket:
         address, tls = self.parsed[ADDRESS], tls_context(self.parsed[TLS])
         if self.parsed[NETWORK] == "unix":

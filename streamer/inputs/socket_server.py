@@ -177,6 +177,15 @@ class SocketServerInput:
                 room.log("ERROR", f"Failed to set address in cache: {e}", {})
         return Landed(room.directory, self.scanner, address, inside=not room.local)
 
+    def probe(self) -> str:
+        """Look whether the address can be listened on; see `Probing`."""
+        network, address = self.parsed[NETWORK], self.parsed[ADDRESS]
+        self._tls()
+        bound(network, address).close()
+        if network.startswith("unix"):
+            Path(address).unlink(missing_ok=True)
+        return f"{address} can be listened on"
+
     def _tls(self) -> ssl.SSLContext | None:
         tls = self.parsed[TLS]
         if self.parsed[NETWORK] != "tls" or tls is None:

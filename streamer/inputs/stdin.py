@@ -68,7 +68,8 @@ class StdinInput:
     def opened(self, room: Room) -> Replayable:
         """Begin to move what is piped in to the spool, and return what reads that."""
         room.claim("the standard input")
-        if not isinstance(self.scanner, Splitting):
+        # Workers that do not see the spool are sent its bytes, which only a store of messages does.
+        if not isinstance(self.scanner, Splitting) or not room.local:
             return self._landed(room)
         spool = SpoolWriter(room.directory, self.scanner.delimiter)
 
@@ -79,7 +80,7 @@ class StdinInput:
         return self.resume(room.directory)
 
     def _landed(self, room: Room) -> Landed:
-        """Cut what is piped in before it lands: only from its beginning can it be cut at all."""
+        """Land messages: what a scanner cuts from the beginning on, or what a cluster is sent."""
         store = Store(room.directory)
         lander = Lander(room, store)
         ex = Execution(time.time_ns, room.log, room.count)

@@ -5,6 +5,7 @@ What the command prints is on disk, in the spool of the checkpoint, before it co
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import threading
 import time
@@ -13,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
+from streamer.errors import StreamerError
 from streamer.landing.cutting import pour
 from streamer.landing.landed import Landed
 from streamer.landing.lander import Lander, StoppedError, connected
@@ -102,6 +104,15 @@ class SubprocessInput:
         else:
             room.start("subprocess", lambda: self._run(room, store))
         return Landed(room.directory, self.scanner, self.command[0], inside=not room.local)
+
+    def probe(self) -> str:
+        """Look whether there is such a command; see `Probing`."""
+        found = shutil.which(self.command[0])
+        if found is None:
+            raise StreamerError(
+                f"there is no command {self.command[0]!r}; install it, or name it with its path"
+            )
+        return found
 
     def _run(self, room: Room, store: Store) -> None:
         lander = Lander(room, store)

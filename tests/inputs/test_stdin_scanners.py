@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamer.source.opening import opened
+from streamer.source.replayable import Limit
 from tests.inputs.reading import built
 from tests.inputs.receiving import Receiving
 from tests.inputs.rooms import lodging
@@ -27,3 +28,14 @@ def test_what_cannot_be_cut_is_said_and_ends_the_input(tmp_path):
         found = Receiving(lodged, source).wait_for_end()
         assert found[:1] == [b"1"]
         assert any("Failed to read message" in text for _, text in lodged.log)
+
+
+def test_what_is_piped_in_travels_to_workers_that_do_not_see_the_spool(tmp_path):
+    piped = [b"1\n2\n3", b""]
+    with lodging(tmp_path, read_stdin=lambda size: piped.pop(0)) as lodged:
+        lodged.house.local = False
+        source = opened(built("input: {stdin: {}}"), lodged.room)
+        assert Receiving(lodged, source).wait_for_end() == [b"1", b"2", b"3"]
+        start = source.initial()
+        pieces = source.split(start, source.latest(start, 0, Limit()).offset, 2)
+        assert pieces and all(piece.data for piece in pieces)

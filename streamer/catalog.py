@@ -41,6 +41,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "generate",
         "http_client",
         "http_server",
+        "parquet",
         "read_until",
         "redis_list",
         "redis_pubsub",

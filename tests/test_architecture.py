@@ -36,7 +36,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"lazy_batch"}),
     frozenset({"answering", "documents", "logs"}),
     frozenset({"bloblang"}),
-    frozenset({"avrojson", "grok", "syslog"}),
+    frozenset({"avrojson", "grok", "parquetrows", "syslog"}),
     frozenset({"spec"}),
     frozenset({"source", "window"}),
     frozenset({"archives", "failure", "query", "codec", "lanes", "layers", "patterns"}),

@@ -9,10 +9,13 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.durations import SECOND
+from streamer.engine.emitted import Emitted
 from streamer.engine.scripted import ScriptedStream, Sent
 from streamer.errors import StreamerError
-from streamer.message import Message
+from streamer.failure import Origin
+from streamer.message import Execution, Message
 from streamer.plan import make_plan
+from streamer.window import Emission
 
 T = 1_700_000_000 * SECOND  # a multiple of 10 s
 CONFIG = """
@@ -103,3 +106,44 @@ def test_a_payload_that_is_no_json_is_joined_as_a_text() -> None:
     ((message,),) = run.micro_batch(T, sent).batches
     assert message.doc == {"left": "no json", "right": ""}
     assert (message.meta["m"], message.meta["n"]) == (1, 1)
+
+
+MANY = 1_200
+"""More than go through a pipeline together."""
+
+
+def test_each_pair_is_a_batch_by_itself_whose_metadata_a_mapping_reads_and_changes() -> None:
+    text = f"""{JOIN}
+pipeline:
+  processors:
+    - mapping: |
+        meta place = batch_index()
+        root.shipment = this.right.n
+        root.told = @.without("window_start_timestamp", "window_end_timestamp", "place")
+        root.size = batch_size()
+"""
+    run = ScriptedStream(make_plan(parse_config(text)))
+    one = Message(b'{"at": 5}', {"of": "order", "place": "?"})
+    others = [Message(b'{"at": 9, "n": %d}' % n, {"of": "other", "n": n}) for n in range(MANY)]
+    sent = [Sent(one, 0, "a"), *(Sent(other, 0, "b") for other in others)]
+    batches = run.micro_batch(T, sent).batches
+    assert [len(batch) for batch in batches] == [1] * MANY
+    made = [message for (message,) in batches]
+    assert [message.doc["shipment"] for message in made] == list(range(MANY))
+    assert {message.doc["size"] for message in made} == {1}
+    assert made[7].doc["told"] == {
+        "of": "order",
+        "n": 7,
+        "window_emit": "event",
+        "window_start_unix_ms": 5_000,
+        "window_end_unix_ms": 9_000,
+        "window_max_timestamp": "1970-01-01T00:00:09Z",
+    }
+    assert {message.meta["place"] for message in made} == {0}
+
+
+def test_messages_that_leave_apart_are_counted_as_batches_by_themselves() -> None:
+    plan, ex = make_plan(parse_config(JOIN)), Execution(lambda: T)
+    Emitted(plan, ex).add(Emission(None, [Message(b"1"), Message(b"2")], "event", apart=True))
+    tally = ex.tally(Origin(plan.buffer).key)
+    assert (tally.sent, tally.batches_sent) == (2, 2)

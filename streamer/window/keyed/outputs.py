@@ -64,6 +64,8 @@ class Released:
     """Looks the messages of batches up, many batches at a time.
 
     Attributes:
+        ledger: where the messages are.
+        keyed: whether messages are told of a key.
         given_back: how many messages were given back with their batches.
     """
 
@@ -82,8 +84,8 @@ class Released:
             unit: times are rounded down to multiples of it, ns.
             spared: by key, the arrival numbers of messages that are not given back.
         """
-        self._ledger = ledger
-        self._keyed = keyed
+        self.ledger = ledger
+        self.keyed = keyed
         self._unit = unit
         self._spared = spared
         self._decoded: Decoded = {}
@@ -106,9 +108,9 @@ class Released:
         for output in outputs:
             low, high = claims.get(output.key, (output.low, output.high))
             claims[output.key] = (min(low, output.low), min(max(high, output.high), FOREVER))
-        found = self._ledger.find(claims)
+        found = self.ledger.find(claims)
         lines = Lines(found)
-        groups = FoldedGroups(lines, self._keyed, self._decoded)
+        groups = FoldedGroups(lines, self.keyed, self._decoded)
         gone: list[int] = []
         for output in outputs:
             folded = output.folded
@@ -137,7 +139,7 @@ class Released:
         return places if spared is None else lines.but(places, spared)
 
     def _emission(self, output: Output, lines: Lines, places: Sequence[int]) -> Emission:
-        key = output.key if self._keyed else None
+        key = output.key if self.keyed else None
         told = key and (lines.spelling(places[0]) or key)
         if output.start is None or output.end is None:
             labels: Mapping[str, Any] = count_labels(len(places), told)

@@ -2,31 +2,28 @@
 
 Events are put into windows by the rules of the kind, one key after another (`taking`); then what is
 due is closed (`closing`). Which messages a batch has is looked up at the end, for many batches
-together (`outputs`).
+together (`emitting`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from operator import attrgetter
-from typing import Final
+from collections.abc import Generator, Iterable
 
 from streamer.window.aside import aside
 from streamer.window.clock import Reading
 from streamer.window.emission import Emission
 from streamer.window.event import EventWindow
-from streamer.window.folds.release import FoldedGroup
 from streamer.window.having import Having
 from streamer.window.intake import Intake
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.closing import Closing
 from streamer.window.keyed.drawers import Drawers, Dues
+from streamer.window.keyed.emitting import emitted
 from streamer.window.keyed.folds import Folds
 from streamer.window.keyed.head import Head
 from streamer.window.keyed.incomplete import dropped_incomplete
 from streamer.window.keyed.lates import Lates
 from streamer.window.keyed.ledger import Ledger
-from streamer.window.keyed.moments import emissions_of, output_of
 from streamer.window.keyed.outputs import Released
 from streamer.window.keyed.pending import Pending
 from streamer.window.keyed.rules import rules_of
@@ -39,8 +36,6 @@ from streamer.window.queries import Query
 from streamer.window.row import Row
 from streamer.window.status import Closed, LogLine, Status
 from streamer.window.store import Store
-
-_SHOWN: Final = 16
 
 
 class KeyedStep:
@@ -91,7 +86,10 @@ class KeyedStep:
         self._folds.settle(self._ledger.fresh)
         yield from late.drop(counters, self._keep_dropped)
         counters.released += pending.give_back_lapsed(self._ledger)
-        closed = yield from self._emit(pending, now)
+        having = None if self._asked is None else Having(self._asked, now, self._listing)
+        released = Released(self._ledger, self._window.keyed, self._rules.unit, pending.spared)
+        closed = yield from emitted(pending, released, having, counters)
+        counters.released += released.given_back + self._folds.released
         yield from dropped_incomplete(
             pending.incomplete, self._ledger, counters, self._keep_dropped
         )
@@ -166,37 +164,6 @@ class KeyedStep:
             drawers.put_back(number, drawer, before)
         head.counters.taken += taking.taken
         return taking.late
-
-    def _emit(self, pending: Pending, now: int) -> Generator[Emission, None, tuple[Closed, ...]]:
-        """Give the batches, in their order."""
-        counters = self._head.counters
-        closed: list[Closed] = []
-        having = None if self._asked is None else Having(self._asked, now, self._listing)
-        released = Released(self._ledger, self._window.keyed, self._rules.unit, pending.spared)
-        for emission in self._in_place(pending, released):
-            messages = emission.messages
-            count = messages.size if isinstance(messages, FoldedGroup) else len(messages)
-            if having is not None and not having.keeps(messages):
-                counters.suppressed += count
-                continue
-            counters.emitted_windows += 1
-            counters.emitted_messages += count
-            if emission.end is not None and len(closed) < _SHOWN:
-                closed.append(Closed(emission.end, count, emission.reason))
-            yield emission
-        counters.released += released.given_back + self._folds.released
-        return tuple(closed)
-
-    def _in_place(self, pending: Pending, released: Released) -> Iterator[Emission]:
-        """Give the batches in their order, their messages looked up."""
-        outputs, moments = pending.outputs, pending.moments
-        if moments and not outputs:
-            yield from emissions_of(moments, self._ledger, self._window.keyed)
-            return
-        # Windows that are folded and such that are not, in between.
-        outputs += [output_of(moment) for moment in moments]
-        outputs.sort(key=attrgetter("place"))
-        yield from released.emissions(outputs)
 
     def _status(self, now: int, closed: tuple[Closed, ...], log: tuple[LogLine, ...]) -> Status:
         """Say how the shard is after the micro-batch."""

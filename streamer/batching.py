@@ -16,6 +16,7 @@ from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.errors import MessageError
+from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.pipeline import Processor, step
 from streamer.query import query_bool
@@ -195,7 +196,10 @@ def batching_problems(parsed: Parsed) -> Iterable[tuple[str, str]]:
 def output_policy(parsed: Parsed, context: BuildContext) -> BatchPolicy | None:
     """Make the policy of an output's field `batching`; None when it leaves batches as they are."""
     batching: Parsed = parsed[BATCHING]
-    return build_policy(batching, context) if _in_use(batching) else None
+    if not _in_use(batching):
+        return None
+    origin = Origin(context.component)
+    return build_policy(batching, context, lambda ex, level, text: origin.log(ex, level, text))
 
 
 def _in_use(batching: Parsed) -> bool:

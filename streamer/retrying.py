@@ -8,7 +8,7 @@ from typing import Final
 from streamer.backoff import Backoff
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
-from streamer.sending import Composition, Left, SendError, Sent, Written, all_of, still_left
+from streamer.sending import Composition, Left, SendError, Sent, Written, still_left
 
 Deliver = Callable[..., Sent]
 """`Composition.deliver`, or what is called like it."""
@@ -40,7 +40,7 @@ class Retrying(Composition):
         """
         self._deliver = deliver
         self._backoff = backoff
-        self._log = log
+        self._say = log
 
     def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
         """Send batches; only those that are given up count as failed."""
@@ -60,26 +60,30 @@ class Retrying(Composition):
         self, batches: Sequence[Batch], ex: Execution
     ) -> Iterator[tuple[list[Written], list[Left]]]:
         """Yield, for each try, what is to be written and what is given up."""
-        waiting = all_of(batches)
+        sent = self._deliver(batches, ex, hold=True)
+        yield sent.written, []
+        left = sent.left(batches)
         # One that is given up at some time must not be held by another.
         for_ever = self._backoff.retries <= 0 and self._backoff.elapsed <= 0
-        while waiting:
-            sent, left = self._try(waiting, ex, hold=True)
-            yield sent.written, []
+        while left:
             failed = [one for one in left if not one.error.held]
             # What was held is sent when what it waits for is dealt with.
-            waiting = [one for one in left if one.error.held] if failed else []
-            for pause in self._backoff.pauses(ex.elapsed) if failed else ():
-                self._log(ex, "WARN", f"Failed to send message: {failed[0].error.text}")
+            waiting = [one for one in left if one.error.held]
+            for pause in self._backoff.pauses(ex.elapsed):
+                self._say(ex, "WARN", f"Failed to send message: {failed[0].error.text}")
                 ex.sleep(pause)
                 sent, failed = self._try(failed, ex, hold=for_ever)
                 yield sent.written, []
                 if not failed:
                     break
             if failed:
-                self._log(ex, "ERROR", f"Failed to send message: {failed[0].error.text}")
+                self._say(ex, "ERROR", f"Failed to send message: {failed[0].error.text}")
                 error = SendError(GIVEN_UP)
                 yield [], [one._replace(error=error) for one in failed]
+            if not waiting:
+                return
+            sent, left = self._try(waiting, ex, hold=True)
+            yield sent.written, []
 
     def _try(
         self, waiting: Sequence[Left], ex: Execution, *, hold: bool

@@ -71,6 +71,8 @@ class Sender(Composition):
         sent, the whole batch counts as failed.
         """
         if not self._processors:
+            if getattr(self.output, "policy", None) is None:
+                return self._passed(batches, ex, hold)
             parcels = [_Parcel(one, (number,), exact=True) for number, one in enumerate(batches)]
             return self._sent(batches, parcels, ex, hold)
         parcels = []
@@ -91,18 +93,23 @@ class Sender(Composition):
     ) -> Sent:
         if getattr(self.output, "policy", None) is not None:
             parcels = list(self._joined(parcels, ex))
-        ready = [parcel.batch for parcel in parcels]
+        inner = self._passed([parcel.batch for parcel in parcels], ex, hold)
         sent = Sent(len(batches))
-        if isinstance(self.output, Composition):
-            inner = self.output.deliver(ready, ex, hold=hold)
-            errors, sent.written = inner.errors, inner.written
-        elif _sends(self.output):
-            errors = self._send_all(ready, ex, hold)
-        else:
-            errors = self._encode(ready, sent.written, ex)
-        for parcel, error in zip(parcels, errors, strict=True):
+        sent.written = inner.written
+        for parcel, error in zip(parcels, inner.errors, strict=True):
             if error is not None:
                 _tell(sent, parcel, error, batches)
+        return sent
+
+    def _passed(self, batches: Sequence[Batch], ex: Execution, hold: bool) -> Sent:
+        """Send batches as they are."""
+        if isinstance(self.output, Composition):
+            return self.output.deliver(batches, ex, hold=hold)
+        sent = Sent(len(batches))
+        if _sends(self.output):
+            sent.errors = self._send_all(batches, ex, hold)
+        else:
+            self._encode(batches, sent.written, ex)
         return sent
 
     def _joined(self, parcels: Iterable[_Parcel], ex: Execution) -> Iterator[_Parcel]:
@@ -121,9 +128,7 @@ class Sender(Composition):
             taken.clear()
             yield _Parcel(list(batch), numbers, exact)
 
-    def _encode(
-        self, batches: Sequence[Batch], written: list[Written], ex: Execution
-    ) -> list[SendError | None]:
+    def _encode(self, batches: Sequence[Batch], written: list[Written], ex: Execution) -> None:
         output: Encoder = self.output
         parts = batches
         if output.ignores_batches:
@@ -134,7 +139,6 @@ class Sender(Composition):
         tally = ex.tally(self._origin.key)
         tally.sent += sum(map(len, batches))
         tally.batches_sent += len(batches)
-        return [None] * len(batches)
 
     def _send_all(
         self, batches: Sequence[Batch], ex: Execution, hold: bool

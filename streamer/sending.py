@@ -113,7 +113,9 @@ class Sent:
 
     def left(self, batches: Sequence[Batch]) -> list[Left]:
         """Return what has failed of the batches, in order."""
-        found = []
+        found: list[Left] = []
+        if not any(self.errors):
+            return found
         for number, error in enumerate(self.errors):
             if error is not None:
                 places = sorted(error.by_index(len(batches[number])))

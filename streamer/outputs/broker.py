@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Container, Sequence
+from typing import Final
 
 from streamer.backoff import RESEND
 from streamer.batching import (
@@ -32,10 +32,6 @@ ROUND_ROBIN: Final = "round_robin"
 GREEDY: Final = "greedy"
 
 _RETRIED: Final = (FAN_OUT, SEQUENTIAL)
-
-
-def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
-    yield from batching_problems(parsed)
 
 
 SPEC: Final = Spec(
@@ -80,7 +76,7 @@ SPEC: Final = Spec(
         ),
         BATCHING_FIELD,
     ),
-    check=_problems,
+    check=batching_problems,
     examples=(
         Example(
             "All to a server, and a copy to a file",
@@ -112,9 +108,10 @@ class FanOut(Composition):
             lambda _, output, its: output.deliver(batches, its, hold=hold), self._outputs, ex
         ):
             sent.written += outcome.written
-            for number, error in enumerate(outcome.errors):
-                if error is not None:
-                    sent.fail(number, error)
+            if any(outcome.errors):
+                for number, error in enumerate(outcome.errors):
+                    if error is not None:
+                        sent.fail(number, error)
         return sent
 
 

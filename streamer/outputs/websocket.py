@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from streamer.http.auth import Signer
 from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH_FIELD
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
 
 URL: Final = "url"
 PROXY_URL: Final = "proxy_url"
-
-
-def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
-    yield from tls_problems(parsed)
 
 
 SPEC: Final = Spec(
@@ -52,7 +47,7 @@ SPEC: Final = Spec(
         BASIC_AUTH_FIELD,
         JWT_FIELD,
     ),
-    check=_problems,
+    check=tls_problems,
     examples=(
         Example("To a server", "output:\n  websocket: { url: 'ws://localhost:4195/post/ws' }\n"),
     ),

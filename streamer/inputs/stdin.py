@@ -14,7 +14,7 @@ from streamer.landing.lander import Lander, StoppedError
 from streamer.landing.store import Store
 from streamer.message import NO_META, Execution
 from streamer.source.opening import Room
-from streamer.source.ranges import ByteRange, blocks
+from streamer.source.ranges import ByteRange, blocks, overlaps_itself
 from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws, Replayable
 from streamer.source.scanning import ScanError, Splitting
 from streamer.source.series import Series, Spot
@@ -68,8 +68,10 @@ class StdinInput:
     def opened(self, room: Room) -> Replayable:
         """Begin to move what is piped in to the spool, and return what reads that."""
         room.claim("the standard input")
-        # Workers that do not see the spool are sent its bytes, which only a store of messages does.
-        if not isinstance(self.scanner, Splitting) or not room.local:
+        # Bytes land as they come where every part of them can be cut by itself, by workers that see
+        # the spool.
+        splits = isinstance(self.scanner, Splitting) and not overlaps_itself(self.scanner.delimiter)
+        if not splits or not room.local:
             return self._landed(room)
         spool = SpoolWriter(room.directory, self.scanner.delimiter)
 

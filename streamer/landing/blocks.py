@@ -52,7 +52,13 @@ class Record(NamedTuple):
 
 
 def each(raws: Sequence[bytes], meta: Mapping[str, Any], request: str = "") -> Record:
-    """Make a record of messages, each a batch by itself; `request` waits for their answer."""
+    """Make a record of messages, each a batch by itself.
+
+    Args:
+        raws: their payloads.
+        meta: the metadata of each of them.
+        request: the request that waits for their answer; several are joined by line breaks.
+    """
     packed = msgpack.packb((_EACH, request, encode_meta(meta), raws))
     return Record(packed, len(raws))
 
@@ -121,8 +127,8 @@ def chunks(body: memoryview, cut: Cut, asked: Callable[[str], None]) -> Iterator
     next(unpacked)
     held: list[Batch] = []
     for kind, request, *rest in unpacked:
-        if request:
-            asked(request)
+        for one in request.splitlines():
+            asked(one)
         if kind == _BATCH:
             held.append([_message(meta, raw) for meta, raw in rest[0]])
             continue

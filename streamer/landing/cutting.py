@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from streamer.landing.blocks import Cut, Record, batch, each, uncut
 from streamer.message import NO_META, Execution
+from streamer.source.ranges import overlaps_itself
 from streamer.source.replayable import Chunk, Raws
 from streamer.source.scanning import ByteStream, Opened, ScanError, Scanner, Splitting
 
@@ -59,7 +60,7 @@ def pour(
         ScanError: the scanner cannot read it.
         OSError: the stream has broken; what was whole before has landed.
     """
-    if isinstance(scanner, Splitting):
+    if isinstance(scanner, Splitting) and not overlaps_itself(scanner.delimiter):
         _pour_uncut(stream, scanner.delimiter, put)
         return
     for cut in scanner.cuts(Opened(stream, name, NO_META, ex)):

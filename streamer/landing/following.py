@@ -7,11 +7,12 @@ crash they go on exactly there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
 
+from streamer.answering import REQUEST
 from streamer.landing.blocks import Record, batch, each
-from streamer.message import Batch, Execution, Message
+from streamer.message import NO_META, Batch, Execution, Message
 from streamer.source.opening import Room
 from streamer.source.replayable import Chunk, Limit, Offset, Raws, Replayable
 
@@ -73,27 +74,36 @@ def batches_of(chunk: Chunk) -> list[Batch]:
 
 
 def records_of(batches: Iterable[Batch]) -> list[Record]:
-    """Return the records of batches; messages that share their metadata become one."""
+    """Return the records of batches; messages that share their metadata become one.
+
+    Requests that their messages came with go on waiting.
+    """
     made: list[Record] = []
     raws: list[bytes] = []
-    meta = None
+    meta: Mapping[str, Any] = NO_META
+
+    def close() -> None:
+        if raws:
+            made.append(each(list(raws), meta, str(meta.get(REQUEST, ""))))
+            raws.clear()
+
     for one in batches:
         first = one[0]
-        if len(one) == 1 and first.error is None:
-            if raws and first.meta is not meta:
-                assert meta is not None
-                made.append(each(raws, meta))
-                raws = []
-            meta = first.meta
-            raws.append(first.raw)
+        if len(one) > 1 or first.error is not None:
+            close()
+            made.append(batch(one, _requests(one)))
             continue
-        if raws and meta is not None:
-            made.append(each(raws, meta))
-            raws = []
-        made.append(batch(one))
-    if raws and meta is not None:
-        made.append(each(raws, meta))
+        if first.meta is not meta:
+            close()
+            meta = first.meta
+        raws.append(first.raw)
+    close()
     return made
+
+
+def _requests(batch: Batch) -> str:
+    found = (message.meta.get(REQUEST) for message in batch)
+    return "\n".join(dict.fromkeys(str(one) for one in found if one))
 
 
 def execution(room: Room, counters: dict[str, int] | None = None) -> Execution:

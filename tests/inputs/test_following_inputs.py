@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +13,13 @@ from typing import Any
 
 import pytest
 
+from streamer.answering import Answers, answer
 from streamer.errors import ConfigError
 from streamer.landing.store import Store
 from streamer.message import Batch
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit
-from tests.inputs.reading import batches_of, built
+from tests.inputs.reading import Said, batches_of, built
 from tests.inputs.receiving import Receiving, receiving
 from tests.inputs.rooms import lodging
 
@@ -281,3 +285,36 @@ def test_what_cannot_work_is_found_by_lint(text, problem):
     with pytest.raises(ConfigError) as refused:
         built(f"input: {{{text}}}")
     assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_requests_go_on_waiting_for_what_answers_their_messages(tmp_path, count):
+    served = "http_server: {address: '127.0.0.1:0', timeout: 60s}"
+    text = f"input: {{batched: {{policy: {{count: {count}, period: 1h}}, child: {{{served}}}}}}}"
+    with lodging(tmp_path / "spool") as lodged:
+        lodged.house.answers = Answers()
+        source = opened(built(text), lodged.room)
+        url = lodged.said("url") + "/post"
+        heard: list[bytes] = []
+
+        def ask(body: bytes) -> None:
+            request = urllib.request.Request(url, body, method="POST")
+            with urllib.request.urlopen(request, timeout=60) as response:
+                heard.append(response.read())
+
+        asking = [threading.Thread(target=ask, args=(b"%d" % n,)) for n in range(2)]
+        for thread in asking:
+            thread.start()
+        at, until = source.initial(), time.monotonic() + 60
+        while len(heard) < 2:
+            assert time.monotonic() < until
+            end = source.latest(at, 0, Limit()).offset
+            ex = Said().execution()
+            for found in batches_of(source, at, end, ex=ex):
+                answer([one.with_bytes(b"heard " + one.raw) for one in found], ex)
+            at = end
+            lodged.house.answers.answered(ex.answers)
+            time.sleep(0.01)
+        for thread in asking:
+            thread.join(60)
+    assert sorted(heard) == [b"heard 0", b"heard 1"]

@@ -1,0 +1,50 @@
+"""Paths of components, and who answers them."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamer.endpoints.paths import Path, path_problem
+from streamer.endpoints.registry import Endpoints
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "found"),
+    [
+        ("/post", "/post", {}),
+        ("/post", "/post/", None),
+        ("/post", "/posts", None),
+        ("/all/", "/all/of/it", {}),
+        ("/all/", "/all", None),
+        ("/", "/anything", {}),
+        ("/{a}/x/{b}", "/1/x/2 3", {"a": "1", "b": "2 3"}),
+        ("/{a}/x", "/1/2/x", None),
+        ("/{id:[0-9]{2}}", "/12", {"id": "12"}),
+        ("/{id:[0-9]{2}}", "/123", None),
+        ("/a.b", "/aXb", None),
+    ],
+)
+def test_a_path_stands_for(path, asked, found):
+    assert Path(path).match(asked) == found
+
+
+@pytest.mark.parametrize("path", ["post", "/{a", "/a}", "/{id:[}"])
+def test_what_is_no_path_is_told(path):
+    assert path_problem(path) is not None
+
+
+def test_a_path_that_is_added_again_is_replaced():
+    endpoints = Endpoints()
+
+    async def one(request, parameters):
+        raise NotImplementedError
+
+    async def other(request, parameters):
+        raise NotImplementedError
+
+    endpoints.add("/a/{x}", "one", one)
+    endpoints.add("/b", "b", one)
+    endpoints.add("/a/{x}", "other", other)
+    assert endpoints.find("/a/1") == (other, {"x": "1"})
+    assert endpoints.find("/c") is None
+    assert endpoints.listed() == {"/b": "b", "/a/{x}": "other"}

@@ -68,7 +68,7 @@ class CsvRows(Reader):
                 return end if end and not self._ended else len(self._data)
             self._more()
 
-    def _more(self) -> bool:
+    def _more(self) -> None:
         held = [self._data[self._at :]]
         self._at, size = 0, 0
         while not self._ended and size <= len(held[0]):
@@ -79,7 +79,6 @@ class CsvRows(Reader):
             if b"\n" in block:
                 break
         self._data = b"".join(held)
-        return size > 0
 
     def _plain(self, end: int, most: int) -> Iterator[Rows]:
         delimiter = self.delimiter.decode()
@@ -141,8 +140,9 @@ class CsvRows(Reader):
             end = self._data.find(b"\n", self._at) + 1
             if end or (self._ended and self._at < len(self._data)):
                 break
-            if not self._more():
+            if self._ended:
                 return None
+            self._more()
         line = self._data[self._at : end or len(self._data)]
         self._at += len(line)
         self.position += len(line)

@@ -76,6 +76,11 @@ CASES: list[tuple[str, bytes, list[bytes]]] = [
         ],
     ),
     ("csv: {lazy_quotes: true}", b'a,b\nx"y,"z"w"\n', [b'{"a":"x\\"y","b":"z\\"w"}']),
+    (
+        "csv: {lazy_quotes: true}",
+        b'a\n"x\ny\nz',
+        [b'{"a":"x\\ny\\nz"}'],
+    ),
     ("csv: {}", b"a,b\n", []),
     ("csv: {}", b"", []),
     ("csv: {}", "ä,b\nö,ü\n".encode(), ['{"b":"ü","ä":"ö"}'.encode()]),

@@ -57,7 +57,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"http", "sending"}),
     frozenset({"retrying", "sender"}),
     frozenset({"landing"}),
-    frozenset({"redisdb", "sql"}),
+    frozenset({"mqtt", "redisdb", "sql"}),
     frozenset({"endpoints"}),
     COMPONENT_PACKAGES,
     frozenset({"catalog"}),

@@ -61,7 +61,7 @@ class FoldedGroups:
         self._lines = lines
         self._keyed = keyed
         self._decoded = decoded
-        self._firsts: dict[tuple[int, int, int], Message] = {}
+        self._firsts: dict[tuple[int, int, int], tuple[int, Message]] = {}
 
     def emission(
         self,
@@ -107,9 +107,14 @@ class FoldedGroups:
         known = self._firsts.get(place)
         if known is None:
             where = self._lines.place_of(arrival)
-            known = self._firsts[place] = self._first(key, bounds, reason, where, newest)
-            return known
-        if not known.has_doc():
-            with suppress(MessageError):  # it is asked for more than once: parse it once
-                _ = known.doc
-        return known.told({**known.meta, NEWEST: format_rfc3339(newest)})
+            message = self._first(key, bounds, reason, where, newest)
+        elif known[0] == newest:
+            return known[1]
+        else:
+            message = known[1]
+            if not message.has_doc():
+                with suppress(MessageError):  # it is asked for more than once: parse it once
+                    _ = message.doc
+            message = message.told({**message.meta, NEWEST: format_rfc3339(newest)})
+        self._firsts[place] = newest, message
+        return message

@@ -323,7 +323,7 @@ class _Context:
         if found is not None and found.in_memory and self._lasting.run:
             from streamer.shared_caches import shared_cache
 
-            shared = shared_cache(self._lasting.shared_directory(), label)
+            shared = shared_cache(self._lasting.known_directory(), label)
             if shared is not None:
                 return CountedCache(shared, component)
         return self.apart().build(component)

@@ -57,9 +57,13 @@ class Lasting:
         """
         if not self.run:
             return self.get(_Directory, _Directory).path
-        path = _directory_of(self.run)
+        path = self.known_directory()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
+
+    def known_directory(self) -> Path:
+        """Return where the directory is that all processes of a run share, if one has made it."""
+        return _directory_of(self.run)
 
 
 class _Directory:

@@ -12,6 +12,7 @@ from streamer.bloblang import Luggage, luggage
 from streamer.catalog import build_context, makes_windows, spec
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
+from streamer.errors import StreamerError
 from streamer.lasting import forget, lasting_of, new_run
 from streamer.plan.collecting import period_of
 from streamer.plan.fold import Folding
@@ -94,6 +95,9 @@ class Plan:
         Returns:
             What is to be closed at the end; None where there is no such cache, or every worker
             has to keep its own.
+
+        Raises:
+            StreamerError: workers could not reach them.
         """
         in_memory = [
             label
@@ -103,8 +107,11 @@ class Plan:
         if not in_memory or not self.master.startswith("local"):
             return None
         context = build_context(self.resources)
-        directory = lasting_of(self.run).shared_directory()
-        return host(directory, lambda label: context.resource(Kind.CACHE, label).cache)
+        try:
+            directory = lasting_of(self.run).shared_directory()
+            return host(directory, lambda label: context.resource(Kind.CACHE, label).cache)
+        except OSError as error:
+            raise StreamerError(f"caches in memory cannot be shared by workers: {error}") from None
 
     def forget(self) -> None:
         """Forget what this process has kept for the run, which has ended."""

@@ -61,6 +61,7 @@ SPEC: Final = Spec(
             "        path: ${! this.doc.id }.json\n",
         ),
     ),
+    limits="the archive has to fit into a worker's memory",
     categories=("Parsing", "Utility"),
 )
 

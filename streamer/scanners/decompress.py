@@ -29,6 +29,7 @@ SPEC: Final = Spec(
         Field(ALGORITHM, "string", "What the stream is packed with.", options=ALGORITHMS),
         Field(INTO, "scanner", "What cuts the unpacked stream.", default={"to_the_end": {}}),
     ),
+    limits="a packed file is entered at its beginning alone",
     examples=(
         Example(
             "Lines of files that gzip has packed",

@@ -28,6 +28,7 @@ SPEC: Final = Spec(
         "their shortest form. An integer of 64 bits stays exact."
     ),
     config=Field("", "object", "It has no fields.", default={}),
+    limits="integers of 64 bits stay exact, where Benthos rounds them",
 )
 
 

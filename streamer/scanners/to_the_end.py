@@ -23,6 +23,7 @@ SPEC: Final = Spec(
         "as a socket, gives nothing until it is closed."
     ),
     config=Field("", "object", "It has no fields.", default={}),
+    limits="the stream has to fit into a worker's memory",
 )
 
 

@@ -66,9 +66,11 @@ class Retrying(Composition):
         # One that is given up at some time must not be held by another.
         for_ever = self._backoff.retries <= 0 and self._backoff.elapsed <= 0
         while left:
-            failed = [one for one in left if not one.error.held]
             # What was held is sent when what it waits for is dealt with.
             waiting = [one for one in left if one.error.held]
+            failed = [one for one in left if not one.error.held]
+            if not failed:
+                failed, waiting = waiting, []
             for pause in self._backoff.pauses(ex.elapsed):
                 self._say(ex, "WARN", f"Failed to send message: {failed[0].error.text}")
                 ex.sleep(pause)

@@ -104,8 +104,9 @@ class FanOut(Composition):
     def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
         """Send to all; what one does not take counts as not sent."""
         sent = Sent(len(batches))
+        # Nothing is held for one output that the others have: they would get it again.
         for outcome in self._lanes.map(
-            lambda _, output, its: output.deliver(batches, its, hold=hold), self._outputs, ex
+            lambda _, output, its: output.deliver(batches, its), self._outputs, ex
         ):
             sent.written += outcome.written
             if any(outcome.errors):
@@ -127,7 +128,9 @@ class InSequence(Composition):
         sent = Sent(len(batches))
         going = all_of(batches)
         for output in self._outputs:
-            outcome = output.deliver([one.batch for one in going], ex, hold=hold)
+            # Only the first one may hold something: all others would get it again.
+            first = output is self._outputs[0]
+            outcome = output.deliver([one.batch for one in going], ex, hold=hold and first)
             sent.written += outcome.written
             stopped = still_left(going, outcome)
             for one in stopped:

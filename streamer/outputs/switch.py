@@ -147,6 +147,8 @@ class SwitchOutput(Composition):
         self._cases = cases
         self._strict = strict
         self._origin = origin
+        # What goes to several outputs is not held for one of them: the others would get it again.
+        self._holds = not any(case.continues for case in cases)
         self._lanes = Lanes(lambda: None, len(cases))
 
     def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
@@ -165,7 +167,7 @@ class SwitchOutput(Composition):
         used = [number for number, share in enumerate(shares) if share.batches]
         outcomes = self._lanes.map(
             lambda _, one, its: self._cases[one].output.deliver(
-                shares[one].batches, its, hold=hold
+                shares[one].batches, its, hold=hold and self._holds
             ),
             used,
             ex,

@@ -91,6 +91,16 @@ def test_copies_of_an_output_take_turns():
     assert [asked.path for asked in server.asked] == ["/2", "/2"]
 
 
+@pytest.mark.parametrize("pattern", [FanOut, InSequence])
+def test_the_others_get_nothing_again_but_what_one_has_not_taken(pattern):
+    first, second = Scripted(), Scripted({"b": 2})
+    output = pattern([sender(first), sender(second)], None)
+    retrying = Retrying(output.deliver, Backoff(1, 1))
+    assert texts(retrying.deliver(batches(*"abcd"), Seen().ex)) == [None] * 4
+    assert first.taken == ["a", "b", "c", "d", "b", "b"]
+    assert second.taken == ["a", "c", "d", "b"]
+
+
 SWITCH = (
     "switch: {strict_mode: %s, cases: ["
     "{check: 'content() == \"a\"', output: {file: {path: a}}}, "
@@ -116,6 +126,16 @@ def test_a_message_goes_to_the_first_case_that_it_meets_and_on_if_that_says_so()
 def test_in_strict_mode_a_message_that_meets_no_case_has_failed():
     sent = built(SWITCH % "true").deliver(batches("a", "c"), Seen().ex)
     assert texts(sent) == [None, "no switch output conditions were met by message"]
+
+
+def test_what_goes_to_several_outputs_is_sent_again_to_all_of_them_alone():
+    with http_server(lambda asked: Reply(500 if asked.body == b"b" else 200)) as bad:
+        output = built(
+            "switch: {cases: [{continue: true, output: {file: {path: all}}}, "
+            f"{{output: {{http_client: {{url: '{bad.url}', retries: 0, max_in_flight: 1}}}}}}]}}"
+        )
+        sent = output.deliver(batches("a", "b", "c"), Seen().ex, hold=True)
+    assert [error is not None for error in sent.errors] == [False, True, False]
 
 
 def test_only_the_messages_of_the_case_that_failed_have_failed():

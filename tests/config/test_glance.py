@@ -18,8 +18,13 @@ ROW = re.compile(r"^\| \[(\w+)\]\(([\w-]+)/(\w+)\.md\) \| (\w+) \| ([^|]*) \| [^
 SECTIONS = {Kind.INPUT: "input", Kind.OUTPUT: "output", Kind.TRACER: "tracer"}
 
 
-def test_every_component_has_a_row_that_leads_to_its_page() -> None:
-    rows = [(plural, name) for name, plural, file, *_ in ROW.findall(pages()[PAGE]) if name == file]
+@pytest.fixture(scope="module")
+def page() -> str:
+    return pages()[PAGE]
+
+
+def test_every_component_has_a_row_that_leads_to_its_page(page: str) -> None:
+    rows = [(plural, name) for name, plural, file, *_ in ROW.findall(page) if name == file]
     assert rows == [
         (plural, name) for plural, kind in PLURALS.items() for name in sorted(catalog.names(kind))
     ]
@@ -37,7 +42,7 @@ def test_what_runs_children_promises_nothing_of_its_own() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), sorted(REFUSED))
 def test_lint_refuses_a_component_in_the_words_of_the_table(
-    kind: Kind, name: str, tmp_path: Path
+    kind: Kind, name: str, page: str, tmp_path: Path
 ) -> None:
     section = SECTIONS.get(kind)
     config = (
@@ -47,4 +52,4 @@ def test_lint_refuses_a_component_in_the_words_of_the_table(
     path.write_text(config)
     [found] = [lint for lint in lint_config(path, env={}) if lint.code == "unavailable_component"]
     assert found.message == f"{kind} {name!r} is not available: {REFUSED[kind, name]}"
-    assert f"| `{name}` ({kind}) | {REFUSED[kind, name]} |" in pages()[PAGE]
+    assert f"| `{name}` ({kind}) | {REFUSED[kind, name]} |" in page

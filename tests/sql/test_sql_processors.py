@@ -45,6 +45,7 @@ def test_a_batch_that_cannot_be_inserted_is_marked_as_a_whole(db: Place) -> None
     assert db.rows() == []
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_statement_can_take_are_inserted_together(db: Place) -> None:
     yaml = f"sql_insert: {{{db.target}, table: {db.table}, columns: [id, name], "
     yaml += "args_mapping: 'root = [ this, \"n\" ]'}"

@@ -274,3 +274,16 @@ def test_what_cannot_be_stored_has_failed(tmp_path):
     )
     [error] = output.deliver(batches("a"), Seen().ex).errors
     assert error is not None and error.text.startswith("ttl field: ")
+
+
+def test_a_resource_gets_what_the_processors_beside_the_reference_have_made():
+    sent = built(
+        "broker: {outputs: [{resource: kept, processors: [mapping: 'root = content() + \"1\"']}, "
+        "{resource: kept}]}",
+        "output_resources: [{label: kept, stdout: {}, "
+        "processors: [mapping: 'root = content() + \"2\"']}]\n",
+    ).deliver(batches("a"), Seen().ex)
+    assert [(one.leaf, one.body) for one in sent.written] == [
+        ("output_resources.0", b"a12\n"),
+        ("output_resources.0", b"a2\n"),
+    ]

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from streamer.answering import REQUEST
 from streamer.errors import ConfigError
 from streamer.message import Message
 from tests.outputs.scripted import KEY, Seen, batches, built
@@ -161,3 +162,25 @@ def test_a_name_and_a_password_are_sent_and_not_logged():
 def test_what_is_wrong_is_told(fields, text):
     with pytest.raises(ConfigError, match=text.replace("(", r"\(")):
         built(f"http_client: {{{fields}}}")
+
+
+def test_what_the_server_answers_can_be_given_back_to_who_has_asked():
+    seen = Seen()
+    seen.ex.answers["r1"] = []
+    with http_server(lambda asked: Reply(201, b"re:" + asked.body, {"X-A": "1"})) as server:
+        fields = "propagate_response: true, extract_headers: {include_prefixes: [x-]}"
+        built(f"http_client: {{url: '{server.url}', {fields}}}").deliver(
+            [[Message(b"a", {REQUEST: "r1", "kept": 1})]], seen.ex
+        )
+    [message] = seen.ex.answers["r1"]
+    assert message.raw == b"re:a"
+    named = {key: message.meta[key] for key in ("kept", "x-a", "http_status_code")}
+    assert named == {"kept": 1, "x-a": "1", "http_status_code": 201}
+
+
+def test_a_sync_response_answers_and_others_are_dropped():
+    seen = Seen()
+    seen.ex.answers["r1"] = []
+    batch = [Message(b"a", {REQUEST: "r1"}), Message(b"b", {REQUEST: "gone"}), Message(b"c")]
+    assert built("sync_response: {}").deliver([batch], seen.ex).errors == [None]
+    assert [message.raw for message in seen.ex.answers["r1"]] == [b"a"]

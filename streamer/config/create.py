@@ -148,7 +148,7 @@ class _Maker:
             return self._reference(field, field.refers)
         if field.children and field.shape == "scalar" and not plain:
             return self._block(field.children)
-        if not plain:
+        if not plain or not _is_right(field):
             return _example(field)
         if field.kind is not None and field.shape == "scalar":
             (name,) = field.default
@@ -167,7 +167,10 @@ class _Maker:
 
 
 def _is_right(field: Field) -> bool:
-    return field.check is None or field.default is REQUIRED or not field.check(field.default)
+    # What is checked of a duration is its length, not its text.
+    if field.check is None or field.default is REQUIRED or field.duration:
+        return True
+    return not field.check(field.default)
 
 
 def _example(field: Field) -> Any:
@@ -176,10 +179,13 @@ def _example(field: Field) -> Any:
         example = field.examples[0]
         wanted = field.shape in ("array", "2darray") and not isinstance(example, list | tuple)
         return [example] if wanted else example
+    if field.kind is not None:
+        simple: dict[str, Any] = {_SIMPLEST[field.kind]: {}} if field.kind in _SIMPLEST else {}
+        if field.shape == "scalar":
+            return simple
+        return [simple] if simple and field.shape == "array" else {}
     if field.shape != "scalar":
         return {} if field.shape == "map" else []
-    if field.kind is not None:
-        return {_SIMPLEST[field.kind]: {}} if field.kind in _SIMPLEST else {}
     if field.mapping:
         return "root = this"
     if field.duration:

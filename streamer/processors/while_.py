@@ -23,10 +23,12 @@ MAX_LOOPS: Final = "max_loops"
 CHECK: Final = "check"
 PROCESSORS: Final = "processors"
 
+_NO_CHECK: Final = "a check query is required"
+
 
 def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
     if not parsed[CHECK].strip():
-        yield CHECK, "a check query is required"
+        yield CHECK, _NO_CHECK
 
 
 SPEC: Final = Spec(
@@ -57,6 +59,7 @@ SPEC: Final = Spec(
             "A Bloblang query that returns whether there is another round.",
             default="",
             mapping=True,
+            check=lambda text: None if text.strip() else _NO_CHECK,
             examples=("errored()", "this.urls.unprocessed.length() > 0"),
         ),
         Field(PROCESSORS, "processor", "Processors to run in each round.", shape="array"),

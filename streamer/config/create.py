@@ -32,6 +32,7 @@ _BY_TYPE: Final[dict[str, Any]] = {
     "object": {},
     "unknown": "",
 }
+_NONE: Final[Mapping[str, Any]] = {}
 _KINDS: Final = frozenset(map(str, Kind))
 _SMALL: Final = ("input", "pipeline", "output")
 _SENTENCE: Final = re.compile(r"(?<=[^.][.!?])\s+(?=[A-Z`\"(])")
@@ -125,17 +126,23 @@ class _Maker:
 
     def _body(self, spec: Spec) -> Any:
         if spec.config is None:
-            return self._block(spec.fields)
+            return self._block(spec.fields, spec.begin)
         # A default that lint refuses stands for what must be chosen.
         chosen = spec.config.refers is not None or _is_right(spec.config)
         return self._value(spec.config) if chosen else _example(spec.config)
 
-    def _block(self, fields: Iterable[Field]) -> Block:
+    def _block(
+        self, fields: Iterable[Field], begin: Mapping[str, Any] = _NONE, above: str = ""
+    ) -> Block:
         shown = (f for f in fields if not f.deprecated and not (self._small and f.advanced))
-        return Block(tuple(map(self._entry, shown)))
+        return Block(tuple(self._entry(field, begin, above + field.name) for field in shown))
 
-    def _entry(self, field: Field) -> Entry:
+    def _entry(self, field: Field, begin: Mapping[str, Any] = _NONE, path: str = "") -> Entry:
         comment = _SENTENCE.split(field.description.replace("\n", " "))[0]
+        if path in begin:
+            return Entry(field.name, begin[path], comment)
+        if any(name.startswith(f"{path}.") for name in begin):
+            return Entry(field.name, self._block(field.children, begin, f"{path}."), comment)
         if field.optional and field.default is REQUIRED:
             return Entry(field.name, _example(field), comment, out=True)
         remark = "required" if field.required else ""
@@ -155,9 +162,15 @@ class _Maker:
             return self.component(field.kind, name)
         return field.default
 
-    def _reference(self, field: Field, kind: Kind) -> str:
-        """Return a label, and see to it that there is a resource that has it."""
-        label = str(field.examples[0] if field.examples else f"some_{kind}")
+    def _reference(self, field: Field, kind: Kind) -> str | list[str]:
+        """Return a label, or a list of them, and see to it that there are such resources."""
+        example = field.examples[0] if field.examples else f"some_{kind}"
+        if field.shape == "array":
+            labels = example if isinstance(example, list | tuple) else [example]
+            return [self._resource(str(label), kind) for label in labels]
+        return self._resource(str(example), kind)
+
+    def _resource(self, label: str, kind: Kind) -> str:
         names = catalog.names(kind)
         name = _SIMPLEST.get(kind, names[0] if names else "")
         made = self.component(kind, name)

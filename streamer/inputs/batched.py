@@ -33,6 +33,7 @@ SPEC: Final = Spec(
         Field(POLICY, "object", "When a batch is closed.", children=POLICY_FIELDS),
     ),
     check=_check,
+    begin={"policy.count": 10},
     categories=("Utility",),
     runs="children",
 )

@@ -93,6 +93,7 @@ SPEC: Final = Spec(
             "      generate: { mapping: 'root.id = uuid_v4()', interval: 10ms }\n",
         ),
     ),
+    begin={"idle_timeout": "5s"},
     categories=("Utility",),
     runs="children",
 )

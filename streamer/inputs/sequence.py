@@ -117,6 +117,7 @@ SPEC: Final = Spec(
             "      - generate: { count: 1, mapping: 'root.status = \"finished\"' }\n",
         ),
     ),
+    begin={"inputs": [{"stdin": {}}]},
     categories=("Utility",),
     runs="children",
 )

@@ -71,6 +71,7 @@ SPEC: Final = Spec(
             "      seen: ${! now() }\n",
         ),
     ),
+    begin={"walk_metadata": True},
     categories=("Services",),
 )
 

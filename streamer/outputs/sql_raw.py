@@ -52,6 +52,7 @@ SPEC: Final = Spec(
             "    args_mapping: root = [ this.id ]\n",
         ),
     ),
+    begin={"query": "SELECT 1"},
     categories=("Services",),
     limits="`postgres` and `sqlite`",
 )

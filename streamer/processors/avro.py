@@ -107,6 +107,7 @@ SPEC: Final = Spec(
             '{"name":"x","type":"long"}]}\'\n',
         ),
     ),
+    begin={"schema": '{"type": "string"}'},
     categories=("Parsing",),
     limits="values of logical types are what they are stored as",
 )

@@ -64,6 +64,7 @@ SPEC: Final = Spec(
             "        result_map: root.size = this.size\n",
         ),
     ),
+    begin={"processors": [{"noop": {}}]},
     categories=("Composition",),
 )
 

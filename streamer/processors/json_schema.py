@@ -86,6 +86,7 @@ SPEC: Final = Spec(
             "        - mapping: root = deleted()\n",
         ),
     ),
+    begin={"schema": '{"type": "object"}'},
     categories=("Mapping",),
     limits="one document; drafts 4 to 7",
 )

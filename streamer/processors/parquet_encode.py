@@ -159,6 +159,7 @@ SPEC: Final = Spec(
         ),
     ),
     status="experimental",
+    begin={"schema": [{"name": "id", "type": "UTF8"}]},
     categories=("Parsing",),
     limits="repeated columns are written as lists; no schema_metadata",
 )

@@ -102,6 +102,7 @@ SPEC: Final = Spec(
             "        args_mapping: 'root = [ this.name, this.friends_visited ]'\n",
         ),
     ),
+    begin={"command": "scard", "args_mapping": "root = [ this.key ]"},
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
 )

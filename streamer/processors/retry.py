@@ -95,9 +95,10 @@ SPEC: Final = Spec(
             "          max_interval: 5s\n"
             "          max_elapsed_time: 0s\n"
             "        processors:\n"
-            '          - mapping: root = file("/run/ready").string()\n',
+            "          - http: {url: 'http://localhost:8080/orders', verb: POST, retries: 0}\n",
         ),
     ),
+    begin={"processors": [{"noop": {}}]},
     categories=("Composition",),
     limits="its micro-batch waits with it",
 )

@@ -48,6 +48,7 @@ SPEC: Final = Spec(
             "            args_mapping: root = [ this.id ]\n",
         ),
     ),
+    begin={"query": "SELECT 1"},
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
     limits="`postgres` and `sqlite`",

@@ -77,6 +77,7 @@ SPEC: Final = Spec(
             "          - mapping: root.left = this.left - 1\n",
         ),
     ),
+    begin={"check": "this.todo > 0", "processors": [{"noop": {}}]},
     categories=("Composition",),
 )
 

@@ -56,6 +56,7 @@ SPEC: Final = Spec(
             "pipeline:\n  processors:\n    - xml:\n        operator: to_json\n        cast: true\n",
         ),
     ),
+    begin={"operator": "to_json"},
     categories=("Parsing",),
 )
 

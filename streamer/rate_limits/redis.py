@@ -55,6 +55,7 @@ SPEC: Final = Spec(
         ),
     ),
     check=_check,
+    begin={"key": "requests"},
     categories=("Services",),
 )
 

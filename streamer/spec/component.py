@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from streamer.spec.field import Field
@@ -50,6 +50,8 @@ class Spec:
         in_memory: whether what it keeps is in the memory of the process that it is built in.
         examples: configs for the documentation.
         categories: words that `list` and the documentation group by.
+        begin: values, by a field's name (dotted when nested), that a new config has instead of the
+            defaults, where these alone are not right together.
         runs: where it runs, when not where its kind usually does.
         delivery: what becomes of a message when something fails, when not as usual for its kind.
         limits: what it does not do, in a few words.
@@ -67,6 +69,7 @@ class Spec:
     in_memory: bool = False
     examples: tuple[Example, ...] = ()
     categories: tuple[str, ...] = ()
+    begin: Mapping[str, Any] = field(default_factory=dict)
     runs: Runs = ""
     delivery: str = ""
     limits: str = ""

@@ -56,7 +56,7 @@ def test_a_small_config_is_what_is_asked_for(capsys: pytest.CaptureFixture[str])
     assert list(found) == ["input", "pipeline", "output"]
     assert [list(one)[0] for one in found["pipeline"]["processors"]] == ["mapping", "noop"]
     assert list(found["output"]) == ["drop"]
-    assert "    # Time between batches;" in text
+    assert "    # Time between batches, or a cron expression" in text
     assert "# required\n" in text
 
 

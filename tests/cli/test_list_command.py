@@ -42,7 +42,7 @@ def test_lists_are_printed_as_benthos_prints_them(listed: Run) -> None:
         "Buffers:\n  - count_window\n  - hopping_window\n  - memory\n  - none\n"
         "  - session_window\n  - sliding_window\n  - system_window\n  - tumbling_window\n"
         "  - window_join\n\n"
-        "Scanners:\n  - lines\n",
+        "Scanners:\n" + "".join(f"  - {name}\n" for name in sorted(catalog.names(Kind.SCANNER))),
         "",
     )
 

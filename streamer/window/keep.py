@@ -59,7 +59,8 @@ class Keep:
             horizon: at which they are taken, if that has to be known later.
         """
         pane = self._index.pane(pane_id)
-        tiny = []
+        tiny: list[Arrived] = []
+        folded: list[Arrived] = []
         for pack in arrived:
             header = pack.header
             pane.count += header.messages
@@ -71,10 +72,15 @@ class Keep:
                 pane.runs.append([horizon, header.messages])
             if header.raw < _TINY:
                 tiny.append(pack)
+            elif header.folded and header.raw < _SEALED_FOLDED:
+                folded.append(pack)
             else:
                 self._add(pane, pack.body, pack.shift, header.raw, 0)
         for start in range(0, len(tiny), LIMIT // _TINY):
-            self._add_tiny(pane, tiny[start : start + LIMIT // _TINY])
+            self._add_together(pane, tiny[start : start + LIMIT // _TINY])
+        # Of a micro-batch's folded packs each has the same texts and keys.
+        for start in range(0, len(folded), _JOIN):
+            self._add_together(pane, folded[start : start + _JOIN])
         self._join(pane)
 
     def take(self, pane: Pane) -> list[Stored]:
@@ -96,12 +102,12 @@ class Keep:
             )
         return memoryview(value)[_SHIFT.size :], _SHIFT.unpack_from(value)[0]
 
-    def _add_tiny(self, pane: Pane, tiny: list[Arrived]) -> None:
-        if len(tiny) == 1:
-            body, shift, header = tiny[0]
+    def _add_together(self, pane: Pane, packs: list[Arrived]) -> None:
+        if len(packs) == 1:
+            body, shift, header = packs[0]
             self._add(pane, body, shift, header.raw, 0)
             return
-        for body, raw in _joined(pane, [(pack.body, pack.shift) for pack in tiny]):
+        for body, raw in _joined(pane, [(pack.body, pack.shift) for pack in packs]):
             self._add(pane, body, 0, raw, 0)
 
     def _add(self, pane: Pane, body: bytes, shift: int, raw: int, level: int) -> None:

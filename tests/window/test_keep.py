@@ -109,3 +109,22 @@ def test_folded_groups_share_their_texts_as_they_are_joined() -> None:
     packs = [value for (_, seq), value in store.values.items() if seq >= 0]
     assert max(map(len, packs)) < LIMIT
     assert 8 * sum(map(len, packs)) < came
+
+
+def test_folded_packs_of_one_micro_batch_are_kept_as_one() -> None:
+    store = DictStore()
+    keep, arrived = Keep(store, Index(store, SystemWindow(3600 * SECOND))), []
+    for number in range(3):
+        folder = Folder(fold_for(FOLD), None)
+        columns = folder.columns([{"plate": f"{plate:020}"} for plate in range(3_000)])
+        arrivals, slots = np.arange(3_000) + 3_000 * number, np.full(3_000, 1 << SLOT_BITS)
+        folder.add([b"{}"] * 3_000, slots, arrivals, [b""], columns)
+        ((_, _, groups),) = folder.groups(2, None, None)
+        body = encode(groups)[0]
+        arrived.append(Arrived(body, 7, peek(body)))
+    assert min(pack.header.raw for pack in arrived) > 32 * 1024
+    keep.put(0, arrived)
+    (kept,) = [value for (_, seq), value in store.values.items() if seq >= 0]
+    header = peek(memoryview(kept)[8:])
+    assert (header.messages, header.first, header.folded) == (9_000, 7, True)
+    assert header.raw < 1.1 * arrived[0].header.raw

@@ -52,7 +52,7 @@ def scripted(plan: Plan, script: list[Turn]) -> tuple[list[list[bytes]], dict[st
     """Return what each output would have been given, turn by turn, and what was dropped."""
     stream = ScriptedStream(plan)
     ex = Execution(lambda: 0)
-    writes = [build_context(plan.resources).build(output).encode for output in plan.outputs]
+    writes = [build_context(plan.resources).build(output).output.encode for output in plan.outputs]
     found: list[list[bytes]] = [[] for _ in plan.outputs]
     for turn in script:
         if turn.restart:

@@ -218,6 +218,7 @@ SPEC: Final = Spec(
     check=_check,
     categories=("Network",),
     delivery="at least once: answered when messages are on the driver's disk",
+    limits="no HTTP/2",
 )
 
 

@@ -120,6 +120,7 @@ SPEC: Final = Spec(
     begin={"inputs": [{"stdin": {}}]},
     categories=("Utility",),
     runs="children",
+    limits="a sharded_join is in the memory of the driver",
 )
 
 

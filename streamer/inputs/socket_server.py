@@ -132,6 +132,7 @@ SPEC: Final = Spec(
     check=_check,
     categories=("Network",),
     delivery="at most once until it is on the driver's disk, at least once from there on",
+    limits="client_auth: require_any is refused",
 )
 
 

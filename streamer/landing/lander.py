@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from streamer.errors import StreamerError
@@ -15,6 +15,7 @@ FULL_WAIT: Final = 0.2
 BROKEN_WAIT: Final = 1.0
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 1.0
+NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 class StoppedError(Exception):
@@ -30,10 +31,11 @@ class _Waiting:
 class Lander:
     """Lands records of several threads, as few syncs as can be; those of one thread in order."""
 
-    def __init__(self, room: Room, store: Store) -> None:
-        """Take the store; others may write to it too."""
+    def __init__(self, room: Room, store: Store, labels: Mapping[str, str] = NO_LABELS) -> None:
+        """Take the store, to which others may write too, and the labels of log lines."""
         self._room = room
         self._store = store
+        self._labels = labels
         self._waiting: list[_Waiting] = []
         self._lock = threading.Lock()
         self._writing = threading.Lock()
@@ -78,7 +80,7 @@ class Lander:
                 wait = BROKEN_WAIT
                 if not told:
                     text = f"Cannot write to the spool: {e.strerror or e}; trying again"
-                    self._room.log("ERROR", text, {})
+                    self._room.log("ERROR", text, self._labels)
                 told = True
             if self._room.wait(wait):
                 raise StoppedError

@@ -13,8 +13,8 @@ from streamer.backoff import RECONNECT
 from streamer.durations import SECOND
 from streamer.errors import StreamerError
 from streamer.landing.blocks import Record
-from streamer.landing.commit import BROKEN_WAIT, FULL_WAIT
-from streamer.landing.store import Store, StoreFullError
+from streamer.landing.lander import Lander, StoppedError
+from streamer.landing.store import Store
 from streamer.source.opening import Room
 
 
@@ -37,6 +37,7 @@ class Session:
         self.store = store
         self.connected = False
         self._labels = labels
+        self._lander = Lander(room, store, labels)
 
     def up(self) -> None:
         """Say that there is a connection."""
@@ -48,21 +49,11 @@ class Session:
 
         It is False when the stream has stopped before: then nothing has landed.
         """
-        told = False
-        while True:
-            try:
-                self.store.append(records, mark)
-                return True
-            except StoreFullError:
-                pause = FULL_WAIT
-            except OSError as e:
-                pause = BROKEN_WAIT
-                if not told:
-                    text = f"cannot write to the spool: {e.strerror or e}; trying again"
-                    self.room.log("ERROR", text, self._labels)
-                told = True
-            if self.room.wait(pause):
-                return False
+        try:
+            self._lander.write(records, mark)
+        except StoppedError:
+            return False
+        return True
 
 
 def receive_in_sessions(

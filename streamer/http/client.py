@@ -11,7 +11,7 @@ with client.open(batch, ex) as answer:            # a body that is read bit by b
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -58,12 +58,19 @@ class Answer:
         headers: names in lower case and values, in order.
         body: the body; empty while it is read bit by bit.
         response: the `httpx.Response`.
+        release: lets go of what it came over.
     """
 
     status: int
     headers: Sequence[tuple[str, str]]
     body: bytes
     response: httpx.Response
+    release: Callable[[], None]
+
+    def close(self) -> None:
+        """Read no more of it."""
+        self.response.close()
+        self.release()
 
     def header(self, name: str) -> str:
         """Return a header's first value, by its name in lower case; empty without one."""
@@ -190,7 +197,7 @@ class HttpClient:
         try:
             yield answer
         finally:
-            answer.response.close()
+            answer.close()
 
     def _once(self, request: Request, ex: Execution, whole: bool) -> Answer:
         """Send a request once; an answer that is no success is an error."""
@@ -204,9 +211,11 @@ class HttpClient:
         if self._succeeded(answer.status):
             return answer
         body = answer.body
-        if not whole:
-            body = answer.response.read()
-            answer.response.close()
+        try:
+            if not whole:
+                body = b"".join(answer.blocks())
+        finally:
+            answer.close()
         shown = body.decode(errors="replace").replace("\n", "")
         status = f"{answer.status} {answer.response.reason_phrase}".rstrip()
         raise HttpError(
@@ -221,12 +230,12 @@ class HttpClient:
         import httpx
 
         connections = self._context.lasting("connections", lambda: Connections(self._parsed))
-        client = connections.client
-        headers = [*request.headers, *_signed(connections, request)]
+        client = connections.take()
         began = time.monotonic()
         response: httpx.Response | None = None
-        failure, body = "", b""
+        headers, failure, body = list(request.headers), "", b""
         try:
+            headers += _signed(connections, client, request)
             made = client.build_request(
                 request.method,
                 request.url,
@@ -238,6 +247,9 @@ class HttpClient:
                 body = self._read(response, began)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             failure = _reason(error)
+        except BaseException:
+            client.close()
+            raise
         found = [] if response is None else _headers(response)
         if self._level:
             took = round((time.monotonic() - began) * 1e9)
@@ -248,8 +260,9 @@ class HttpClient:
         if response is None or failure:
             if response is not None:
                 response.close()
+            connections.give(client)
             raise HttpError(failure)
-        return Answer(response.status_code, found, body, response)
+        return Answer(response.status_code, found, body, response, lambda: connections.give(client))
 
     def _read(self, response: httpx.Response, began: float) -> bytes:
         """Read a body, for which there is no more time than for the whole request."""
@@ -271,11 +284,13 @@ class HttpClient:
         return 300 <= status <= 399 and not self._parsed[FOLLOW_REDIRECTS]
 
 
-def _signed(connections: Connections, request: Request) -> list[tuple[str, str]]:
+def _signed(
+    connections: Connections, client: httpx.Client, request: Request
+) -> list[tuple[str, str]]:
     found = connections.signer.header(request.method, request.url)
     if connections.tokens is not None:
         # The client of OAuth 2 stands around all else in Benthos, so it has the last word.
-        found = connections.tokens.header(connections.client)
+        found = connections.tokens.header(client)
     return [] if found is None else [("Authorization", found)]
 
 

@@ -24,9 +24,13 @@ ORIGIN = 1_767_225_600
 CALM = 4.0
 """Seconds that the commit, and the collectors, are given."""
 
-CLEANING = "2s"
-"""How often Spark lets go of state of old micro-batches, all but the newest twenty; by itself it
-does so once a minute."""
+CONF = """  conf:
+    spark.sql.streaming.stateStore.maintenanceInterval: 2s
+    spark.sql.streaming.minBatchesToRetain: "2"
+"""
+"""Spark soon lets go of the state of all micro-batches but two, so that what is measured is what
+the window weighs. The program keeps twenty, and Spark clears up once a minute: by then a window
+that has filled in a minute has all its packs on disk that were joined meanwhile."""
 
 _SETTLED, _LOOK, _MOST = 8.0, 1.0, 120.0
 """Seconds in which the size on disk must not change, between looks at it, and of looking."""
@@ -55,7 +59,7 @@ def release(work: Path, wanted: Settings) -> None:
 
 def _weigh(name: str, one: _Filled, events: int) -> None:
     report.figure(f"{name}, state on disk for an event", one.state / events, "bytes")
-    report.figure(f"{name}, with all old versions", one.at_once / events, "bytes")
+    report.figure(f"{name}, before Spark clears up", one.at_once / events, "bytes")
 
 
 def write(directory: Path, events: int) -> list[Path]:
@@ -83,8 +87,8 @@ class _Filled:
     Attributes:
         plain: seconds from an event's arrival until its micro-batch is delivered.
         releasing: the same of an event that closes the window.
-        at_once: bytes on disk of the full window, with what is left of all micro-batches.
-        state: the same when Spark has let go of those before the newest twenty.
+        at_once: bytes on disk of the full window, with what is left of old micro-batches.
+        state: the same when Spark has let go of them.
     """
 
     def __init__(
@@ -102,7 +106,7 @@ class _Filled:
         pipeline = GROUPS if distinct else jobs.COUNTED
         buffer = jobs.together(SIZE)
         config = jobs.from_stdin(buffer, pipeline, out, wanted.master, whole=whole)
-        config += f"  conf: {{spark.sql.streaming.stateStore.maintenanceInterval: {CLEANING}}}\n"
+        config += CONF
         report.note(f"{name}: {measure.kept(config, directory.with_suffix('.yaml'))}")
         with product(config, directory, stdin=subprocess.PIPE) as run:
             run.wait_for_start(120)

@@ -44,8 +44,18 @@ def outcome(directory, text, steps, folds):
 
 
 def rounded(value, places):
-    """Return what must be equal: all but the rounding of sums, and maybe places in errors."""
+    """Return what must be equal: all but the rounding of numbers, and maybe places in errors.
+
+    What is folded holds numbers as Benthos reckons with them: those beyond 64 bits as floats.
+    """
     text = json.dumps(value, default=repr)
     if not places:
         text = re.sub(r"(index|element) \d+", "place", text)
-    return json.loads(text, parse_float=lambda number: f"{float(number):.9g}")
+
+    def near(number):
+        return f"{float(number):.9g}"
+
+    def whole(number):
+        return int(number) if abs(int(number)) < 1 << 63 else near(number)
+
+    return json.loads(text, parse_float=near, parse_int=whole)

@@ -38,6 +38,10 @@ def _days(value: int) -> str | None:
     return None if value >= 0 else f"is {value}; expected 0 or more"
 
 
+def _spool(value: int) -> str | None:
+    return None if value >= 1 << 20 else f"is {value}; expected 1048576 (1 MiB) or more"
+
+
 def _master(text: str) -> str | None:
     if _MASTER.fullmatch(text):
         return None
@@ -126,6 +130,14 @@ _SPARK: Final = Field(
             "The directory for offsets and open windows; one that belongs to the config when "
             "left out.",
             optional=True,
+        ),
+        Field(
+            "spool_limit",
+            "int",
+            "How many bytes may wait on disk for each input that cannot ask again for what it "
+            "was sent (HTTP, sockets, pipes). Above it nothing more is taken.",
+            default=1 << 30,
+            check=_spool,
         ),
         Field(
             "conf",

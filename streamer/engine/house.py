@@ -13,6 +13,7 @@ from urllib.parse import quote
 from streamer.answering import Answers
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
+from streamer.landing.store import CAPACITY
 from streamer.plan.texts import component_document, read_component
 from streamer.source.opening import Branch, Room
 from streamer.spec import Kind, ParsedComponent
@@ -30,6 +31,7 @@ class House:
 
     Attributes:
         remembered: what the inputs want to know at the next start, by their names.
+        spool_limit: bytes that may wait in the spool of each input.
         local: whether the workers see this machine's files.
         answers: where requests wait for their answer; None when nothing gives any.
         endpoints: the stream's HTTP server; None when there is none.
@@ -63,6 +65,7 @@ class House:
         self.stopping = stopping
         self.read_stdin = read_stdin or (lambda size: os.read(sys.stdin.fileno(), size))
         self.remembered: dict[str, Any] = {}
+        self.spool_limit = CAPACITY
         self.local = True
         self.answers: Answers | None = None
         self.endpoints: Any = None
@@ -79,7 +82,8 @@ class House:
         """Return a room whose receivers can be stopped by themselves; they stop with all others."""
         apart = House(directory, self.known, self.log, self.count, threading.Event())
         apart.read_stdin = self.read_stdin
-        apart.local, apart.answers, apart.endpoints = self.local, self.answers, self.endpoints
+        apart.spool_limit, apart.local = self.spool_limit, self.local
+        apart.answers, apart.endpoints = self.answers, self.endpoints
         apart.remembered, apart.save = self.remembered, self.save
         apart._claimed = self._claimed
         self.on_stop(apart.stop)
@@ -123,6 +127,7 @@ class _Room:
         self._house = house
         self.name = name
         self.directory = directory
+        self.spool_limit = house.spool_limit
         self.local = house.local
         self.answers = house.answers
         self.endpoints = house.endpoints

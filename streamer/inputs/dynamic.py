@@ -121,7 +121,7 @@ class _Fan:
     def __init__(self, of: DynamicInput, room: Room) -> None:
         self._of = of
         self._room = room
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
         self._lander = Lander(room, store)
         self._mark: dict[str, dict[str, Any]] = store.mark or {}
         self._inputs: dict[str, _Input] = {}

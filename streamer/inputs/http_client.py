@@ -120,7 +120,7 @@ class HttpClientInput:
 
     def opened(self, room: Room) -> Landed:
         """Begin to ask; return what has landed."""
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
         if store.was_closed and self.scanner is not None and not self.reconnects:
             store.close()
         else:

@@ -248,7 +248,7 @@ class HttpServerInput:
 
         parsed, sync = self.parsed, self.parsed[SYNC_RESPONSE]
         intake = Intake(
-            store=Store(room.directory),
+            store=Store(room.directory, room.spool_limit),
             room=room,
             verbs=frozenset(parsed[ALLOWED_VERBS]),
             timeout=(parsed[TIMEOUT] or 0) / SECOND,

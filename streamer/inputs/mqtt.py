@@ -89,7 +89,7 @@ class MqttInput:
 
     def opened(self, room: Room) -> Landed:
         """Begin to listen; return what has landed."""
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
 
         def session(one: Session) -> None:
             _Listener(self.parsed, one).run()

@@ -121,7 +121,7 @@ class ReadUntilInput:
         Raises:
             StreamerError: the other input cannot be opened.
         """
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
         reading = _Reading(self, room, store)
         if reading.done:
             store.close()

@@ -142,7 +142,7 @@ class SequenceInput:
         Raises:
             StreamerError: the input that is read first cannot be opened.
         """
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
         mark = store.mark or {}
         if mark.get("done"):
             store.close()

@@ -80,7 +80,7 @@ class SocketInput:
 
     def opened(self, room: Room) -> Landed:
         """Begin to connect; return what has landed."""
-        lander = Lander(room, Store(room.directory))
+        lander = Lander(room, Store(room.directory, room.spool_limit))
         ex = Execution(time.time_ns, room.log, room.count)
 
         now: list[socket.socket] = []

@@ -164,7 +164,9 @@ class SocketServerInput:
             network, self.parsed[ADDRESS], reuse_port=bool(tcp is not None and tcp["reuse_port"])
         )
         address = shown(receiver, network)
-        server = _Server(room, self.scanner, Lander(room, Store(room.directory)), address, tls)
+        server = _Server(
+            room, self.scanner, Lander(room, Store(room.directory, room.spool_limit)), address, tls
+        )
         room.on_stop(lambda: server.stop(receiver, network))
         run = server.datagrams if network in _PACKETS else server.accept
         room.start("socket_server", lambda: run(receiver))

@@ -25,6 +25,7 @@ from streamer.source.spool import (
     pump,
     read_durable,
     segment_path,
+    segment_size,
 )
 from streamer.spec import BuildContext, Kind, Parsed, Spec
 from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
@@ -73,17 +74,19 @@ class StdinInput:
         splits = isinstance(self.scanner, Splitting) and not overlaps_itself(self.scanner.delimiter)
         if not splits or not room.local:
             return self._landed(room)
-        spool = SpoolWriter(room.directory, self.scanner.delimiter)
+        limit = room.spool_limit
+        size = segment_size(limit)
+        spool = SpoolWriter(room.directory, self.scanner.delimiter, size)
 
         def trouble(text: str) -> None:
             room.log("ERROR", text, {})
 
-        room.start("stdin", lambda: pump(room.read_stdin, spool, room.directory, trouble))
+        room.start("stdin", lambda: pump(room.read_stdin, spool, room.directory, trouble, limit))
         return self.resume(room.directory)
 
     def _landed(self, room: Room) -> Landed:
         """Land messages: what a scanner cuts from the beginning on, or what a cluster is sent."""
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
         lander = Lander(room, store)
         ex = Execution(time.time_ns, room.log, room.count)
 

@@ -98,7 +98,7 @@ class SubprocessInput:
 
     def opened(self, room: Room) -> Landed:
         """Run the command; return what has landed."""
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
         if store.was_closed and not self.restarts:
             store.close()
         else:

@@ -116,7 +116,7 @@ class WebsocketInput:
         """Begin to connect; return what has landed."""
         connection = self.parsed[CONNECTION]
         retries = connection["max_retries"] if connection is not None else None
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
 
         async def run(reception: Reception) -> None:
             reception.ready()

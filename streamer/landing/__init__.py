@@ -7,7 +7,7 @@ the disk for all that waited. What is safe is read from there like any replayabl
 An input lands messages so:
 
     def opened(self, room: Room) -> Landed:
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
         receive(room, "socket", lambda reception: self._receive(reception, store))
         return Landed(room.directory, inside=not room.local)
 

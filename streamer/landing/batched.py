@@ -43,7 +43,7 @@ class Batched:
         Raises:
             StreamerError: the other input cannot be opened.
         """
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
         if store.mark and store.mark.get("done"):
             store.close()
         else:

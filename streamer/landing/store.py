@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from streamer.errors import StreamerError
 from streamer.landing.blocks import Record, blocks, bodies, mark_of, pack
-from streamer.source.spool import SEGMENT, held_bytes, segment_path
+from streamer.source.spool import SEGMENT, held_bytes, segment_path, segment_size
 
 CAPACITY: Final = 1 << 30
 """Bytes of segments that the checkpoint does not have yet, above which nothing more is taken."""
@@ -72,12 +72,18 @@ class Store:
     """
 
     def __init__(
-        self, directory: Path, capacity: int = CAPACITY, segment_size: int = SEGMENT
+        self, directory: Path, capacity: int = CAPACITY, segment_bytes: int = SEGMENT
     ) -> None:
-        """Open a store and cut off what an earlier crash left half written."""
+        """Open a store and cut off what an earlier crash left half written.
+
+        Args:
+            directory: where it is.
+            capacity: bytes of segments above which nothing is taken.
+            segment_bytes: after which a new one is begun; less where little may be held.
+        """
         self._directory = directory
         self._capacity = capacity
-        self._segment_size = segment_size
+        self._segment_size = min(segment_bytes, segment_size(capacity))
         self._lock = threading.Lock()
         self._closed = False
         self.mark: Any = None
@@ -99,18 +105,16 @@ class Store:
         """
         data = pack(records, mark)
         with self._lock:
+            self._roll()
             if held_bytes(self._directory) > self._capacity:
                 raise StoreFullError(
                     f"the spool {self._directory} holds more than {self._capacity:,} bytes that "
-                    "are still to be read"
+                    "are still to be read; spark.spool_limit allows no more"
                 )
             self._write(data)
             if mark is not None:
                 self.mark = mark
-            if self._size >= self._segment_size:
-                # The data is safe; a disk that is full now only makes this segment longer.
-                with suppress(OSError):
-                    self._begin()
+            self._roll()
 
     def close(self) -> None:
         """Say that nothing more comes."""
@@ -119,6 +123,13 @@ class Store:
                 self._closed = True
                 self._publish()
                 os.fdatasync(self._pointer)
+
+    def _roll(self) -> None:
+        """Begin a segment when the last one is long enough."""
+        if self._size >= self._segment_size:
+            # The data is safe; a disk that is full now only makes this segment longer.
+            with suppress(OSError):
+                self._begin()
 
     def _write(self, data: bytes) -> None:
         view, at = memoryview(data), self._size

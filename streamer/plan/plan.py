@@ -53,6 +53,7 @@ class Plan:
         limit_bytes: the most bytes of messages in a micro-batch.
         level: the log level, which decides what workers send.
         luggage: what the config's mappings have read from files and the environment.
+        spool_limit: bytes that may wait in the spool of an input.
         strict: whether a message on which a processor fails must not be delivered.
         run: names this run of the stream, and no other: workers keep by it what outlives tasks.
         live: where tasks say what they wait for; empty for nowhere.
@@ -77,6 +78,7 @@ class Plan:
     limit_bytes: int
     level: str
     luggage: Luggage
+    spool_limit: int
     strict: bool = False
     run: str = field(default="", compare=False)
     live: str = field(default="", compare=False)
@@ -207,6 +209,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         limit_bytes=limit_bytes,
         level=level,
         luggage=luggage(),
+        spool_limit=config.spark["spool_limit"],
         strict=config.error_handling["strict"],
         run=new_run(),
     )

@@ -46,7 +46,7 @@ class RedisInput:
 
     def opened(self, room: Room) -> Landed:
         """Begin to receive; return what has landed."""
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
 
         def session(one: Session) -> None:
             with _lost():

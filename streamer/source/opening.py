@@ -38,6 +38,10 @@ class Room(Protocol):
         """A directory of its own in the checkpoint; it goes when a bounded stream has ended."""
 
     @property
+    def spool_limit(self) -> int:
+        """Bytes that may wait in a spool for the checkpoint; above it nothing more is taken."""
+
+    @property
     def local(self) -> bool:
         """Whether the workers see this machine's files."""
 

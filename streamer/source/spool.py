@@ -33,6 +33,14 @@ class Durable(NamedTuple):
     closed: bool = False
 
 
+def segment_size(capacity: int) -> int:
+    """Return the bytes of a segment where a spool may hold so many.
+
+    The segment that is written stays when it is read, so it must be a small part of the whole.
+    """
+    return min(SEGMENT, max(capacity // 16, 1))
+
+
 def segment_path(directory: Path, number: int) -> Path:
     """Return the path of a segment."""
     return directory / f"{number:010d}.seg"

@@ -111,6 +111,7 @@ class Stream:
         known = self._checkpoint.record().get("inputs", {})
         directory = self._checkpoint.directory / "spool"
         house = House(directory, known, self._log, self._count, self._stopping, read_stdin)
+        house.spool_limit = self.plan.spool_limit
         house.local = self.plan.master.startswith("local")
         house.endpoints = endpoints
         house.answers = self._answers if is_answered(self.plan) else None

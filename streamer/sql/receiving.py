@@ -68,7 +68,7 @@ class QueryInput:
         database = own_database(self.parsed)
         ex = Execution(_now, room.log, room.count)
         arguments = self._arguments(ex)
-        store = Store(room.directory)
+        store = Store(room.directory, room.spool_limit)
 
         def session(one: Session) -> None:
             try:

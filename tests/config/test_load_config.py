@@ -83,6 +83,7 @@ def test_sections_have_their_defaults_filled_in() -> None:
         "shards": 3,
         "trigger_interval": SECOND // 5,
         "checkpoint": None,
+        "spool_limit": 1 << 30,
         "conf": {"spark.ui.enabled": "true"},
     }
     assert config.metrics.name == "prometheus"

@@ -333,6 +333,21 @@ def test_other_origins_are_allowed_when_cors_says_so(tmp_path):
             assert headers.get("Access-Control-Allow-Origin") == allowed
 
 
+def test_above_the_spools_limit_nothing_is_taken_until_something_is_read(tmp_path):
+    source = built("input: {http_server: {address: '127.0.0.1:0'}}")
+    with lodging(tmp_path / "spool") as lodged:
+        lodged.house.spool_limit = 1 << 20
+        server = Served(lodged, opened(source, lodged.room))
+        statuses = [server.post(data=b"x" * (300 << 10)) for _ in range(5)]
+        assert [status for status, _, _ in statuses] == [200] * 4 + [429]
+        assert statuses[-1][2]["Retry-After"] == "1"
+        assert "spark.spool_limit allows no more" in lodged.log[-1][1]
+        assert len(server.taken()) == 4
+        server.source.committed(server._at)
+        assert server.post(data=b"y")[0] == 200
+        assert [[m.raw for m in b] for b in server.taken()] == [[b"y"]]
+
+
 def test_after_the_stop_nothing_is_taken(tmp_path):
     endpoints = Endpoints()
     endpoints.served = True

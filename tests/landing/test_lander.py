@@ -55,7 +55,7 @@ def test_many_threads_share_syncs_and_each_keeps_its_order(tmp_path, monkeypatch
 
 def test_a_full_store_is_waited_for_until_the_stream_stops(tmp_path, monkeypatch):
     monkeypatch.setattr("streamer.landing.lander.FULL_WAIT", 0.01)
-    store = Store(tmp_path, capacity=100, segment_size=100)
+    store = Store(tmp_path, capacity=100, segment_bytes=100)
     with lodging(tmp_path / "other") as lodged:
         lander = Lander(lodged.room, store)
         lander.put(each([b"x" * 200], {}))

@@ -59,7 +59,7 @@ def test_after_a_crash_exactly_what_was_safe_is_there_and_the_newest_mark(tmp_pa
     chance = random.Random(seed)
     expected: list[bytes] = []
     for start in range(4):
-        store = Store(tmp_path, segment_size=300)
+        store = Store(tmp_path, segment_bytes=300)
         assert store.mark == (len(expected) or None)
         for number in range(chance.randrange(1, 12)):
             group = [b"%d.%d.%d" % (start, number, n) for n in range(chance.randrange(1, 5))]
@@ -78,7 +78,7 @@ def test_after_a_crash_exactly_what_was_safe_is_there_and_the_newest_mark(tmp_pa
 
 
 def test_the_mark_outlives_the_segments_that_are_read(tmp_path):
-    store = Store(tmp_path, segment_size=50)
+    store = Store(tmp_path, segment_bytes=50)
     store.append([one(b"x" * 60)], {"at": 7})
     source = Landed(tmp_path)
     source.committed(read_offset(source))
@@ -87,7 +87,7 @@ def test_the_mark_outlives_the_segments_that_are_read(tmp_path):
 
 
 def test_micro_batches_are_bounded_and_the_input_ends_when_the_store_is_closed(tmp_path):
-    store = Store(tmp_path, segment_size=200)
+    store = Store(tmp_path, segment_bytes=200)
     for number in range(20):
         store.append([each([b"%d" % number] * 10, {})])
     store.close()
@@ -98,7 +98,7 @@ def test_micro_batches_are_bounded_and_the_input_ends_when_the_store_is_closed(t
 
 
 def test_pieces_are_cut_at_blocks_and_together_have_all_in_order(tmp_path):
-    store = Store(tmp_path, segment_size=3 << 20)
+    store = Store(tmp_path, segment_bytes=3 << 20)
     for number in range(16):
         store.append([each([b"%02d" % number + b"x" * (400 << 10)], {})])
     for inside in (False, True):
@@ -116,7 +116,7 @@ def test_pieces_are_cut_at_blocks_and_together_have_all_in_order(tmp_path):
 
 
 def test_a_full_store_takes_nothing_until_something_is_read(tmp_path):
-    store = Store(tmp_path, capacity=500, segment_size=100)
+    store = Store(tmp_path, capacity=500, segment_bytes=100)
     with pytest.raises(StoreFullError, match="more than 500 bytes that are still to be read"):
         for _ in range(50):
             store.append([one(b"x" * 40)])
@@ -126,6 +126,18 @@ def test_a_full_store_takes_nothing_until_something_is_read(tmp_path):
     source.committed(read_offset(source))
     store.append([one(b"y")])
     assert all_of(source)[-1:] == [b"y"]
+
+
+def test_a_small_store_that_was_full_has_room_again_when_all_is_read(tmp_path):
+    store = Store(tmp_path, capacity=4_000)
+    with pytest.raises(StoreFullError):
+        for _ in range(200):
+            store.append([one(b"x" * 40)])
+    source = Landed(tmp_path)
+    source.committed(read_offset(source))
+    # The segment that is written stays, and must not be all that the store may hold.
+    for _ in range(20):
+        store.append([one(b"y" * 40)])
 
 
 def test_a_disk_that_is_full_takes_nothing_by_halves(tmp_path, monkeypatch):

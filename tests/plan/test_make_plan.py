@@ -79,6 +79,11 @@ def test_the_memory_buffers_limit_bounds_a_micro_batch():
     assert plan("buffer: {memory: {limit: 99999999999}}\n").limit_bytes == plan("{}").limit_bytes
 
 
+def test_the_spools_limit_is_the_configs():
+    assert plan("{}").spool_limit == 1 << 30
+    assert plan("spark: {spool_limit: 2000000}\n").spool_limit == 2_000_000
+
+
 LATE = """
 buffer: {system_window: {size: 10s, late_output: rest}}
 output_resources:

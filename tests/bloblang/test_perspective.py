@@ -30,6 +30,24 @@ def test_a_query_can_look_at_the_whole_batch(query, result):
     assert run(f"root = {query}", *BATCH, index=1) == result
 
 
+@pytest.mark.parametrize(
+    ("mapping", "result"),
+    [
+        ("root.a = KEPT.from_all()", '{"a":[1,null,3]}'),
+        ("root.a = KEPT.from_all().index(1)", "{}"),
+        ("root.a = [KEPT.from_all().index(1), 5]", '{"a":[5]}'),
+        ("root.a = [KEPT.from_all().index(1).catch(this)]", '{"a":[]}'),
+        ("root.a = KEPT.from_all().index(1).type()", '{"a":"delete"}'),
+        ("root.a = KEPT.from_all().map_each(this)", '{"a":[1,3]}'),
+        ("let all = KEPT.from_all()\nroot.a = $all.index(1)", "{}"),
+        ("let all = KEPT.from_all()\nroot.a = [$all.index(1), $all.length()]", '{"a":[3]}'),
+    ],
+)
+def test_what_a_message_deletes_is_deleted_wherever_it_is_taken_out_of_the_list(mapping, result):
+    kept = '(match json("a") { this == 2 => deleted(), _ => this })'  # as Benthos 4.76 answers
+    assert run(mapping.replace("KEPT", kept), *BATCH) == result
+
+
 def test_a_message_of_the_batch_that_is_no_document_fails_the_one_that_asks():
     assert run('root = json("a").from_all()', '{"a":1}', "bad").startswith('Error("failed')
     assert run('root = json("a").from(7)', *BATCH) == (

@@ -117,6 +117,7 @@ class Code:
         named_maps: the functions of the mapping's named maps, by name.
         variables: the generated names of the mapping's variables.
         assigned: variables that certainly have a value here.
+        holding: variables that may hold a list with what is deleted in it.
         owned: paths of root that certainly hold an object that nothing else refers to; `()` is
             root itself. They are written in place.
         copied: whether root, if it is an object, is one that nothing else refers to.
@@ -147,6 +148,7 @@ class Code:
         self.named_maps: dict[str, str] = {}
         self.variables: dict[str, str] = {}
         self.assigned: set[str] = set()
+        self.holding: set[str] = set()
         self.owned: set[tuple[str, ...]] = set()
         self.copied = False
         self.untouched = False

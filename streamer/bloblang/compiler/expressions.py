@@ -199,7 +199,7 @@ def _variable(code: Code, name: str) -> Value:
     if name not in code.assigned:
         undefined = code.constant(objects.undefined, "undefined")
         code.emit(f"if {variable} is UNSET: {undefined}({name!r})")
-    return Value(variable)
+    return Value(variable, special=name in code.holding)
 
 
 def _metadata(code: Code, key: str) -> Value:

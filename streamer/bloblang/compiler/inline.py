@@ -71,10 +71,11 @@ def _loop(
 def _map_each(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     source, keys = _elements(code, node, left, "'array'")
     result = _loop(code, node, source, keys, emit, "failed to process element {}: ", False)
-    if keys == "None" and not result.special:
+    special = result.special or left.special
+    if keys == "None" and not special:
         return Value(result.code, kind="list")
     settle = code.constant(collections.settle, "settle")
-    if not result.special:
+    if not special:
         text = f"{result.code} if {keys} is None else {settle}({source}, {result.code}, {keys})"
         return code.store(text)
     return code.store(f"{settle}({source}, {result.code}, {keys})")
@@ -84,7 +85,7 @@ def _filter(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     source, keys = _elements(code, node, left, "'array', 'object'")
     result = _loop(code, node, source, keys, emit, "", True)
     if keys == "None":
-        return Value(result.code, kind="list")
+        return Value(result.code, special=left.special, kind="list")
     entries = code.constant(collections.of_entries, "of_entries")
     return code.store(f"{result.code} if {keys} is None else {entries}({result.code})")
 

@@ -86,7 +86,8 @@ def _from_all(code: Code, node: tree.Method, emit: Emit) -> Value:
         code.scope = code.scope.inside(message=message, index=index)
         value = emit(code, target)
         code.emit(f"{result}.append({value.code})")
-    return Value(result, kind="list")
+    # What is deleted stays in the list, and what takes it out of there is deleted in turn.
+    return Value(result, special=value.special, kind="list")
 
 
 def _documents(code: Code) -> str:

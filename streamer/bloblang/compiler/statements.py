@@ -215,6 +215,8 @@ def _let(code: Code, name: str, value: Value) -> None:
         code.emit(f"{variable} = UNSET if {value.code} is DELETED else {value.code}")
     _hold(code, f"${name}", variable, value)
     code.assigned.discard(name)
+    if value.kind == "list":
+        code.holding.add(name)
 
 
 def _if(code: Code, parts: list[tuple[tree.Node | None, list[tree.Statement]]]) -> None:

@@ -48,8 +48,8 @@ class Kept(Protocol):
 
 def serve_kept(
     endpoints: Endpoints, what: str, prefix: str, kept: Kept, written: Callable[[Any], str]
-) -> None:
-    """Add the endpoints.
+) -> Callable[[], None]:
+    """Add the endpoints; return what lets go of them, see `Endpoints.add`.
 
     Args:
         endpoints: of the stream's server.
@@ -104,8 +104,10 @@ def serve_kept(
         f"{base}/{{id}}": (f"Returns, makes, changes or removes an {one}.", single),
         base: (f"Returns the dynamic {what} with their configs.", listed),
     }
-    for path, (about, handler) in handlers.items():
-        endpoints.add(path if path.startswith("/") else f"/{path}", about, handler)
+    served = {
+        path if path.startswith("/") else f"/{path}": given for path, given in handlers.items()
+    }
+    return endpoints.add(f"the {one} dynamic", served, "give one of them another prefix")
 
 
 def _uptime(running: Running) -> str:

@@ -192,9 +192,15 @@ def _settle(answered: asyncio.Future[Batch], messages: Batch) -> None:
 
 
 def listen_with(room: Room, paths: Mapping[str, Handler]) -> None:
-    """Serve paths on the stream's own server; after the stop they answer that it is closing."""
-    for path, handler in paths.items():
-        room.endpoints.add(path, "Send messages to the input http_server.", handler)
+    """Serve paths on the stream's own server; after the stop they answer that it is closing.
+
+    Raises:
+        StreamerError: another component has one of the paths.
+    """
+    about = "Send messages to the input http_server."
+    served = {path: (about, handler) for path, handler in paths.items()}
+    room.on_stop(room.endpoints.add("the input http_server", served))
+    for path in paths:
         shown = {"path": path}
         room.log("INFO", "Receiving messages on the stream's HTTP server", shown)
 

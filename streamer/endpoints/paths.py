@@ -33,6 +33,11 @@ class Path:
         self._pattern = re.compile(found if text.endswith("/") else f"{found}$")
         self._literal = None if self._names or text.endswith("/") else text
 
+    @property
+    def shape(self) -> str:
+        """What is the same for two paths that stand for the same requests, whatever the names."""
+        return self._pattern.pattern
+
     def match(self, path: str) -> Mapping[str, str] | None:
         """Return what the parameters stand for in a request's path; None when it is another."""
         if self._literal is not None:

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamer.endpoints.paths import Path
+from streamer.errors import StreamerError
 
 if TYPE_CHECKING:
     from aiohttp import web
 
+_ELSEWHERE = "give one of them another path, or an address of its own"
+
 Handler = Callable[["web.BaseRequest", Mapping[str, str]], Awaitable["web.StreamResponse"]]
 """Answers a request; its second argument is what the path's parameters stand for."""
+
+
+@dataclass
+class _Entry:
+    """A path, and who serves it; `held` until that one lets go of it."""
+
+    path: Path
+    who: str
+    about: str
+    handler: Handler
+    held: bool = True
 
 
 class Endpoints:
@@ -26,22 +41,52 @@ class Endpoints:
         """Begin with none."""
         self.served = False
         self._lock = threading.Lock()
-        self._paths: list[tuple[Path, str, Handler]] = []
+        self._paths: list[_Entry] = []
 
-    def add(self, path: str, about: str, handler: Handler) -> None:
-        """Serve a path; one that is there is replaced."""
+    def add(
+        self, who: str, served: Mapping[str, tuple[str, Handler]], change: str = _ELSEWHERE
+    ) -> Callable[[], None]:
+        """Serve paths.
+
+        Args:
+            who: the component that serves them, for messages.
+            served: what each path is for, and who answers there.
+            change: what to do where another component has one of them.
+
+        Returns:
+            What lets go of the paths: they are answered as before until another wants them.
+
+        Raises:
+            StreamerError: another component has one of them; none is added.
+        """
+        entries = [
+            _Entry(Path(path), who, about, handler) for path, (about, handler) in served.items()
+        ]
+        shapes = {entry.path.shape: entry.path.text for entry in entries}
         with self._lock:
-            kept = [entry for entry in self._paths if entry[0].text != path]
-            self._paths = [*kept, (Path(path), about, handler)]
+            there = [entry for entry in self._paths if entry.path.shape in shapes]
+            for entry in there:
+                if entry.held:
+                    raise StreamerError(
+                        f"{who} wants the path {shapes[entry.path.shape]}, which {entry.who} "
+                        f"serves on the same server: {change}"
+                    )
+            self._paths = [entry for entry in self._paths if entry not in there] + entries
+
+        def let_go() -> None:
+            for entry in entries:
+                entry.held = False
+
+        return let_go
 
     def find(self, path: str) -> tuple[Handler, Mapping[str, str]] | None:
         """Return who answers a request's path, and what its parameters stand for."""
-        for known, _, handler in self._paths:
-            found = known.match(path)
+        for entry in self._paths:
+            found = entry.path.match(path)
             if found is not None:
-                return handler, found
+                return entry.handler, found
         return None
 
     def listed(self) -> dict[str, str]:
         """Return the paths with what they are for."""
-        return {path.text: about for path, about, _ in self._paths}
+        return {entry.path.text: entry.about for entry in self._paths}

@@ -110,7 +110,7 @@ class DynamicWriter:
             from streamer.endpoints.crud import serve_kept
 
             prefix = self._component.config["prefix"]
-            serve_kept(room.endpoints, "outputs", prefix, self, _yaml)
+            room.on_stop(serve_kept(room.endpoints, "outputs", prefix, self, _yaml))
 
     def running(self) -> Mapping[str, RunningOutput]:
         """Return the outputs by their ids."""

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -86,8 +87,14 @@ class House:
         apart.answers, apart.endpoints = self.answers, self.endpoints
         apart.remembered, apart.save = self.remembered, self.save
         apart._claimed = self._claimed
-        self.on_stop(apart.stop)
-        return Branch(_Room(apart, name, directory), apart.stop)
+
+        def stop() -> None:
+            with suppress(ValueError):
+                self._stops.remove(stop)
+            apart.stop()
+
+        self.on_stop(stop)
+        return Branch(_Room(apart, name, directory), stop)
 
     def claim(self, what: str) -> None:
         """Give something away that there is one of."""

@@ -68,8 +68,10 @@ class ServedWriter:
                 "to one that is free"
             )
         else:
-            for path, handler in paths.items():
-                room.endpoints.add(path, "Read messages of the output http_server.", handler)
+            about = "Read messages of the output http_server."
+            served = {path: (about, handler) for path, handler in paths.items()}
+            room.on_stop(room.endpoints.add("the output http_server", served))
+            for path in paths:
                 room.log("INFO", "Giving messages on the stream's HTTP server", {"path": path})
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:

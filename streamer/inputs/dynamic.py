@@ -89,7 +89,7 @@ class DynamicInput:
             # Imported here: linting a config should not wait for aiohttp.
             from streamer.endpoints.crud import serve_kept
 
-            serve_kept(room.endpoints, "inputs", self.prefix, fan, _yaml)
+            room.on_stop(serve_kept(room.endpoints, "inputs", self.prefix, fan, _yaml))
         else:
             text = "There is no HTTP server, so no inputs can be added to the input dynamic"
             room.log("WARN", text, {})
@@ -157,7 +157,11 @@ class _Fan:
             number, known = number + 1, {}
         source = self._of.context.build(component)
         branch = self._room.branch(f"{name}-{number}")
-        ready = opened(source, branch.room)
+        try:
+            ready = opened(source, branch.room)
+        except Exception:
+            branch.stop()
+            raise
         at = known.get("at") or ready.initial()
         self._mark[name] = {"config": config, "number": number, "at": at}
         made = self._inputs[name] = _Input(document, branch, text=text)

@@ -44,6 +44,8 @@ def _check(parsed: Parsed) -> Iterator[tuple[str, str]]:
         yield ALLOWED_VERBS, "is empty; expected at least one verb, such as POST"
     if not (parsed[PATH] or parsed[WS_PATH]):
         yield "", "has neither a path nor a ws_path; expected one of them at least"
+    if parsed[PATH] and parsed[PATH] == parsed[WS_PATH]:
+        yield WS_PATH, f"is {parsed[PATH]}, as path is; expected another one, or an empty text"
     if bool(parsed[CERT_FILE]) != bool(parsed[KEY_FILE]):
         yield CERT_FILE, "needs a key_file beside it, and a key_file a cert_file"
     if parsed[CORS]["enabled"] and not parsed[CORS]["allowed_origins"]:

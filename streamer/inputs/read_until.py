@@ -28,7 +28,7 @@ from streamer.landing.lander import Lander, StoppedError
 from streamer.landing.store import Store
 from streamer.message import Batch, Execution
 from streamer.query import query_bool
-from streamer.source.opening import Room, opened
+from streamer.source.opening import Branch, Room, opened
 from streamer.source.replayable import Offset, Replayable
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -146,10 +146,12 @@ class _Reading:
         self._counters: dict[str, int] = mark.get("counters", {})
         self._heard = time.monotonic()
         self._source: Replayable
+        self._branch: Branch
 
     def open(self) -> None:
         """Open the other input."""
-        self._source = opened(self._of.source, self._room.inner(f"input-{self._number}"))
+        self._branch = self._room.branch(f"input-{self._number}")
+        self._source = opened(self._of.source, self._branch.room)
 
     def run(self) -> None:
         """Read until there is no more to read."""
@@ -162,6 +164,7 @@ class _Reading:
                     break
                 if not self._of.restarts:
                     break
+                self._branch.stop()
                 pause = _FIRST_PAUSE if self._at != before else min(pause * 2, _LONGEST_PAUSE)
                 self._source.finished()
                 before_this = self._room.inner(f"input-{self._number}").directory
@@ -171,6 +174,8 @@ class _Reading:
                 if self._idle() or self._room.wait(pause):
                     break
                 self.open()
+            # It must not go on to take what nobody will read.
+            self._branch.stop()
             if not self._room.stopping or self.done:
                 self.done = True
                 self._lander.write([], self._mark())

@@ -28,6 +28,9 @@ def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
         yield ALLOWED_VERBS, "is empty; expected at least one verb, such as GET"
     if not (parsed[PATH] or parsed[STREAM_PATH] or parsed[WS_PATH]):
         yield "", "has no path; expected one of path, stream_path and ws_path at least"
+    for first, second in ((PATH, STREAM_PATH), (PATH, WS_PATH), (STREAM_PATH, WS_PATH)):
+        if parsed[second] and parsed[first] == parsed[second]:
+            yield second, f"is {parsed[first]}, as {first} is; expected another one, or none"
     if bool(parsed[CERT_FILE]) != bool(parsed[KEY_FILE]):
         yield CERT_FILE, "needs a key_file beside it, and a key_file a cert_file"
     if parsed[CORS][ENABLED] and not parsed[CORS][ALLOWED_ORIGINS]:

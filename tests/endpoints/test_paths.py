@@ -6,6 +6,7 @@ import pytest
 
 from streamer.endpoints.paths import Path, path_problem
 from streamer.endpoints.registry import Endpoints
+from streamer.errors import StreamerError
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_what_is_no_path_is_told(path):
     assert path_problem(path) is not None
 
 
-def test_a_path_that_is_added_again_is_replaced():
+def test_a_path_belongs_to_one_until_that_one_lets_go_of_it():
     endpoints = Endpoints()
 
     async def one(request, parameters):
@@ -42,9 +43,16 @@ def test_a_path_that_is_added_again_is_replaced():
     async def other(request, parameters):
         raise NotImplementedError
 
-    endpoints.add("/a/{x}", "one", one)
-    endpoints.add("/b", "b", one)
-    endpoints.add("/a/{x}", "other", other)
+    let_go = endpoints.add("one", {"/a/{x}": ("one", one)})
+    endpoints.add("b", {"/b": ("b", one)})
+    again = {"/a/{y}": ("other", other), "/c": ("c", other)}
+    said = r"other wants the path /a/\{y\}, which one serves on the same server: give one of them"
+    with pytest.raises(StreamerError, match=said):
+        endpoints.add("other", again)
+    assert endpoints.listed() == {"/a/{x}": "one", "/b": "b"}
+    let_go()
+    assert endpoints.find("/a/1") == (one, {"x": "1"})
+    endpoints.add("other", {"/a/{x}": ("other", other)})
     assert endpoints.find("/a/1") == (other, {"x": "1"})
     assert endpoints.find("/c") is None
     assert endpoints.listed() == {"/b": "b", "/a/{x}": "other"}

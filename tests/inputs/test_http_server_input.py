@@ -360,6 +360,29 @@ def test_after_the_stop_nothing_is_taken(tmp_path):
     assert (response.status, response.text) == (503, "Server closing\n")
 
 
+def test_a_path_that_another_input_serves_is_refused_at_the_start(tmp_path):
+    endpoints = Endpoints()
+    endpoints.served = True
+    with lodging(tmp_path) as lodged:
+        lodged.house.endpoints = endpoints
+        opened(built("input: {http_server: {path: '/{a}'}}"), lodged.room.inner("1"))
+        other = built("input: {http_server: {path: '/{b}', ws_path: /other}}")
+        with pytest.raises(StreamerError, match="another path, or an address of its own"):
+            opened(other, lodged.room.inner("2"))
+        assert set(endpoints.listed()) == {"/{a}", "/post/ws"}
+
+
+def test_one_after_the_other_may_serve_the_same_path(tmp_path):
+    endpoints = Endpoints()
+    endpoints.served = True
+    with lodging(tmp_path) as lodged:
+        lodged.house.endpoints = endpoints
+        first = lodged.room.branch("1")
+        opened(built("input: {http_server: {}}"), first.room)
+        first.stop()
+        opened(built("input: {http_server: {}}"), lodged.room.inner("2"))
+
+
 def test_without_an_address_and_a_server_it_says_what_to_do(tmp_path):
     with (
         lodging(tmp_path) as lodged,

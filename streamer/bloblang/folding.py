@@ -83,6 +83,10 @@ _TREE: Final = (
 )
 
 
+_PICKED: Final = ("first", "last", "latest")
+"""Parts that are one message's value, which may be deleted."""
+
+
 def _rewritten(node: Any, parts: list[Part], text: str) -> Any:
     """Return a part of a tree with each fold replaced."""
     if isinstance(node, tree.Method | tree.Call):
@@ -90,7 +94,7 @@ def _rewritten(node: Any, parts: list[Part], text: str) -> Any:
         if part is not None:
             if part not in parts:
                 parts.append(part)
-            special = part.kind == "latest"
+            special = part.kind in _PICKED
             return tree.Folded(node.place, parts.index(part), annotation(node), special)
         refuse_batch(node)
     if isinstance(node, list | tuple):

@@ -118,6 +118,7 @@ class Code:
         variables: the generated names of the mapping's variables.
         assigned: variables that certainly have a value here.
         holding: variables that may hold a list with what is deleted in it.
+        doubtful: generated names whose values may be `DELETED` or `NOTHING`.
         owned: paths of root that certainly hold an object that nothing else refers to; `()` is
             root itself. They are written in place.
         copied: whether root, if it is an object, is one that nothing else refers to.
@@ -149,6 +150,7 @@ class Code:
         self.variables: dict[str, str] = {}
         self.assigned: set[str] = set()
         self.holding: set[str] = set()
+        self.doubtful: set[str] = set()
         self.owned: set[tuple[str, ...]] = set()
         self.copied = False
         self.untouched = False
@@ -221,6 +223,8 @@ class Code:
         """Put the result of an expression into a fresh variable."""
         name = self.name()
         self.emit(f"{name} = {text}", *steps)
+        if special:
+            self.doubtful.add(name)
         return Value(name, special=special, kind=kind)
 
     def settle(self, value: Value) -> Value:

@@ -127,17 +127,19 @@ def walk(code: Code, name: str, path: tuple[str, ...]) -> Value:
     if "*" in path:
         search = code.constant(paths.search, "search")
         return Value(f"{search}({name}, {code.constant(path)})", atom=False)
+    special = name in code.doubtful  # then so is what lies in it
     if not name.isidentifier():  # a number, which no dot may follow
         name = code.store(name).code
     if not code.options.inline:
         for part in path:
             name = code.store(f"{code.constant(paths.step, 'step')}({name}, {part!r})").code
-        return Value(name)
+        return Value(name, special=special)
     if name in (code.scope.document, "T") and not code.linked:
         return _kept_walk(code, name, path)
     for part in path[:-1]:
         name = code.store(_step(code, name, part)).code
-    return Value(f"({_step(code, name, path[-1])})" if path else name, atom=not path)
+    text = f"({_step(code, name, path[-1])})" if path else name
+    return Value(text, atom=not path, special=special)
 
 
 def _step(code: Code, name: str, part: str) -> str:

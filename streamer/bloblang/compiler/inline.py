@@ -33,11 +33,20 @@ def _elements(code: Code, node: tree.Method, left: Value, expected: str) -> tupl
 
 
 def _loop(
-    code: Code, node: tree.Method, source: str, keys: str, emit: Emit, prefix: str, keep: bool
+    code: Code,
+    node: tree.Method,
+    source: str,
+    keys: str,
+    emit: Emit,
+    prefix: str,
+    keep: bool,
+    special: bool,
 ) -> Value:
     """Emit a loop that collects the query's results, or the elements for which it is true."""
     query = node.arguments[0].value
     result, iterator, element = code.name(), code.name("it"), code.name("v")
+    if special:
+        code.doubtful.add(element)
     code.emit(f"{result} = []")
     code.emit(f"{iterator} = iter({source})")
     steps = (PrefixElement(prefix, iterator, keys), From(annotation(node.target))) if prefix else ()
@@ -70,12 +79,13 @@ def _loop(
 
 def _map_each(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     source, keys = _elements(code, node, left, "'array'")
-    result = _loop(code, node, source, keys, emit, "failed to process element {}: ", False)
-    special = result.special or left.special
-    if keys == "None" and not special:
+    result = _loop(
+        code, node, source, keys, emit, "failed to process element {}: ", False, left.special
+    )
+    if keys == "None" and not result.special:
         return Value(result.code, kind="list")
     settle = code.constant(collections.settle, "settle")
-    if not special:
+    if not result.special:
         text = f"{result.code} if {keys} is None else {settle}({source}, {result.code}, {keys})"
         return code.store(text)
     return code.store(f"{settle}({source}, {result.code}, {keys})")
@@ -83,7 +93,7 @@ def _map_each(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
 
 def _filter(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
     source, keys = _elements(code, node, left, "'array', 'object'")
-    result = _loop(code, node, source, keys, emit, "", True)
+    result = _loop(code, node, source, keys, emit, "", True, left.special)
     if keys == "None":
         return Value(result.code, special=left.special, kind="list")
     entries = code.constant(collections.of_entries, "of_entries")

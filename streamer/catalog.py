@@ -22,9 +22,9 @@ from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.landing.processed import Processed
 from streamer.lasting import Lasting
-from streamer.observed import UNOBSERVED, observed
+from streamer.pipeline.observed import UNOBSERVED, observed
 from streamer.rate_limiting import CountedRateLimit
-from streamer.sender import Sender
+from streamer.sending.sender import Sender
 from streamer.spec import Kind, ParsedComponent, Spec
 
 T = TypeVar("T")
@@ -321,7 +321,7 @@ class _Context:
     def _kept(self, component: ParsedComponent, label: str) -> Any:
         found = spec(component.kind, component.name)
         if found is not None and found.in_memory and self._lasting.run:
-            from streamer.shared_caches import shared_cache
+            from streamer.caching.shared import shared_cache
 
             shared = shared_cache(self._lasting.known_directory(), label)
             if shared is not None:

@@ -9,9 +9,9 @@ from typing import Any, Final
 import orjson
 
 from streamer.errors import MessageError
+from streamer.jsontext.spelling import has_odd_number, has_plain_numbers
 from streamer.lazy_batch import LazyBatch
 from streamer.message import UNPARSED, Batch
-from streamer.spelling import has_odd_number, has_plain_numbers
 from streamer.value import dump_each, parse_json, parse_long
 
 _AT_ONCE: Final = 500

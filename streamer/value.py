@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
-from streamer.spelling import (
+from streamer.jsontext.spelling import (
     differs_from_go,
     has_exponent,
     has_long_number,
@@ -156,7 +156,7 @@ def _retry(raw: bytes, error: ValueError) -> Any:
     try:
         document = _EXACT.decode(raw.decode(errors="replace"))
     except (ValueError, RecursionError):
-        from streamer.jsonfault import json_fault
+        from streamer.jsontext.fault import json_fault
 
         raise ValueError(json_fault(raw) or f"not a JSON document: {error}") from None
     return _paired(document) if b"\\u" in raw else document
@@ -298,7 +298,7 @@ def _dump_odd(value: Any, error: Exception) -> bytes:
     deep values as well.
     """
     if "Recursion" in str(error):
-        from streamer.deepjson import dump_deep
+        from streamer.jsontext.deep import dump_deep
 
         return dump_deep(value, dump_json)
     try:

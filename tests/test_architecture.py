@@ -26,36 +26,21 @@ COMPONENT_PACKAGES = frozenset(
 )  # inputs, buffers, processors, …
 # Low to high: a part imports nothing of its own line or of a later one, but for itself.
 ORDER: tuple[frozenset[str], ...] = (
-    frozenset(
-        {"", "errors", "timestamps", "durations", "spelling", "jsonfault", "deepjson", "svg"}
-        | {"tally", "lasting", "eviction"}
-    ),
+    frozenset({"", "errors", "timestamps", "durations", "jsontext", "svg", "tally", "lasting"}),
     frozenset({"figures", "redaction"}),
-    frozenset({"value", "logfile", "yaml_scalars"}),
-    frozenset({"message", "logfmt"}),
+    frozenset({"value", "yaml_scalars"}),
+    frozenset({"message"}),
     frozenset({"lazy_batch"}),
     frozenset({"answering", "documents", "logs"}),
     frozenset({"bloblang"}),
-    frozenset({"avrojson", "grok", "parquetrows", "syslog"}),
+    frozenset({"grok", "syslog"}),
     frozenset({"spec"}),
     frozenset({"source", "window"}),
-    frozenset({"archives", "failure", "query", "codec", "lanes", "layers", "patterns"}),
+    frozenset({"failure", "formats", "query", "lanes", "patterns"}),
     frozenset({"metafilter", "tls"}),
-    frozenset({"pipeline", "caching", "rate_limiting"}),
-    frozenset(
-        {
-            "backoff",
-            "batching",
-            "shared_caches",
-            "branching",
-            "observed",
-            "per_message",
-            "running",
-            "windowing",
-        }
-    ),
+    frozenset({"pipeline", "rate_limiting"}),
+    frozenset({"backoff", "caching", "running", "windowing"}),
     frozenset({"http", "sending"}),
-    frozenset({"retrying", "sender"}),
     frozenset({"landing"}),
     frozenset({"mqtt", "redisdb", "sql"}),
     frozenset({"endpoints"}),

@@ -11,7 +11,7 @@ import pytest
 from streamer.failure import Origin
 from streamer.lanes import Lanes
 from streamer.message import Execution, Message
-from streamer.observed import observed
+from streamer.pipeline.observed import observed
 from streamer.processors.noop import NoopProcessor
 from streamer.spec import Kind, ParsedComponent
 

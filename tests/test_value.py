@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamer.spelling import has_long_number, has_odd_number
+from streamer.jsontext.spelling import has_long_number, has_odd_number
 from streamer.timestamps import Timestamp
 from streamer.value import (
     DELETED,

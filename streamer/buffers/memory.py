@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from streamer.batching import POLICY_FIELDS, BatchPolicy, build_policy, policy_problems
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
+from streamer.pipeline.batching import POLICY_FIELDS, BatchPolicy, build_policy, policy_problems
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 LIMIT: Final = "limit"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from streamer.caching import KeyAlreadyExistsError, KeyNotFoundError
-from streamer.eviction import Adaptive, Evicting, Recent, TwoQueues
+from streamer.caching.eviction import Adaptive, Evicting, Recent, TwoQueues
 from streamer.message import Execution
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from streamer.caching import KeyAlreadyExistsError, KeyNotFoundError
-from streamer.eviction import Recent
+from streamer.caching.eviction import Recent
 from streamer.message import Execution
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 

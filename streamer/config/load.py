@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from streamer.config.answers import check_answers
 from streamer.config.assemble import assemble
 from streamer.config.components import read_component
 from streamer.config.definitions import is_definition, lint_definitions
@@ -30,6 +31,7 @@ from streamer.config.resources import (
 )
 from streamer.config.rules import RULES
 from streamer.config.sections import SECTIONS
+from streamer.config.served import check_served
 from streamer.config.sets import apply_set
 from streamer.config.sides import check_sides
 from streamer.config.source import Source
@@ -171,8 +173,11 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
     if not holds_resources_only(root):
         check_references(reading, roots)
     check_sides(reading, root, parsed, resources)
+    check_served(reading, root, parsed, resources)
     if reading.options.thorough:
         check_whole(reading, root)
+        if not holds_resources_only(root):
+            check_answers(reading, parsed["buffer"])
     if findings.harmful:
         return None
     return assemble(parsed, resources, name, text, findings.secrets)

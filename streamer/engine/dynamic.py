@@ -27,9 +27,9 @@ from streamer.message import Batch, Message
 from streamer.plan import Plan
 from streamer.plan.resources import resolved
 from streamer.plan.written import written_inside
-from streamer.retrying import Retrying, saying
-from streamer.sender import Sender
 from streamer.sending import Written
+from streamer.sending.retrying import Retrying, saying
+from streamer.sending.sender import Sender
 from streamer.source.opening import Room
 from streamer.spec import ParsedComponent
 from streamer.window.metadata import decode_meta

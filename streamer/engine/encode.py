@@ -15,9 +15,9 @@ from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
-from streamer.retrying import Retrying, telling
-from streamer.sender import Sender
 from streamer.sending import Encoder
+from streamer.sending.retrying import Retrying, telling
+from streamer.sending.sender import Sender
 from streamer.spec import ParsedComponent
 from streamer.tally import Tally
 

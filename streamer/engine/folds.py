@@ -8,8 +8,8 @@ from streamer.bloblang import Mapping
 from streamer.documents import parse_ahead
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
-from streamer.observed import observed
 from streamer.pipeline import Processor, run, run_each
+from streamer.pipeline.observed import observed
 from streamer.plan import Plan
 from streamer.plan.fold import mapping_place
 from streamer.processors.mapping import MappingProcessor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer.batching import POLICY_FIELDS, build_policy, policy_problems
 from streamer.landing.batched import Batched
+from streamer.pipeline.batching import POLICY_FIELDS, build_policy, policy_problems
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 CHILD: Final = "child"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer.batching import BATCHING, POLICY_FIELDS, batching_problems, output_policy
 from streamer.landing.batched import Batched
+from streamer.pipeline.batching import BATCHING, POLICY_FIELDS, batching_problems, output_policy
 from streamer.source.several import Several
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, ParsedComponent, Spec
 

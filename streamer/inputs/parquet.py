@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from streamer.formats.parquet_rows import documents
 from streamer.message import Batch, Message
-from streamer.parquetrows import documents
 from streamer.source.files import Files
 from streamer.source.scanning import MOST, START, Cut, Mark, Opened, ScanError
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamer.batching import BatchPolicy
 from streamer.landing.collecting import Collector
 from streamer.landing.following import (
     batches_of,
@@ -21,6 +20,7 @@ from streamer.landing.landed import Landed
 from streamer.landing.lander import Lander, StoppedError
 from streamer.landing.store import Store
 from streamer.message import Batch
+from streamer.pipeline.batching import BatchPolicy
 from streamer.source.opening import Room, opened
 from streamer.source.replayable import Offset, Replayable
 

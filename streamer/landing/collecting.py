@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from streamer.batching import CREATED_COUNTER, BatchPolicy
 from streamer.message import Batch, Execution
+from streamer.pipeline.batching import CREATED_COUNTER, BatchPolicy
 
 
 class Collector:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from streamer.backoff import RESEND
-from streamer.batching import (
+from streamer.failure import Origin
+from streamer.lanes import Lanes
+from streamer.message import Batch, Execution
+from streamer.pipeline.batching import (
     BATCHING_FIELD,
     BatchPolicy,
     batching_problems,
     output_policy,
 )
-from streamer.failure import Origin
-from streamer.lanes import Lanes
-from streamer.message import Batch, Execution
-from streamer.retrying import Retrying, saying
 from streamer.sending import Composition, Left, Sent, all_of, still_left
+from streamer.sending.retrying import Retrying, saying
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 COPIES: Final = "copies"

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
-from streamer.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.documents import payloads
 from streamer.errors import MessageError
 from streamer.failure import Origin
+from streamer.formats.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.message import Batch, Execution
 from streamer.source.places import writable_place
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from streamer.answering import answer
-from streamer.batching import BATCHING_FIELD, BatchPolicy, batching_problems, output_policy
 from streamer.bloblang import compile_interpolation
 from streamer.http.client import HttpClient
 from streamer.http.errors import HttpError
 from streamer.http.fields import client_fields, client_problems
 from streamer.http.request import PartTexts
 from streamer.message import Batch, Execution
+from streamer.pipeline.batching import BATCHING_FIELD, BatchPolicy, batching_problems, output_policy
 from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from streamer.bloblang import compile_interpolation
 from streamer.errors import MessageError
 from streamer.message import Batch, Execution, Message
-from streamer.per_message import document
+from streamer.pipeline.per_message import document
 from streamer.redisdb import CLIENT_FIELDS, client, client_problems
 from streamer.redisdb.sending import RedisOutput
 from streamer.redisdb.values import GO_NAMES, argument

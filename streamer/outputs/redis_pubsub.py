@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from streamer.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.bloblang import compile_interpolation
 from streamer.errors import MessageError
 from streamer.message import Batch, Execution
+from streamer.pipeline.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.redisdb import CLIENT_FIELDS, client, client_problems
 from streamer.redisdb.sending import RedisOutput
 from streamer.sending import MAX_IN_FLIGHT, max_in_flight_field

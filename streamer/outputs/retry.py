@@ -11,8 +11,8 @@ from typing import Final
 
 from streamer.backoff import backoff_fields, read_backoff
 from streamer.failure import Origin
-from streamer.retrying import Retrying, saying
 from streamer.sending import Composition
+from streamer.sending.retrying import Retrying, saying
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 OUTPUT: Final = "output"

@@ -7,8 +7,8 @@ import ssl
 from collections.abc import Iterable
 from typing import Any, Final
 
-from streamer.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.endpoints.address import address_problem, split_address
+from streamer.formats.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.message import Batch, Execution
 from streamer.sending import NotConnectedError, Output, SendError
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec

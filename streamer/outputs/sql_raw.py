@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
+from streamer.pipeline.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
 from streamer.sql import Database, SqlError

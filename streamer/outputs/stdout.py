@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.documents import payloads
+from streamer.formats.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.message import Batch, Execution
 from streamer.spec import BuildContext, Kind, Parsed, Spec
 

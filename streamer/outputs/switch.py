@@ -13,8 +13,8 @@ from streamer.failure import Origin
 from streamer.lanes import Lanes
 from streamer.message import Batch, Execution
 from streamer.query import query_bool
-from streamer.retrying import Retrying, saying
 from streamer.sending import Composition, SendError, Sent
+from streamer.sending.retrying import Retrying, saying
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 RETRY_UNTIL_SUCCESS: Final = "retry_until_success"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamer.batching import BATCHING, PERIOD
+from streamer.pipeline.batching import BATCHING, PERIOD
 from streamer.plan.resources import Resources, resolved
 from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.spec.inside import inside

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streamer.bloblang import Luggage, luggage
+from streamer.caching.shared import Host, host
 from streamer.catalog import build_context, makes_windows, spec
 from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
@@ -20,7 +21,6 @@ from streamer.plan.key import Key
 from streamer.plan.resources import Resources, resolved, resource_of
 from streamer.plan.windowing import windowing_of
 from streamer.plan.written import written_inside
-from streamer.shared_caches import Host, host
 from streamer.spec import BuildContext, Kind, ParsedComponent
 from streamer.window.words import AnyWindow
 

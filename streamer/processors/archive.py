@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from streamer.archives import Item, write_binary, write_tar, write_zip
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.errors import MessageError
 from streamer.failure import Origin
+from streamer.formats.archives import Item, write_binary, write_tar, write_zip
 from streamer.message import Batch, Execution, Message
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from streamer.avrojson import AvroDocuments
 from streamer.errors import MessageError, StreamerError
 from streamer.failure import Origin
+from streamer.formats.avro_json import AvroDocuments
 from streamer.message import Execution, Message
-from streamer.per_message import Change, PerMessage, document
+from streamer.pipeline.per_message import Change, PerMessage, document
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.value import dump_json, parse_json
 

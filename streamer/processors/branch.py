@@ -10,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from streamer.branching import BRANCH_FIELDS, NO_PROCESSORS, PROCESSORS, Branch, build_branch
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
+from streamer.pipeline.branching import (
+    BRANCH_FIELDS,
+    NO_PROCESSORS,
+    PROCESSORS,
+    Branch,
+    build_branch,
+)
 from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
 
 

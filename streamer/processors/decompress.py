@@ -9,7 +9,7 @@ from typing import Final
 
 from streamer.bloblang.methods.compression import DECOMPRESSIONS, unpacker
 from streamer.failure import Origin
-from streamer.per_message import PerMessage
+from streamer.pipeline.per_message import PerMessage
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 ALGORITHM: Final = "algorithm"

@@ -16,7 +16,7 @@ from streamer.failure import Origin
 from streamer.grok import Captures, GrokError, Patterns, compile_expression, default_patterns
 from streamer.grok.patterns import read_patterns
 from streamer.message import Execution, Message
-from streamer.per_message import Change, PerMessage
+from streamer.pipeline.per_message import Change, PerMessage
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 EXPRESSIONS: Final = "expressions"

@@ -13,7 +13,7 @@ from typing import Any, Final
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Execution, Message
-from streamer.per_message import PerMessage, document
+from streamer.pipeline.per_message import PerMessage, document
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.value import dump_json, parse_json
 

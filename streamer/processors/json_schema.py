@@ -15,7 +15,7 @@ from streamer.bloblang.runtime.json_schemas import compile_schema
 from streamer.errors import MessageError, StreamerError
 from streamer.failure import Origin
 from streamer.message import Execution, Message
-from streamer.per_message import Change, PerMessage, document
+from streamer.pipeline.per_message import Change, PerMessage, document
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 SCHEMA: Final = "schema"

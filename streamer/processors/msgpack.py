@@ -9,7 +9,7 @@ from streamer.bloblang.methods.msgpack import format_msgpack, parse_msgpack
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Execution, Message
-from streamer.per_message import PerMessage
+from streamer.pipeline.per_message import PerMessage
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 OPERATOR: Final = "operator"

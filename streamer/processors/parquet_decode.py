@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.failure import Origin
+from streamer.formats.parquet_rows import documents
 from streamer.message import Batch, Execution, Message
-from streamer.parquetrows import documents
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 HANDLE_LOGICAL_TYPES: Final = "handle_logical_types"

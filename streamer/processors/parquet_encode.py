@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
-from streamer.per_message import document
+from streamer.pipeline.per_message import document
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.timestamps import Timestamp, parse_rfc3339
 from streamer.value import dump_json, type_name

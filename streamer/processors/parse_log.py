@@ -14,7 +14,7 @@ from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.runtime import zones
 from streamer.failure import Origin
 from streamer.message import Execution, Message
-from streamer.per_message import Change, PerMessage
+from streamer.pipeline.per_message import Change, PerMessage
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.syslog import Rfc3164, parse_rfc5424
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from streamer.archives import Item, read_binary, read_tar, read_zip
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime.gocsv import read_csv
 from streamer.errors import MessageError
 from streamer.failure import Origin
-from streamer.jsonfault import end_of_value
+from streamer.formats.archives import Item, read_binary, read_tar, read_zip
+from streamer.jsontext.fault import end_of_value
 from streamer.message import Batch, Execution, Message
-from streamer.per_message import document
+from streamer.pipeline.per_message import document
 from streamer.source.json_values import parse_decoded
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 

@@ -14,7 +14,11 @@ from streamer.bloblang import compile_mapping
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime.paths import assign, search, split_path
 from streamer.bloblang.targets import Target, read_by, written_by
-from streamer.branching import (
+from streamer.errors import MessageError, StreamerError
+from streamer.failure import Origin
+from streamer.lanes import Lanes
+from streamer.message import Batch, Execution, Message
+from streamer.pipeline.branching import (
     BRANCH_FIELDS,
     NO_PROCESSORS,
     PROCESSORS,
@@ -24,12 +28,8 @@ from streamer.branching import (
     Results,
     build_branch,
 )
-from streamer.errors import MessageError, StreamerError
-from streamer.failure import Origin
-from streamer.lanes import Lanes
-from streamer.layers import LayerError, in_layers
-from streamer.message import Batch, Execution, Message
-from streamer.per_message import document
+from streamer.pipeline.layers import LayerError, in_layers
+from streamer.pipeline.per_message import document
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 META_PATH: Final = "meta_path"

@@ -12,7 +12,7 @@ from typing import Final
 from streamer.bloblang.runtime import xmltree
 from streamer.failure import Origin
 from streamer.message import Execution, Message
-from streamer.per_message import PerMessage
+from streamer.pipeline.per_message import PerMessage
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 OPERATOR: Final = "operator"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from streamer.config import Config
 from streamer.failure import Origin
-from streamer.observed import UNOBSERVED
+from streamer.pipeline.observed import UNOBSERVED
 from streamer.spec import Kind, MetricsMapping, ParsedComponent
 from streamer.spec.inside import inside
 

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamer.answering import Answers
+from streamer.caching.shared import Host
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
@@ -29,7 +30,6 @@ from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
-from streamer.shared_caches import Host
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint

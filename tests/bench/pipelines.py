@@ -18,8 +18,8 @@ from streamer.catalog import build_context
 from streamer.config import parse_config
 from streamer.engine.feed import feed
 from streamer.message import Batch, Execution, Message
-from streamer.observed import Observed
 from streamer.pipeline import EachProcessor, Processor, run
+from streamer.pipeline.observed import Observed
 from streamer.source.replayable import Raws
 from tests.bench import report
 from tests.bench.mapping_cases import CASES

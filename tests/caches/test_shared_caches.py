@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from streamer.caching import CacheError, Call, KeyAlreadyExistsError, KeyNotFoundError, ask
+from streamer.caching.shared import Host, SharedCache, shared_cache
 from streamer.config import parse_config
 from streamer.message import Execution
 from streamer.plan import Plan, make_plan
-from streamer.shared_caches import Host, SharedCache, shared_cache
 from streamer.spec import Kind
 from tests.caches.conftest import Run
 

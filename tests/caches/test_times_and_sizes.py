@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from streamer.caching import Cache, CacheError, KeyAlreadyExistsError, KeyNotFoundError
+from streamer.caching.eviction import Adaptive, Recent, TwoQueues
 from streamer.config import parse_config
 from streamer.errors import ConfigError
-from streamer.eviction import Adaptive, Recent, TwoQueues
 from tests.caches.conftest import Caches, Run
 
 SECOND = 10**9

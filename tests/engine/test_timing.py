@@ -8,7 +8,7 @@ from streamer.engine.meters import Meters
 from streamer.engine.timing import Times, Timing
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
-from streamer.observed import observed
+from streamer.pipeline.observed import observed
 from streamer.spec import Kind, ParsedComponent
 from streamer.tally import MOST_FINE, Tally, bucket_of, middle
 

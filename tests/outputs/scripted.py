@@ -7,8 +7,8 @@ from typing import Any
 from streamer.catalog import build_context
 from streamer.config import parse_config
 from streamer.message import Batch, Execution, Message
-from streamer.sender import Sender
 from streamer.sending import Output, SendError
+from streamer.sending.sender import Sender
 from streamer.spec import Kind, ParsedComponent
 from streamer.tally import Tally
 

@@ -14,8 +14,8 @@ from streamer.outputs.broker import FanOut, Greedy, InSequence, RoundRobin
 from streamer.outputs.drop_on import DropOnOutput
 from streamer.outputs.reject_errored import RejectErroredOutput
 from streamer.patterns import compile_pattern
-from streamer.retrying import Retrying
-from streamer.sender import Sender
+from streamer.sending.retrying import Retrying
+from streamer.sending.sender import Sender
 from tests.outputs.scripted import PLACE, Scripted, Seen, batches, built, sender
 from tests.servers.http import Reply, http_server
 

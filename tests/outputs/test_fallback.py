@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamer.message import Message
 from streamer.outputs.fallback import FallbackOutput
-from streamer.sender import Sender
+from streamer.sending.sender import Sender
 from tests.outputs.scripted import PLACE, Scripted, Seen, batches
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from streamer.catalog import build_context
-from streamer.codec import read_codec
 from streamer.config import parse_config
 from streamer.errors import ConfigError
+from streamer.formats.codec import read_codec
 from streamer.message import Execution, Message
 from streamer.outputs.file import clean_path
 

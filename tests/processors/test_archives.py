@@ -8,8 +8,8 @@ import zipfile
 
 import pytest
 
-from streamer.archives import write_binary
 from streamer.errors import ConfigError
+from streamer.formats.archives import write_binary
 from streamer.message import Message
 
 from .conftest import Make, Run, messages, payloads

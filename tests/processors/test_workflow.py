@@ -15,8 +15,8 @@ from streamer.bloblang.targets import Target, read_by, written_by
 from streamer.catalog import build_context
 from streamer.config import parse_config
 from streamer.errors import ConfigError, StreamerError
-from streamer.layers import LayerError, in_layers
 from streamer.message import Execution, Message
+from streamer.pipeline.layers import LayerError, in_layers
 from streamer.processors.workflow import WorkflowProcessor
 
 from .conftest import Make, Run, messages

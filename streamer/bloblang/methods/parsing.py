@@ -14,7 +14,7 @@ from streamer.bloblang.limits import check_bytes
 from streamer.bloblang.outside import Outside
 from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.gocsv import read_csv
-from streamer.jsonfault import end_of_value
+from streamer.jsontext.fault import end_of_value
 from streamer.value import Number, dump_json
 from streamer.value import parse_json as read_json
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from streamer.bloblang.errors import ArgumentError, QueryError
-from streamer.jsonfault import json_fault
+from streamer.jsontext.fault import json_fault
 from streamer.value import dump_json
 
 _PREFIX: Final = "failed to parse json schema definition: "

@@ -16,7 +16,7 @@ from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.operations import NUMBERS
 from streamer.bloblang.runtime.signatures import ALGORITHMS, Algorithm
 from streamer.bloblang.runtime.text import go_type
-from streamer.jsonfault import json_fault
+from streamer.jsontext.fault import json_fault
 from streamer.timestamps import SECOND
 from streamer.value import dump_json
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from streamer.jsonfault import json_fault
+from streamer.jsontext.fault import json_fault
 from streamer.value import parse_json
 
 ROWS = [
     json.loads(line)
-    for line in (Path(__file__).parent / "data" / "json_faults.jsonl").read_text().splitlines()
+    for line in (Path(__file__).parent / "json_faults.jsonl").read_text().splitlines()
 ]
 
 

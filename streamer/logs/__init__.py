@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TextIO
 
 from streamer.errors import StreamerError
-from streamer.logfile import LogFile
-from streamer.logfmt import Names, Record, to_json, to_logfmt, to_terminal
+from streamer.logs.file import LogFile
+from streamer.logs.form import Names, Record, to_json, to_logfmt, to_terminal
 from streamer.redaction import Redaction
 
 _SEVERITY: Final = {"FATAL": 1, "ERROR": 2, "WARN": 3, "INFO": 4, "DEBUG": 5, "TRACE": 6}

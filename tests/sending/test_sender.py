@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from streamer.backoff import Backoff
-from streamer.batching import BatchPolicy
 from streamer.message import Batch, Execution
-from streamer.retrying import GIVEN_UP, Retrying
+from streamer.pipeline.batching import BatchPolicy
 from streamer.sending import NotConnectedError, Output, SendError
+from streamer.sending.retrying import GIVEN_UP, Retrying
 from tests.outputs.scripted import Scripted, Seen, batches, sender
 
 

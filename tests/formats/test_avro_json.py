@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastavro.schema import parse_schema
 
-from streamer.avrojson import AvroDocuments
+from streamer.formats.avro_json import AvroDocuments
 
 FIXED = {"type": "fixed", "name": "n.F", "size": 2}
 TREE = {

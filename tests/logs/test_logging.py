@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from streamer import logfile
 from streamer.errors import StreamerError
-from streamer.logfmt import Names, Record, quote, sprint, to_json, to_logfmt, to_terminal
 from streamer.logs import LogConfig, Logger
+from streamer.logs import file as logfile
+from streamer.logs.form import Names, Record, quote, sprint, to_json, to_logfmt, to_terminal
 from streamer.value import Number
 
 NOON = 1_795_262_400_000_000_000  # 2026-11-21T12:00:00Z

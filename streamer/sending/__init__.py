@@ -29,9 +29,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
-from streamer.batching import BatchPolicy
 from streamer.errors import StreamerError
 from streamer.message import Batch, Execution
+from streamer.pipeline.batching import BatchPolicy
 from streamer.spec import Field
 
 

@@ -10,7 +10,7 @@ from streamer.config.findings import did_you_mean
 from streamer.config.labels import read_label
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence, described
 from streamer.config.old_spellings import check_spelling
-from streamer.config.reading import Reading, Reference
+from streamer.config.reading import SERVING, Reading, Reference, Served
 from streamer.config.templates.expand import expand
 from streamer.config.templates.template import template_of
 from streamer.config.unavailable import available_text, missing_text, unavailable
@@ -64,6 +64,8 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
     name, key = chosen
     if kind == Kind.PROCESSOR and name == "catch" and not reading.templates:
         reading.catches.append(key)
+    if name == "sync_response" and not reading.templates:
+        reading.answers.append(key)
     before = reading.findings.harmful
     found = catalog.spec(kind, name)
     assert found is not None
@@ -93,6 +95,11 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
         processors=others.get("processors") or (),
         mapping=others.get("mapping") or "",
     )
+    if name in SERVING:
+        entry = node.entries.get(name) or node.entries.get("plugin")
+        made = bool(reading.templates)
+        shown = (None, None) if made else (key, entry[1] if entry else None)
+        reading.served.append(Served(component, *shown))
     template = template_of(kind, name)
     if template is None:
         return component

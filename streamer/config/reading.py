@@ -31,6 +31,9 @@ class LintOptions:
 
 DEFAULT_OPTIONS: Final = LintOptions()
 
+SERVING: Final = frozenset({"http_server", "dynamic"})
+"""The names of components that serve something over HTTP."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -47,6 +50,20 @@ class Reference:
     label: str
     node: Node
     path: str
+
+
+class Served(NamedTuple):
+    """A component that serves something over HTTP.
+
+    Attributes:
+        component: the component.
+        key: where it is named; None for one that a template has made.
+        body: its fields.
+    """
+
+    component: ParsedComponent
+    key: Scalar | None
+    body: Node | None
 
 
 class Ignore(NamedTuple):
@@ -77,6 +94,8 @@ class Reading:
         labels: where each label was first seen.
         references: what names a resource.
         catches: where `catch` processors stand.
+        answers: where `sync_response`s stand.
+        served: what serves something over HTTP.
         templates: the templates within which it is, the outermost first.
         ignores: the comments that silence findings.
         unread: components that cannot be told, or that there are not; what they hold is not known.
@@ -89,6 +108,8 @@ class Reading:
     labels: dict[str, Scalar] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)
     catches: list[Scalar] = field(default_factory=list)
+    answers: list[Scalar] = field(default_factory=list)
+    served: list[Served] = field(default_factory=list)
     templates: tuple[str, ...] = ()
     ignores: list[Ignore] = field(default_factory=list)
     unread: list[Node] = field(default_factory=list)

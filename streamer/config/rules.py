@@ -175,6 +175,12 @@ _ALL: Final = (
         chilled=True,
     ),
     Rule(
+        "duplicate_path",
+        "Two components serve the same path on one server, or listen on the same address: only "
+        "one of them would be heard.",
+        "Give one of them another path, or an address of its own.",
+    ),
+    Rule(
         "empty",
         "The file holds nothing but comments.",
         "Write at least `input: …`, or remove the file.",
@@ -284,6 +290,14 @@ _ALL: Final = (
         "Benthos or Redpanda Connect has a component of this name, and this program does not "
         "have it yet.",
         "Use one of those that the finding lists; `streamer list` has them all.",
+    ),
+    Rule(
+        "unheard_response",
+        "A `sync_response` answers nobody: no input is an `http_server`, or a window holds the "
+        "messages for longer than a request waits.",
+        "Remove it; or read with `http_server`, without a window buffer.",
+        level="warning",
+        runs_ignored=True,
     ),
     Rule(
         "unknown_component",

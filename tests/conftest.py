@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import postgres_server
 from tests.servers.redis import redis_server
 
@@ -27,4 +28,11 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def postgres_dsn() -> Iterator[str]:
     """The DSN of a real PostgreSQL; tests that share it use tables of their own."""
     with postgres_server() as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="session")
+def mysql_dsn() -> Iterator[str]:
+    """The DSN of a real MariaDB; tests that share it use tables of their own."""
+    with mariadb_server() as dsn:
         yield dsn

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.caching import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.failure import Origin
@@ -17,13 +18,16 @@ from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.sql import Database, SqlError
 from streamer.sql.settings import CONNECTION_FIELDS, DRIVER, TABLE, TARGET_FIELDS, database
 
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Executable
+
 KEY_COLUMN: Final = "key_column"
 VALUE_COLUMN: Final = "value_column"
 SET_SUFFIX: Final = "set_suffix"
 
 _POSTGRES: Final = "postgres"
 # What databases say of a key that is there already.
-_TAKEN: Final = ("duplicate key", "UNIQUE constraint failed")
+_TAKEN: Final = ("duplicate key", "UNIQUE constraint failed", "Duplicate entry")
 
 SPEC: Final = Spec(
     Kind.CACHE,
@@ -80,12 +84,12 @@ class SqlCache:
         self,
         connect: Callable[[], Database],
         column: str,
-        statements: dict[str, str],
+        statements: Callable[[], dict[str, Executable]],
         origin: Origin,
         *,
         postgres: bool,
     ) -> None:
-        """Take what gives the database, and the statements by operation, with question marks.
+        """Take what gives the database, and the statements by operation.
 
         Args:
             connect: gives the database.
@@ -97,15 +101,19 @@ class SqlCache:
         """
         self._connect = connect
         self._column = column
-        self._statements = statements
+        self._made = statements
         self._origin = origin
         self._postgres = postgres
         self._lock = threading.Lock()
         self._bytes: bool | None = None
 
+    @cached_property
+    def _statements(self) -> dict[str, Executable]:
+        return self._made()
+
     def get(self, key: str, ex: Execution) -> bytes:
         """Return the value of a key."""
-        rows = self._run("get", (key,), ex)
+        rows = self._run("get", ex, key=key)
         if not rows:
             raise KeyNotFoundError
         found = rows[0][0]
@@ -113,12 +121,12 @@ class SqlCache:
 
     def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Store a value."""
-        self._run("set", (key, self._sent(value, ex)), ex)
+        self._run("set", ex, key=key, value=self._sent(value, ex))
 
     def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Store a value under a key that has none."""
         try:
-            self._run("add", (key, self._sent(value, ex)), ex)
+            self._run("add", ex, key=key, value=self._sent(value, ex))
         except CacheError as error:
             if any(text in str(error) for text in _TAKEN):
                 raise KeyAlreadyExistsError from None
@@ -126,13 +134,13 @@ class SqlCache:
 
     def delete(self, key: str, ex: Execution) -> None:
         """Forget a key."""
-        self._run("delete", (key,), ex)
+        self._run("delete", ex, key=key)
 
-    def _run(self, operation: str, arguments: tuple[Any, ...], ex: Execution) -> list[Any]:
+    def _run(self, operation: str, ex: Execution, **given: Any) -> list[Any]:
         try:
             on = self._connect()
             on.begin(ex, self._origin)
-            rows = on.run(on.driver.placeholders(self._statements[operation]), arguments)
+            rows = on.ask(self._statements[operation], **given)
         except SqlError as error:
             raise CacheError(str(error)) from None
         return [] if rows is None else list(rows.values)
@@ -141,7 +149,7 @@ class SqlCache:
         """Return a value as its column takes it: a text, unless it is a column of bytes."""
         with self._lock:
             if self._bytes is None:
-                self._bytes = not self._postgres or self._run("type", (), ex)[0][0] == "bytea"
+                self._bytes = not self._postgres or self._run("type", ex)[0][0] == "bytea"
         if self._bytes:
             return value
         try:
@@ -153,23 +161,38 @@ class SqlCache:
             ) from None
 
 
-def _statements(parsed: Parsed, *, postgres: bool) -> dict[str, str]:
-    table, key, value = parsed[TABLE], parsed[KEY_COLUMN], parsed[VALUE_COLUMN]
-    insert = f"INSERT INTO {table} ({key},{value}) VALUES (?,?)"
+def _statements(parsed: Parsed, *, postgres: bool) -> dict[str, Executable]:
+    from sqlalchemy import Text, bindparam, cast, delete, func, insert, literal_column, select
+    from sqlalchemy import column as named
+    from sqlalchemy import quoted_name as name
+    from sqlalchemy import table as of
+    from sqlalchemy.types import NullType
+
+    from streamer.sql.framed import FramedInsert
+
+    # Names are taken as they are written, and columns say what becomes of values.
+    key, value = (
+        named(name(parsed[field], quote=False), NullType()) for field in (KEY_COLUMN, VALUE_COLUMN)
+    )
+    table = of(name(parsed[TABLE], quote=False), key, value)
+    given = bindparam("key", type_=NullType())
+    row = {key.key: given, value.key: bindparam("value", type_=NullType())}
     # As digits, whatever the type: a driver would give back bytes as text.
-    digits = f"hex({value})"
+    digits: ColumnElement[Any] = func.hex(value)
     if postgres:
+        text = parsed[VALUE_COLUMN]
         # Bytes are written as digits behind two characters.
-        digits = (
-            f"CASE WHEN pg_typeof({value})::text = 'bytea' THEN substr({value}::text, 3) "
-            f"ELSE encode(convert_to({value}::text, 'UTF8'), 'hex') END"
+        digits = literal_column(
+            f"CASE WHEN pg_typeof({text})::text = 'bytea' THEN substr({text}::text, 3) "
+            f"ELSE encode(convert_to({text}::text, 'UTF8'), 'hex') END"
         )
+    none = select(value).limit(literal_column("0")).scalar_subquery()
     return {
-        "get": f"SELECT {digits} FROM {table} WHERE {key} = ?",
-        "set": f"{insert} {parsed[SET_SUFFIX] or ''}".rstrip(),
-        "add": insert,
-        "delete": f"DELETE FROM {table} WHERE {key} = ?",
-        "type": f"SELECT pg_typeof((SELECT {value} FROM {table} LIMIT 0))::text",
+        "get": select(digits).select_from(table).where(key == given),
+        "set": FramedInsert(table, "", parsed[SET_SUFFIX] or "").values(row),
+        "add": insert(table).values(row),
+        "delete": delete(table).where(key == given),
+        "type": select(cast(func.pg_typeof(none), Text)),
     }
 
 
@@ -179,7 +202,7 @@ def build(parsed: Parsed, context: BuildContext) -> SqlCache:
     return SqlCache(
         lambda: database(parsed, context),
         parsed[VALUE_COLUMN],
-        _statements(parsed, postgres=postgres),
+        lambda: _statements(parsed, postgres=postgres),
         Origin(context.component),
         postgres=postgres,
     )

@@ -13,7 +13,6 @@ from streamer.sql.settings import (
     TARGET_FIELDS,
     WHERE,
     args_mapping,
-    own_database,
     select,
 )
 
@@ -49,7 +48,7 @@ SPEC: Final = Spec(
 def build(parsed: Parsed, context: BuildContext) -> QueryInput:
     """Write the query and compile the mapping; it is run once the input is opened."""
     origin = Origin(context.component)
-    query = select(parsed, own_database(parsed)).text
+    query = select(parsed)
     # As in Redpanda Connect, arguments are those of `where`.
     takes = bool(parsed[WHERE])
     return QueryInput("sql_select", parsed, query, args_mapping(parsed), takes, origin)

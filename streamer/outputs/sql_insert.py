@@ -78,7 +78,7 @@ class SqlInsertOutput(Output):
         """Insert the rows of a batch, all of them or none."""
         try:
             rows = [self._arguments.of(batch, index, ex) for index in range(len(batch))]
-            self._database.insert(self._insert.statements(rows))
+            self._database.insert(self._insert, rows)
         except (MessageError, SqlError) as error:
             raise SendError(str(error)) from None
 
@@ -91,7 +91,7 @@ def build(parsed: Parsed, context: BuildContext) -> SqlInsertOutput:
     """Find the database and compile the mapping."""
     of = database(parsed, context)
     output = SqlInsertOutput(
-        of, insert(parsed, of), Arguments(args_mapping(parsed)), Origin(context.component)
+        of, insert(parsed), Arguments(args_mapping(parsed)), Origin(context.component)
     )
     output.max_in_flight = parsed[MAX_IN_FLIGHT]
     output.policy = output_policy(parsed, context)

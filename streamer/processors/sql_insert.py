@@ -76,7 +76,7 @@ class SqlInsertProcessor:
         try:
             self._database.begin(ex, self._origin)
             if rows:
-                self._database.insert(self._insert.statements(rows))
+                self._database.insert(self._insert, rows)
         except SqlError as error:
             for index in inserted:
                 made[index] = self._origin.fail(batch[index], str(error), ex)
@@ -87,4 +87,4 @@ def build(parsed: Parsed, context: BuildContext) -> SqlInsertProcessor:
     """Find the database and compile the mapping."""
     of = database(parsed, context)
     arguments = Arguments(args_mapping(parsed))
-    return SqlInsertProcessor(of, insert(parsed, of), arguments, Origin(context.component))
+    return SqlInsertProcessor(of, insert(parsed), arguments, Origin(context.component))

@@ -54,5 +54,5 @@ def build(parsed: Parsed, context: BuildContext) -> SqlLookup:
     of = database(parsed, context)
     # As in Redpanda Connect, arguments are those of `where`.
     mapping = args_mapping(parsed)
-    query = Query(select(parsed, of).text, mapping, takes_arguments=bool(parsed[WHERE]))
+    query = Query(select(parsed), mapping, takes_arguments=bool(parsed[WHERE]))
     return SqlLookup(of, [query], context.component)

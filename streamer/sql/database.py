@@ -3,27 +3,89 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.message import Execution
-from streamer.sql.drivers import Connection, Driver, Rows, SqlError
-from streamer.sql.pool import Bounds, Pool
+from streamer.sql.drivers import Driver, Rows, SqlError
+from streamer.sql.pooling import Bounds
+from streamer.sql.statements import Insert, Select
 
-__all__ = ["Database", "SqlError"]
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, CursorResult, Engine, Executable
+
+__all__ = ["Database", "Session", "SqlError"]
+
+
+class Session:
+    """A connection that was taken from the pool."""
+
+    def __init__(self, driver: Driver, connection: Connection) -> None:
+        """Take a connection, and what knows its driver."""
+        self._driver = driver
+        self._connection = connection
+
+    def run(self, statement: str, arguments: Sequence[Any] = ()) -> Rows | None:
+        """Run a statement as it is written; return its rows, or None when it is one without."""
+        return self._rows(self._raw(statement, arguments))
+
+    def ask(self, statement: Executable, **parameters: Any) -> Rows | None:
+        """Run a statement of SQLAlchemy's; see `run`."""
+        sent = {name: self._driver.sent(value) for name, value in parameters.items()}
+        return self._rows(self._connection.execute(statement, sent))
+
+    def insert(self, insert: Insert, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows."""
+        sent = self._driver.sent
+        statement = insert.statement(rows)
+        self._connection.execute(statement, [insert.row([*map(sent, row)]) for row in rows])
+
+    def script(self, text: str) -> None:
+        """Run several statements, separated by semicolons, without arguments."""
+        self._driver.script(self._connection, text)
+
+    def stream(self, query: str | Select, arguments: Sequence[Any], size: int) -> Iterator[Rows]:
+        """Run a query; return its rows as they come, about `size` at a time."""
+        options: dict[str, Any] = {"stream_results": True, "yield_per": size}
+        if isinstance(query, str):
+            result = self._raw(query, arguments, options)
+        else:
+            sent = query.parameters([*map(self._driver.sent, arguments)])
+            result = self._connection.execute(query.statement, sent, execution_options=options)
+        columns = _columns(result)
+        for rows in result.partitions(size):
+            yield Rows(columns, self._values(rows))
+
+    def _raw(
+        self, statement: str, arguments: Sequence[Any], options: dict[str, Any] | None = None
+    ) -> CursorResult[Any]:
+        if not arguments:
+            # Then drivers take a text for what it is, several statements in it where they can.
+            asked = {"no_parameters": True, **(options or {})}
+            return self._connection.exec_driver_sql(statement, execution_options=asked)
+        sent = tuple(map(self._driver.sent, arguments))
+        text = self._driver.raw(statement)
+        return self._connection.exec_driver_sql(text, sent, execution_options=options)
+
+    def _rows(self, result: CursorResult[Any]) -> Rows | None:
+        if not result.returns_rows:
+            result.close()
+            return None
+        columns = _columns(result)
+        return Rows(columns, self._values(result.fetchall()))
+
+    def _values(self, rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+        value = self._driver.value
+        return [tuple(map(value, row)) for row in rows]
 
 
 class Database:
-    """A pool of connections, and what is run before the first statement. Threads may share it.
-
-    Attributes:
-        driver: the kind of database.
-    """
+    """An engine, and what is run before the first statement. Threads may share it."""
 
     def __init__(
         self,
@@ -38,12 +100,14 @@ class Database:
         Raises:
             StreamerError: a file for the begin cannot be read.
         """
-        self.driver = driver
-        self._pool = Pool(lambda: driver.connect(dsn), bounds)
+        self._driver = driver
+        self._dsn = dsn
+        self._bounds = bounds
         self._scripts = [(f"init_file '{path}'", text) for path, text in _read(init_files)]
         if init_statement:
             self._scripts.append(("init_statement", init_statement))
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # whoever begins asks for the engine again
+        self._engine: Engine | None = None
         self._begun = False
 
     def begin(self, ex: Execution, origin: Origin) -> None:
@@ -54,59 +118,103 @@ class Database:
         """
         if self._begun:
             return
+        engine = self._connected()
         with self._lock:
             if self._begun:
                 return
-            with self._pool.connection() as connection:
-                for name, text in self._scripts:
-                    try:
-                        connection.script(text)
-                    except SqlError as e:
-                        origin.log(ex, "WARN", f"Failed to execute {name}: {e}")
-                    else:
-                        origin.log(ex, "DEBUG", f"Successfully ran {name}")
+            with self._told():
+                engine.connect().close()
+            for name, text in self._scripts:
+                try:
+                    with self.session() as session:
+                        session.script(text)
+                except SqlError as e:
+                    origin.log(ex, "WARN", f"Failed to execute {name}: {e}")
+                else:
+                    origin.log(ex, "DEBUG", f"Successfully ran {name}")
             self._begun = True
 
     def run(self, statement: str, arguments: Sequence[Any] = ()) -> Rows | None:
-        """Run a statement; see `Connection.run`."""
-        with self._pool.connection() as connection:
-            return connection.run(statement, arguments)
+        """Run a statement as it is written; return its rows, or None when it is one without.
 
-    def insert(self, statements: Iterable[tuple[str, Sequence[Any]]]) -> None:
-        """Run statements with their arguments, in a transaction when there are several.
+        Raises:
+            SqlError: it failed.
+        """
+        with self.session() as session:
+            return session.run(statement, arguments)
+
+    def ask(self, statement: Executable, **parameters: Any) -> Rows | None:
+        """Run a statement of SQLAlchemy's; see `run`."""
+        with self.session() as session:
+            return session.ask(statement, **parameters)
+
+    def insert(self, insert: Insert, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows, in a transaction when there are several.
 
         Raises:
             SqlError: one failed; then none counts.
         """
-        asked = list(statements)
-        if len(asked) == 1:
-            self.run(*asked[0])
-            return
-        with self.transaction() as connection:
-            for text, arguments in asked:
-                connection.run(text, arguments)
+        with self.session() if len(rows) == 1 else self.transaction() as session:
+            session.insert(insert, rows)
 
-    def stream(self, query: str, arguments: Sequence[Any], size: int) -> Iterator[Rows]:
-        """Run a query and return its rows bit by bit; see `Connection.stream`."""
-        with self._pool.connection() as connection:
-            yield from connection.stream(query, arguments, size)
+    def stream(self, query: str | Select, arguments: Sequence[Any], size: int) -> Iterator[Rows]:
+        """Run a query and return its rows bit by bit.
+
+        Raises:
+            SqlError: it failed.
+        """
+        # PostgreSQL's cursors last as long as a transaction.
+        with self.transaction() as session:
+            yield from session.stream(query, arguments, size)
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def session(self) -> Iterator[Session]:
+        """Lend a connection whose statements are transactions of their own.
+
+        Raises:
+            SqlError: there is none, or a statement failed.
+        """
+        engine = self._connected()
+        with self._told(), engine.connect() as connection:
+            yield Session(self._driver, connection)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
         """Lend a connection with a transaction; it is rolled back when the block raises."""
-        with self._pool.connection() as connection:
-            connection.run("BEGIN", ())
-            try:
-                yield connection
-            except BaseException:
-                if connection.alive():
-                    connection.run("ROLLBACK", ())
-                raise
-            connection.run("COMMIT", ())
+        engine = self._connected()
+        with self._told(), engine.connect() as connection:
+            # Connections commit by themselves, as Go's do, until they are told to wait.
+            connection.exec_driver_sql("BEGIN")
+            yield Session(self._driver, connection)
+            connection.commit()
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
-        self._pool.close()
+        if self._engine is not None:
+            self._engine.dispose()
+
+    def _connected(self) -> Engine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._driver.engine(self._dsn, **self._bounds.pool())
+            return self._engine
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
+
+        try:
+            yield
+        except (DBAPIError, StatementError) as e:
+            raise SqlError(self._driver.told(e.orig or e)) from None
+        except (SQLAlchemyError, OverflowError) as e:
+            raise SqlError(str(e)) from None
+
+
+def _columns(result: CursorResult[Any]) -> list[str]:
+    # As the database names them; SQLAlchemy changes some of SQLite's.
+    description = result.cursor.description if result.cursor is not None else ()
+    return [column[0] for column in description or ()]
 
 
 def _read(patterns: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from streamer.errors import StreamerError
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+MYSQL: Final = "mysql"
 POSTGRES: Final = "postgres"
 SQLITE: Final = "sqlite"
 
 # All that Redpanda Connect knows.
 DRIVERS: Final = (
-    "mysql",
+    MYSQL,
     POSTGRES,
     "clickhouse",
     "mssql",
@@ -46,52 +50,34 @@ class Rows(NamedTuple):
         return [dict(zip(self.columns, row, strict=True)) for row in self.values]
 
 
-class Connection(Protocol):
-    """A connection of a driver; every statement is a transaction, unless one was begun."""
-
-    def run(self, statement: str, arguments: Sequence[Any]) -> Rows | None:
-        """Run a statement; return its rows, or None when it is one that has none.
-
-        Raises:
-            SqlError: it failed.
-        """
-
-    def script(self, text: str) -> None:
-        """Run several statements, separated by semicolons, without arguments.
-
-        Raises:
-            SqlError: one failed.
-        """
-
-    def stream(self, query: str, arguments: Sequence[Any], size: int) -> Iterator[Rows]:
-        """Run a query; return its rows as they come, about `size` at a time.
-
-        Raises:
-            SqlError: it failed.
-        """
-
-    def alive(self) -> bool:
-        """Tell whether the connection can be used further, without asking the server."""
-
-    def close(self) -> None:
-        """Close it."""
-
-
 class Driver(Protocol):
-    """A kind of database."""
+    """A kind of database, as SQLAlchemy's dialect for a driver of Python has it."""
 
-    most_arguments: int
-    """How many arguments one statement may have."""
+    def engine(self, dsn: str, **pool: Any) -> Engine:
+        """Return an engine whose connections commit every statement by itself.
 
-    def connect(self, dsn: str) -> Connection:
-        """Connect.
+        Args:
+            dsn: where the database is, as Redpanda Connect's driver has it.
+            pool: what SQLAlchemy's pool is told.
 
         Raises:
-            SqlError: it is not there, or refuses.
+            SqlError: the DSN cannot be understood.
         """
 
-    def placeholders(self, statement: str) -> str:
-        """Put the driver's own placeholders in the place of question marks."""
+    def raw(self, statement: str) -> str:
+        """Return a statement that has arguments with the placeholders of Python's driver."""
+
+    def sent(self, value: Any) -> Any:
+        """Return an argument as Python's driver wants it."""
+
+    def value(self, value: Any) -> Any:
+        """Return what a row holds as a Bloblang value."""
+
+    def script(self, connection: Connection, text: str) -> None:
+        """Run several statements, separated by semicolons, without arguments."""
+
+    def told(self, error: BaseException) -> str:
+        """Return what the database says of a failure."""
 
 
 def driver(name: str) -> Driver:
@@ -108,13 +94,18 @@ def driver(name: str) -> Driver:
         from streamer.sql.sqlite import Sqlite
 
         return Sqlite()
+    if name == MYSQL:
+        from streamer.sql.mysql import Mysql
+
+        return Mysql()
     raise StreamerError(driver_problem(name))
 
 
 def driver_problem(name: str) -> str | None:
     """Return what is wrong with a driver's name."""
-    if name in (POSTGRES, SQLITE):
+    if name in (MYSQL, POSTGRES, SQLITE):
         return None
+    there = f"{MYSQL}, {POSTGRES} and {SQLITE}"
     if name in DRIVERS:
-        return f"{name!r} is not available yet; available are {POSTGRES} and {SQLITE}"
-    return f"is {name!r}; expected {POSTGRES} or {SQLITE}"
+        return f"{name!r} is not available yet; available are {there}"
+    return f"is {name!r}; expected {MYSQL}, {POSTGRES} or {SQLITE}"

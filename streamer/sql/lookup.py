@@ -11,8 +11,9 @@ from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.spec import ParsedComponent
 from streamer.sql.arguments import Arguments
-from streamer.sql.database import Database
-from streamer.sql.drivers import Connection, Rows, SqlError
+from streamer.sql.database import Database, Session
+from streamer.sql.drivers import Rows, SqlError
+from streamer.sql.statements import Select
 
 
 class Query:
@@ -24,7 +25,7 @@ class Query:
 
     def __init__(
         self,
-        text: str | Interpolation,
+        text: str | Interpolation | Select,
         mapping: Mapping | None,
         *,
         takes_arguments: bool = True,
@@ -36,7 +37,7 @@ class Query:
         self._takes_arguments = takes_arguments
         self.only_runs = only_runs
 
-    def of(self, batch: Batch, index: int, ex: Execution) -> tuple[str, list[Any]]:
+    def of(self, batch: Batch, index: int, ex: Execution) -> tuple[str | Select, list[Any]]:
         """Return the statement for one message, and its arguments.
 
         Raises:
@@ -44,7 +45,7 @@ class Query:
         """
         arguments = self._arguments.of(batch, index, ex)
         text = self._text
-        if not isinstance(text, str):
+        if isinstance(text, Interpolation):
             try:
                 text = text.text_of(batch, index, ex)
             except MessageError as error:
@@ -71,16 +72,18 @@ class Statements:
             SqlError: the database refuses.
         """
         asked = [(*query.of(batch, index, ex), only) for query, only in self._queries]
-        if len(asked) == 1:
-            return _run(self._database, asked)
-        with self._database.transaction() as connection:
-            return _run(connection, asked)
+        database = self._database
+        with database.session() if len(asked) == 1 else database.transaction() as session:
+            return _run(session, asked)
 
 
-def _run(on: Database | Connection, asked: Sequence[tuple[str, list[Any], bool]]) -> Rows | None:
+def _run(on: Session, asked: Sequence[tuple[str | Select, list[Any], bool]]) -> Rows | None:
     found = None
     for text, arguments, only_runs in asked:
-        rows = on.run(text, arguments)
+        if isinstance(text, Select):
+            rows = on.ask(text.statement, **text.parameters(arguments))
+        else:
+            rows = on.run(text, arguments)
         if not only_runs:
             found = rows or Rows((), [])
     return found

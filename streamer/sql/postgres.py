@@ -8,12 +8,16 @@ the text that the server sends.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-from streamer.sql.drivers import Rows, SqlError
+from streamer.sql.drivers import SqlError
 from streamer.timestamps import Timestamp, format_rfc3339, parse_rfc3339
 from streamer.value import format_float
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
 
 _OFFSET: Final = re.compile(r"[+-]\d\d(:\d\d)?$")
 _CONNECTING: Final = {"connect_timeout": "10"}
@@ -37,7 +41,8 @@ def _bytes(raw: bytes) -> str:
     return bytes.fromhex(raw.decode().removeprefix("\\x")).decode(errors="replace")
 
 
-_LOADERS: Final[dict[int, Callable[[bytes], Any]]] = {
+# By the numbers that PostgreSQL gives its types.
+_LOADS: Final[dict[int, Callable[[bytes], Any]]] = {
     16: lambda raw: raw == b"t",
     17: _bytes,
     **dict.fromkeys((20, 21, 23), int),
@@ -46,95 +51,85 @@ _LOADERS: Final[dict[int, Callable[[bytes], Any]]] = {
 }
 
 
-class PostgresConnection:
-    """A connection to a server."""
-
-    def __init__(self, connection: Any) -> None:
-        """Take one of psycopg's, which commits every statement by itself."""
-        self._connection = connection
-
-    def run(self, statement: str, arguments: Sequence[Any]) -> Rows | None:
-        """Run a statement with placeholders `$1`, `$2` and so on."""
-        import psycopg
-
-        given = [_sent(one) for one in arguments]
-        try:
-            with self._connection.cursor() as cursor:
-                # Without arguments a text may hold several statements, as in lib/pq.
-                cursor.execute(statement, given or None)
-                result = cursor.pgresult
-                return None if cursor.description is None or result is None else _rows(result)
-        except psycopg.Error as e:
-            raise SqlError(_told(e)) from None
-
-    def script(self, text: str) -> None:
-        """Run several statements."""
-        self.run(text, ())
-
-    def stream(self, query: str, arguments: Sequence[Any], size: int) -> Iterator[Rows]:
-        """Run a query; the server keeps its rows until they are asked for."""
-        self.run("BEGIN", ())
-        try:
-            text = query.rstrip().rstrip(";")
-            self.run(f"DECLARE streamer NO SCROLL CURSOR FOR {text}", arguments)
-            while (rows := self.run(f"FETCH {size} FROM streamer", ())) and rows.values:
-                yield rows
-        finally:
-            if self.alive():
-                self.run("ROLLBACK", ())
-
-    def alive(self) -> bool:
-        """Tell whether the connection was found broken."""
-        return not self._connection.closed
-
-    def close(self) -> None:
-        """Close it."""
-        self._connection.close()
-
-
 class Postgres:
     """PostgreSQL as a driver."""
 
-    most_arguments: int = 65_535
-
-    def connect(self, dsn: str) -> PostgresConnection:
-        """Connect to a server by libpq's URL, or by its words (`host=… dbname=…`)."""
+    def engine(self, dsn: str, **pool: Any) -> Engine:
+        """Return an engine for a server by libpq's URL, or by its words (`host=… dbname=…`)."""
         import psycopg
+        from sqlalchemy import create_engine
 
         try:
             # lib/pq wants TLS where nothing is said.
             given: dict[str, Any] = {"sslmode": "require", **_CONNECTING}
             given |= psycopg.conninfo.conninfo_to_dict(dsn)
-            connection = psycopg.connect(**given, autocommit=True, cursor_factory=psycopg.RawCursor)
         except psycopg.Error as e:
-            raise SqlError(_told(e)) from None
-        return PostgresConnection(connection)
+            raise SqlError(self.told(e)) from None
 
-    def placeholders(self, statement: str) -> str:
-        """Number the question marks; two of them stand for one."""
-        number = 0
+        def connect() -> Any:
+            # Statements of configs have the server's own placeholders.
+            made = psycopg.connect(
+                **given, autocommit=True, cursor_factory=psycopg.RawCursor, context=_adapters()
+            )
+            made.server_cursor_factory = psycopg.RawServerCursor
+            return made
 
-        def numbered(found: re.Match[str]) -> str:
-            nonlocal number
-            if found[0] == "??":
-                return "?"
-            number += 1
-            return f"${number}"
+        engine = create_engine(
+            "postgresql+psycopg://",
+            creator=connect,
+            isolation_level="AUTOCOMMIT",
+            paramstyle="numeric_dollar",
+            use_native_hstore=False,  # to ask for its number takes another kind of placeholders
+            pool_pre_ping=True,
+            **pool,
+        )
+        # Many rows are one statement.
+        engine.dialect.use_insertmanyvalues_wo_returning = True
+        return engine
 
-        return re.sub(r"\?\??", numbered, statement)
+    def raw(self, statement: str) -> str:
+        """Return the statement: its placeholders are `$1`, `$2` and so on."""
+        return statement
+
+    def sent(self, value: Any) -> Any:
+        """Return an argument as a text of no type, or None."""
+        return _sent(value)
+
+    def value(self, value: Any) -> Any:
+        """Return what a row holds, which is a value already."""
+        return value
+
+    def script(self, connection: Connection, text: str) -> None:
+        """Run several statements."""
+        connection.exec_driver_sql(text, execution_options={"no_parameters": True})
+
+    def told(self, error: BaseException) -> str:
+        """Return what the server says, or psycopg."""
+        primary = getattr(getattr(error, "diag", None), "message_primary", None)
+        return f"pq: {primary}" if primary else " ".join(str(error).split())
 
 
-def _rows(result: Any) -> Rows:
-    columns = [result.fname(i).decode() for i in range(result.nfields)]
-    loaders = [_LOADERS.get(result.ftype(i), bytes.decode) for i in range(result.nfields)]
-    rows: list[Sequence[Any]] = []
-    for number in range(result.ntuples):
-        row = []
-        for at, load in enumerate(loaders):
-            raw = result.get_value(number, at)
-            row.append(None if raw is None else load(raw))
-        rows.append(row)
-    return Rows(columns, rows)
+@cache
+def _adapters() -> Any:
+    """Return what makes values of what the server sends."""
+    import psycopg
+    from psycopg.adapt import AdaptersMap, Loader
+    from psycopg.types.string import TextLoader
+
+    def loader(load: Callable[[bytes], Any]) -> type[Loader]:
+        class Ours(Loader):
+            def load(self, data: Any) -> Any:
+                return load(bytes(data))
+
+        return Ours
+
+    adapters = AdaptersMap(psycopg.adapters)
+    for kind in psycopg.adapters.types:
+        for oid in (kind.oid, kind.array_oid):
+            adapters.register_loader(oid, TextLoader)
+    for oid, load in _LOADS.items():
+        adapters.register_loader(oid, loader(load))
+    return adapters
 
 
 def _sent(value: Any) -> Any:
@@ -150,8 +145,3 @@ def _sent(value: Any) -> Any:
     if isinstance(value, Timestamp):
         return str(value)
     return "\\x" + bytes(value).hex()
-
-
-def _told(error: Any) -> str:
-    primary = getattr(getattr(error, "diag", None), "message_primary", None)
-    return f"pq: {primary}" if primary else " ".join(str(error).split())

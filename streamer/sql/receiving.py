@@ -24,6 +24,7 @@ from streamer.sql.arguments import Arguments
 from streamer.sql.drivers import SqlError
 from streamer.sql.sending import answering
 from streamer.sql.settings import own_database
+from streamer.sql.statements import Select
 from streamer.value import dump_each
 
 AUTO_REPLAY_NACKS: Final = Field(
@@ -51,7 +52,7 @@ class QueryInput:
 
     name: str
     parsed: Parsed
-    query: str
+    query: str | Select
     mapping: Mapping | None
     takes_arguments: bool
     origin: Origin

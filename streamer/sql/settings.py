@@ -9,7 +9,7 @@ from streamer.bloblang import Mapping, compile_mapping
 from streamer.spec import BuildContext, Field, Parsed
 from streamer.sql.database import Database
 from streamer.sql.drivers import driver, driver_problem
-from streamer.sql.pool import Bounds
+from streamer.sql.pooling import Bounds
 from streamer.sql.statements import Insert, Select
 
 DRIVER: Final = "driver"
@@ -33,15 +33,16 @@ TARGET_FIELDS: Final = (
     Field(
         DRIVER,
         "string",
-        "The kind of database: `postgres` or `sqlite`.",
+        "The kind of database: `mysql` (or MariaDB), `postgres` or `sqlite`.",
         check=driver_problem,
-        examples=("postgres", "sqlite"),
+        examples=("mysql", "postgres", "sqlite"),
     ),
     Field(
         DSN,
         "string",
         "Where the database is: `postgres://user:password@host:port/name?sslmode=disable` (TLS is "
-        "wanted where nothing is said), or `file:path/to/file.db` for SQLite.",
+        "wanted where nothing is said), `user:password@tcp(host:port)/name` for MySQL, or "
+        "`file:path/to/file.db` for SQLite.",
         secret=True,
         examples=("postgres://user:password@localhost:5432/name?sslmode=disable", "file:data.db"),
     ),
@@ -69,7 +70,8 @@ CONNECTION_FIELDS: Final = (
     Field(
         CONN_MAX_IDLE_TIME,
         "string",
-        "How long a connection is kept while nobody uses it.",
+        "How long a connection is kept while nobody uses it. It counts from when the connection "
+        "was made, and is looked at when the connection is wanted again: a `conn_max_life_time`.",
         optional=True,
         duration=True,
         advanced=True,
@@ -77,7 +79,8 @@ CONNECTION_FIELDS: Final = (
     Field(
         CONN_MAX_LIFE_TIME,
         "string",
-        "How long a connection is used.",
+        "How long a connection is used. One that is older is made anew when it is wanted again; "
+        "until then it stays open.",
         optional=True,
         duration=True,
         advanced=True,
@@ -85,7 +88,8 @@ CONNECTION_FIELDS: Final = (
     Field(
         CONN_MAX_IDLE,
         "int",
-        "How many connections each worker keeps while nobody uses them; 0 for none.",
+        "How many connections each worker keeps while nobody uses them; 0 for none (for one, where "
+        "`conn_max_open` is set). One that the server has closed meanwhile is made anew.",
         default=2,
         optional=True,
         advanced=True,
@@ -165,10 +169,9 @@ SELECT_FIELDS: Final = (
 )
 
 
-def insert(parsed: Parsed, of: Database) -> Insert:
+def insert(parsed: Parsed) -> Insert:
     """Return the statement that the fields of an insert describe."""
     return Insert(
-        of.driver,
         parsed[TABLE],
         parsed[COLUMNS],
         parsed[PREFIX] or "",
@@ -177,10 +180,9 @@ def insert(parsed: Parsed, of: Database) -> Insert:
     )
 
 
-def select(parsed: Parsed, of: Database) -> Select:
+def select(parsed: Parsed) -> Select:
     """Return the statement that the fields of a select describe."""
     return Select(
-        of.driver,
         parsed[TABLE],
         parsed[COLUMNS],
         parsed[WHERE] or "",

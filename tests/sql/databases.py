@@ -10,9 +10,15 @@ from typing import Any
 
 import pytest
 
-from streamer.sql.drivers import Connection, driver
+from streamer.sql.database import Database
+from streamer.sql.drivers import driver
+from streamer.sql.pooling import Bounds
 
-BOTH = [pytest.param("sqlite"), pytest.param("postgres", marks=pytest.mark.slow)]
+BOTH = [
+    pytest.param("sqlite"),
+    pytest.param("postgres", marks=pytest.mark.slow),
+    pytest.param("mysql", marks=pytest.mark.slow),
+]
 _NUMBERS = itertools.count()
 
 
@@ -39,16 +45,13 @@ class Place:
         """A placeholder."""
         return f"${number}" if self.driver == "postgres" else "?"
 
-    def connect(self) -> Connection:
-        return driver(self.driver).connect(self.dsn)
-
     def run(self, statement: str, *arguments: Any) -> list[Sequence[Any]]:
-        connection = self.connect()
+        database = Database(driver(self.driver), self.dsn, Bounds())
         try:
-            rows = connection.run(statement, arguments)
-            return [] if rows is None else [tuple(row) for row in rows.values]
+            rows = database.run(statement, arguments)
+            return [] if rows is None else list(rows.values)
         finally:
-            connection.close()
+            database.close()
 
     def rows(self) -> list[Sequence[Any]]:
         return self.run(f"SELECT * FROM {self.table} ORDER BY 1")
@@ -57,5 +60,5 @@ class Place:
 def place(name: str, request: pytest.FixtureRequest, directory: Path) -> Place:
     if name == "sqlite":
         return Place(name, f"file:{directory}/test.db", "things")
-    dsn = request.getfixturevalue("postgres_dsn")
+    dsn = request.getfixturevalue(f"{name}_dsn")
     return Place(name, dsn, f"things_{next(_NUMBERS)}")

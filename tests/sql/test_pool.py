@@ -1,101 +1,107 @@
-"""The pool: how many connections are open and kept, and for how long, on a scripted clock."""
+"""The pool: how many connections are open and kept, and for how long."""
 
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
+from pathlib import Path
 
-from streamer.sql.drivers import Rows
-from streamer.sql.pool import Bounds, Pool
+import pytest
+from sqlalchemy import event
 
-
-class Fake:
-    def __init__(self, opened: list[Fake]) -> None:
-        opened.append(self)
-        self.closed = False
-        self.broken = False
-
-    def run(self, statement: str, arguments: object) -> Rows | None:
-        return None
-
-    def script(self, text: str) -> None:
-        return None
-
-    def alive(self) -> bool:
-        return not self.broken
-
-    def close(self) -> None:
-        self.closed = True
+from streamer.sql.database import Database, SqlError
+from streamer.sql.drivers import driver
+from streamer.sql.pooling import Bounds
+from tests.servers.postgres import postgres_server
 
 
-class Clock:
-    now = 0
+class Counted:
+    """A database whose connections are counted."""
+
+    def __init__(self, path: Path, **bounds: int) -> None:
+        self.database = Database(driver("sqlite"), str(path / "test.db"), Bounds(**bounds))
+        self.opened = self.closed = 0
+        engine = self.database._connected()
+        event.listen(engine, "connect", self._open)
+        event.listen(engine, "close", self._close)
+
+    def _open(self, *_: object) -> None:
+        self.opened += 1
+
+    def _close(self, *_: object) -> None:
+        self.closed += 1
 
 
-def pool(clock: Clock, **bounds: int) -> tuple[Pool, list[Fake]]:
-    opened: list[Fake] = []
-    return Pool(lambda: Fake(opened), Bounds(**bounds), lambda: clock.now), opened
+def test_as_many_are_kept_as_may_be_idle(tmp_path: Path) -> None:
+    made = Counted(tmp_path, idle=2)
+    with ExitStack() as lent:
+        for _ in range(3):
+            lent.enter_context(made.database.session())
+        assert (made.opened, made.closed) == (3, 0)
+    assert (made.opened, made.closed) == (3, 1)
+    made.database.run("SELECT 1")
+    assert made.opened == 3
+    made.database.close()
+    assert made.closed == 3
 
 
-def test_as_many_are_kept_as_may_be_idle() -> None:
-    made, opened = pool(Clock(), idle=2)
-    with made.connection(), made.connection(), made.connection():
-        assert len(opened) == 3
-    assert sorted(one.closed for one in opened) == [False, False, True]
-    with made.connection():
-        assert len(opened) == 3
-    made.close()
-    assert all(one.closed for one in opened)
-
-
-def test_none_is_kept_when_none_may_be_idle() -> None:
-    made, opened = pool(Clock(), idle=0)
+def test_none_is_kept_when_none_may_be_idle(tmp_path: Path) -> None:
+    made = Counted(tmp_path, idle=0)
     for _ in range(2):
-        with made.connection():
-            pass
-    assert [one.closed for one in opened] == [True, True]
+        made.database.run("SELECT 1")
+    assert (made.opened, made.closed) == (2, 2)
 
 
-def test_they_end_after_their_time() -> None:
-    clock = Clock()
-    made, opened = pool(clock, idle_time=5, life_time=8)
-    for now, expected in ((0, 1), (4, 1), (7, 1), (8, 2), (12, 2), (17, 3)):
-        clock.now = now
-        with made.connection():
-            pass
-        assert len(opened) == expected, now
-    assert [one.closed for one in opened] == [True, True, False]
+@pytest.mark.parametrize("bound", ["idle_time", "life_time"])
+def test_they_are_made_anew_after_their_time(tmp_path: Path, bound: str) -> None:
+    made = Counted(tmp_path, **{bound: 3600 * 10**9})
+    for _ in range(2):
+        made.database.run("SELECT 1")
+    assert made.opened == 1
+    made = Counted(tmp_path, **{bound: 1})
+    made.database.run("SELECT 1")
+    before = made.opened
+    made.database.run("SELECT 1")
+    assert made.opened > before
+    assert made.opened - made.closed == 1
 
 
-def test_a_broken_one_is_not_lent_again() -> None:
-    made, opened = pool(Clock())
-    with made.connection():
-        opened[0].broken = True
-    with made.connection() as again:
-        assert again is opened[1]
-    assert opened[0].closed
-
-
-def test_no_more_are_open_than_may_be() -> None:
-    made, opened = pool(Clock(), open=2)
-    most = 0
+def test_no_more_are_open_than_may_be(tmp_path: Path) -> None:
+    made = Counted(tmp_path, idle=1, open=2)
+    most = lent = 0
     lock = threading.Lock()
-    lent = 0
 
     def use() -> None:
         nonlocal most, lent
         for _ in range(50):
-            with made.connection():
+            with made.database.session():
                 with lock:
                     lent += 1
                     most = max(most, lent)
                 with lock:
                     lent -= 1
 
-    with made.connection():
+    with made.database.session():
         threads = [threading.Thread(target=use) for _ in range(3)]
         for thread in threads:
             thread.start()
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
-    assert 1 <= most <= 2 and len(opened) <= 2
+    assert 1 <= most <= 2
+    assert made.opened - made.closed <= 2
+
+
+@pytest.mark.slow
+def test_after_a_restart_of_postgresql_an_idle_connection_is_made_anew() -> None:
+    with postgres_server() as dsn:
+        database = Database(driver("postgres"), dsn, Bounds())
+        pid = database.run("SELECT pg_backend_pid() AS n")
+        # Ended by the server, as by a restart.
+        other = Database(driver("postgres"), dsn, Bounds())
+        assert pid is not None
+        other.run("SELECT pg_terminate_backend($1)", [pid.values[0][0]])
+        again = database.run("SELECT pg_backend_pid() AS n")
+        assert again is not None and again.values != pid.values
+    with pytest.raises(SqlError):
+        database.run("SELECT 1")

@@ -138,10 +138,10 @@ def test_what_no_column_can_hold_is_refused_in_gos_words(db: Place) -> None:
     [
         ("sql_raw: {driver: sqlite, dsn: x}", "has no statement; set query or queries"),
         (
-            "sql_raw: {driver: mysql, dsn: x, query: q}",
-            "field driver: 'mysql' is not available yet; available are postgres and sqlite",
+            "sql_raw: {driver: mssql, dsn: x, query: q}",
+            "field driver: 'mssql' is not available yet; available are mysql, postgres and sqlite",
         ),
-        ("sql_raw: {driver: dbase, dsn: x, query: q}", "expected postgres or sqlite"),
+        ("sql_raw: {driver: dbase, dsn: x, query: q}", "expected mysql, postgres or sqlite"),
         (
             "sql_raw: {driver: sqlite, dsn: x, unsafe_dynamic_query: true, query: '${! ( }'}",
             "field query",

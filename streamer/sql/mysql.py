@@ -1,0 +1,172 @@
+"""MySQL and MariaDB, by PyMySQL; values come and go as with Go's go-sql-driver.
+
+Numbers of rows are values; a time is one where the DSN has `parseTime=true`; all else (decimal,
+json, …) is the text that the server sends.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, unquote
+
+from streamer.durations import parse_duration
+from streamer.sql.drivers import SqlError
+from streamer.timestamps import Timestamp
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+_DSN: Final = re.compile(
+    r"(?:(?P<user>[^:@/]*)(?::(?P<password>.*))?@)?"
+    r"(?:(?P<protocol>[^@/()]+)(?:\((?P<address>[^)]*)\))?)?/(?P<name>[^?]*)(?:\?(?P<more>.*))?",
+    re.DOTALL,
+)
+# What is a question mark only, or what holds one that is none: texts, names and comments.
+_MARKS: Final = re.compile(
+    r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|--\s[^\n]*|\#[^\n]*|/\*.*?\*/)|(\?)""",
+    re.DOTALL,
+)
+_SECOND: Final = 10**9
+_TIMEOUTS: Final = {
+    "timeout": "connect_timeout",
+    "readTimeout": "read_timeout",
+    "writeTimeout": "write_timeout",
+}
+# What else Go's driver knows; all other names are variables of the server.
+_NOT_HERE: Final = frozenset(
+    [
+        "allowAllFiles",
+        "allowCleartextPasswords",
+        "allowFallbackToPlaintext",
+        "allowNativePasswords",
+        "allowOldPasswords",
+        "checkConnLiveness",
+        "clientFoundRows",
+        "columnsWithAlias",
+        "connectionAttributes",
+        "interpolateParams",
+        "maxAllowedPacket",
+        "rejectReadOnly",
+        "serverPubKey",
+        "timeTruncate",
+    ]
+)
+_TLS: Final[dict[str, dict[str, Any]]] = {
+    "false": {"ssl_disabled": True},
+    "preferred": {},
+    "true": {"ssl_verify_cert": True, "ssl_verify_identity": True},
+    "skip-verify": {"ssl": {"check_hostname": False, "verify_mode": "none"}},
+}
+
+
+class Mysql:
+    """MySQL as a driver."""
+
+    def engine(self, dsn: str, **pool: Any) -> Engine:
+        """Return an engine for `user:password@tcp(host:port)/name?parseTime=true`."""
+        import pymysql
+        from sqlalchemy import create_engine
+
+        given = _given(dsn)
+
+        def connect() -> Any:
+            return pymysql.connect(**given, autocommit=True)
+
+        return create_engine(
+            "mysql+pymysql://",
+            creator=connect,
+            isolation_level="AUTOCOMMIT",
+            paramstyle="format",
+            pool_pre_ping=True,
+            **pool,
+        )
+
+    def raw(self, statement: str) -> str:
+        """Put PyMySQL's placeholders in the place of question marks."""
+        return _MARKS.sub(lambda found: found[1] or "%s", statement.replace("%", "%%"))
+
+    def sent(self, value: Any) -> Any:
+        """Return an argument as MySQL has it."""
+        if isinstance(value, Timestamp):
+            return str(value).replace("T", " ").removesuffix("Z")
+        if isinstance(value, bool | int):
+            return int(value)
+        return float(value) if isinstance(value, float) else value
+
+    def value(self, value: Any) -> Any:
+        """Return what a row holds, bytes as a text."""
+        return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+    def script(self, connection: Connection, text: str) -> None:
+        """Run several statements, if the DSN has `multiStatements=true`, or one."""
+        result = connection.exec_driver_sql(text, execution_options={"no_parameters": True})
+        result.close()
+
+    def told(self, error: BaseException) -> str:
+        """Return what the server says, in the words of Go's driver."""
+        if len(error.args) == 2:
+            return f"Error {error.args[0]}: {error.args[1]}"
+        return str(error)
+
+
+def _given(dsn: str) -> dict[str, Any]:
+    """Return the arguments of PyMySQL for a DSN."""
+    from pymysql.constants import CLIENT
+
+    found = _DSN.fullmatch(dsn)
+    if found is None:
+        raise SqlError("mysql: the DSN is not as user:password@tcp(host:port)/name")
+    more = dict(parse_qsl(found["more"] or "", keep_blank_values=True))
+    address = found["address"] or "127.0.0.1:3306"
+    host, _, port = address.rpartition(":") if ":" in address else (address, "", "3306")
+    given: dict[str, Any] = {
+        "user": found["user"] or None,
+        "password": found["password"] or "",
+        "database": unquote(found["name"]) or None,
+        "charset": more.pop("charset", "utf8mb4").split(",")[0],
+        "conv": _conversions(more.pop("parseTime", "false") == "true"),
+    }
+    if found["protocol"] == "unix":
+        given["unix_socket"] = address
+    else:
+        given |= {"host": host.strip("[]"), "port": int(port)}
+    if more.pop("loc", "UTC") != "UTC":
+        raise SqlError("mysql: loc in the DSN is UTC here; convert times by a mapping")
+    tls = more.pop("tls", "false")
+    if tls not in _TLS:
+        raise SqlError(f"mysql: tls in the DSN is {tls!r}; expected one of {', '.join(_TLS)}")
+    given |= _TLS[tls]
+    if "collation" in more:
+        given["collation"] = more.pop("collation")
+    if more.pop("multiStatements", "false") == "true":
+        given["client_flag"] = CLIENT.MULTI_STATEMENTS
+    for name, ours in _TIMEOUTS.items():
+        if name in more:
+            given[ours] = max(parse_duration(more.pop(name)) / _SECOND, 1)
+    for name in sorted(_NOT_HERE & more.keys()):
+        raise SqlError(f"mysql: {name} in the DSN is not available here; leave it out")
+    if more:
+        given["init_command"] = "SET " + ", ".join(f"{name}={more[name]}" for name in more)
+    return given
+
+
+def _conversions(times: bool) -> dict[Any, Any]:
+    """Return PyMySQL's conversions of arguments, and of rows where a value is a number or time."""
+    from pymysql.constants import FIELD_TYPE as KIND
+    from pymysql.converters import encoders
+
+    whole = (KIND.TINY, KIND.SHORT, KIND.INT24, KIND.LONG, KIND.LONGLONG, KIND.YEAR)
+    made: dict[Any, Any] = {**encoders, **dict.fromkeys(whole, int)}
+    made |= dict.fromkeys((KIND.FLOAT, KIND.DOUBLE), float)
+    if times:
+        made |= dict.fromkeys((KIND.DATE, KIND.DATETIME, KIND.TIMESTAMP), _moment)
+    return made
+
+
+def _moment(text: str) -> str:
+    date, _, clock = text.partition(" ")
+    clock = clock or "00:00:00"
+    if "." in clock:
+        clock = clock.rstrip("0").rstrip(".")
+    return f"{date}T{clock}Z"

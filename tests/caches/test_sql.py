@@ -10,8 +10,13 @@ from streamer.caching import Cache, CacheError, KeyAlreadyExistsError, KeyNotFou
 from tests.caches.conftest import Caches, Run
 from tests.sql.databases import BOTH, Place, place
 
-REPLACING = "ON CONFLICT (id) DO UPDATE SET content=excluded.content"
-TYPES = {"postgres": ("text", "bytea"), "sqlite": ("text", "blob")}
+_UPSERT = "ON CONFLICT (id) DO UPDATE SET content=excluded.content"
+REPLACING = {
+    "postgres": _UPSERT,
+    "sqlite": _UPSERT,
+    "mysql": "ON DUPLICATE KEY UPDATE content=VALUES(content)",
+}
+TYPES = {"postgres": ("text", "bytea"), "sqlite": ("text", "blob"), "mysql": ("text", "blob")}
 
 
 @pytest.fixture(params=BOTH)
@@ -19,13 +24,13 @@ def db(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return place(request.param, request, tmp_path)
 
 
-def made(cache: Caches, db: Place, of_bytes: bool = True, suffix: str = REPLACING) -> Cache:
+def made(cache: Caches, db: Place, of_bytes: bool = True, suffix: str | None = None) -> Cache:
     kind = TYPES[db.driver][of_bytes]
     return cache(
         f"sql:\n  driver: {db.driver}\n  dsn: '{db.dsn}'\n  table: {db.table}\n"
-        f"  key_column: id\n  value_column: content\n  set_suffix: '{suffix}'\n"
+        f"  key_column: id\n  value_column: content\n  set_suffix: '{REPLACING[db.driver] if suffix is None else suffix}'\n"
         f"  init_statement: CREATE TABLE IF NOT EXISTS {db.table} "
-        f"(id text PRIMARY KEY, content {kind})"
+        f"(id {'varchar(99)' if db.driver == 'mysql' else 'text'} PRIMARY KEY, content {kind})"
     )
 
 
@@ -71,9 +76,9 @@ def test_values_that_others_have_written_are_found(cache: Caches, db: Place, a_r
 def test_without_a_suffix_a_value_is_not_replaced(cache: Caches, db: Place, a_run: Run) -> None:
     kept = made(cache, db, suffix="")
     kept.set("a", b"one", None, a_run.ex)
-    with pytest.raises(CacheError, match="duplicate key|UNIQUE constraint"):
+    with pytest.raises(CacheError, match="duplicate key|UNIQUE constraint|Duplicate entry"):
         kept.set("a", b"two", None, a_run.ex)
-    ignoring = made(cache, db, suffix="ON CONFLICT (id) DO NOTHING")
+    ignoring = made(cache, db, suffix=db.skipping)
     ignoring.set("a", b"two", None, a_run.ex)
     assert kept.get("a", a_run.ex) == b"one"
 

@@ -30,7 +30,8 @@ def mariadb_server() -> Iterator[str]:
         made += ["--skip-test-db", "--innodb-log-file-size=4M"]
         subprocess.run(made, check=True, capture_output=True, user=user, cwd=directory)
         (directory / "first.sql").write_text(
-            "CREATE DATABASE streamer; CREATE USER 'streamer'@'%' IDENTIFIED BY 'secret';\n"
+            "CREATE DATABASE streamer;\n"
+            "CREATE USER 'streamer'@'%' IDENTIFIED BY 'secret';\n"
             "GRANT ALL ON streamer.* TO 'streamer'@'%';\n"
         )
         command = [server, "--no-defaults", data, f"--port={port}", "--bind-address=127.0.0.1"]
@@ -38,6 +39,6 @@ def mariadb_server() -> Iterator[str]:
         command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-log-file-size=4M"]
         command += ["--skip-name-resolve", f"--pid-file={directory}/pid"]
         with running(command, directory / "log", lambda: listens(port), user):
-            yield f"streamer:secret@tcp(127.0.0.1:{port})/streamer"
+            yield f"streamer:secret@tcp(127.0.0.1:{port})/streamer?multiStatements=true"
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -53,6 +53,15 @@ class Place:
         finally:
             database.close()
 
+    @property
+    def skipping(self) -> str:
+        """The end of an INSERT that leaves rows as they are whose id is there."""
+        return (
+            "ON DUPLICATE KEY UPDATE id = id"
+            if self.driver == "mysql"
+            else "ON CONFLICT (id) DO NOTHING"
+        )
+
     def rows(self) -> list[Sequence[Any]]:
         return self.run(f"SELECT * FROM {self.table} ORDER BY 1")
 

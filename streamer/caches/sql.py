@@ -73,7 +73,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    limits="`postgres` and `sqlite`; nothing expires",
+    limits="`mysql`, `postgres` and `sqlite`; nothing expires",
 )
 
 

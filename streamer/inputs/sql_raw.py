@@ -45,7 +45,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at least once: a query that was cut short runs again",
-    limits="`postgres` and `sqlite`",
+    limits="`mysql`, `postgres` and `sqlite`",
 )
 
 

@@ -55,7 +55,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    limits="`postgres` and `sqlite`",
+    limits="`mysql`, `postgres` and `sqlite`",
 )
 
 

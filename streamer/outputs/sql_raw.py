@@ -31,7 +31,7 @@ SPEC: Final = Spec(
         "The messages of a batch are sent one after the other; the statements of one message run "
         "in a transaction where there are several. When one fails, it and those after it are sent "
         "again. Placeholders are those of the database: `$1`, `$2` for `postgres`, `?` for "
-        "`sqlite`."
+        "`mysql` and `sqlite`."
     ),
     fields=(
         *TARGET_FIELDS,
@@ -54,7 +54,7 @@ SPEC: Final = Spec(
     ),
     begin={"query": "SELECT 1"},
     categories=("Services",),
-    limits="`postgres` and `sqlite`",
+    limits="`mysql`, `postgres` and `sqlite`",
 )
 
 

@@ -29,7 +29,7 @@ SPEC: Final = Spec(
     description=(
         "Several statements run in a transaction. When one fails, the message stays as it is, "
         "marked as failed. Placeholders are those of the database: `$1`, `$2` for `postgres`, `?` "
-        "for `sqlite`."
+        "for `mysql` and `sqlite`."
     ),
     fields=(*TARGET_FIELDS, *raw_fields(_EXEC_ONLY_FIELD), *CONNECTION_FIELDS),
     check=raw_problems,
@@ -51,7 +51,7 @@ SPEC: Final = Spec(
     begin={"query": "SELECT 1"},
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
-    limits="`postgres` and `sqlite`",
+    limits="`mysql`, `postgres` and `sqlite`",
 )
 
 

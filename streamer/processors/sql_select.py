@@ -45,7 +45,7 @@ SPEC: Final = Spec(
     ),
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
-    limits="`postgres` and `sqlite`",
+    limits="`mysql`, `postgres` and `sqlite`",
 )
 
 

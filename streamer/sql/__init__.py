@@ -1,8 +1,8 @@
 """Databases that are asked in SQL: what all components for them have in common.
 
-The drivers are used as they are, without a layer that knows SQL: configs hold whole statements,
-in the driver's own dialect and with its own placeholders. What is there besides is what Go's
-`database/sql` does for Redpanda Connect's: a pool, and how values become arguments and rows values.
+Connections, their pool and composed statements are SQLAlchemy's. Whole statements of configs go to
+the driver as they are, in the database's own dialect and with its own placeholders. What is there
+besides is how values become arguments and rows values, as with Go's drivers for Redpanda Connect.
 """
 
 from __future__ import annotations

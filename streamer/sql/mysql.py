@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _DSN: Final = re.compile(
     r"(?:(?P<user>[^:@/]*)(?::(?P<password>.*))?@)?"
-    r"(?:(?P<protocol>[^@/()]+)(?:\((?P<address>[^)]*)\))?)?/(?P<name>[^?]*)(?:\?(?P<more>.*))?",
+    r"(?:(?P<protocol>tcp|unix)(?:\((?P<address>[^)]*)\))?)?/(?P<name>[^?]*)(?:\?(?P<more>.*))?",
     re.DOTALL,
 )
 # What is a question mark only, or what holds one that is none: texts, names and comments.

@@ -31,7 +31,7 @@ def query_field(*, optional: bool) -> Field:
         QUERY,
         "string",
         "The statement, with the placeholders of the database: `$1`, `$2` for `postgres`, `?` for "
-        "`sqlite`.",
+        "`mysql` and `sqlite`.",
         optional=optional,
         examples=("INSERT INTO things (id, name) VALUES ($1, $2)",),
     )

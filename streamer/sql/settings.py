@@ -33,7 +33,7 @@ TARGET_FIELDS: Final = (
     Field(
         DRIVER,
         "string",
-        "The kind of database: `mysql` (or MariaDB), `postgres` or `sqlite`.",
+        "The kind of database: `mysql` (tested on MariaDB 10.11), `postgres` or `sqlite`.",
         check=driver_problem,
         examples=("mysql", "postgres", "sqlite"),
     ),

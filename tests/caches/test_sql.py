@@ -26,11 +26,13 @@ def db(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 def made(cache: Caches, db: Place, of_bytes: bool = True, suffix: str | None = None) -> Cache:
     kind = TYPES[db.driver][of_bytes]
+    key = "varchar(99)" if db.driver == "mysql" else "text"
+    ending = REPLACING[db.driver] if suffix is None else suffix
     return cache(
         f"sql:\n  driver: {db.driver}\n  dsn: '{db.dsn}'\n  table: {db.table}\n"
-        f"  key_column: id\n  value_column: content\n  set_suffix: '{REPLACING[db.driver] if suffix is None else suffix}'\n"
+        f"  key_column: id\n  value_column: content\n  set_suffix: '{ending}'\n"
         f"  init_statement: CREATE TABLE IF NOT EXISTS {db.table} "
-        f"(id {'varchar(99)' if db.driver == 'mysql' else 'text'} PRIMARY KEY, content {kind})"
+        f"(id {key} PRIMARY KEY, content {kind})"
     )
 
 

@@ -24,7 +24,7 @@ http:
   basic_auth: { password_hash: aHVudGVyMg==, salt: "${SALT}" }
 spark: { shards: ${SHARDS}, conf: { spark.x: hunter2 } }
 """
-ENV = {"DIR": "/srv/hidden", "SALT": "pepper", "SHARDS": "37"}
+ENV = {"DIR": "/srv/hidden", "SALT": "pepper", "SHARDS": "3791"}
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_what_is_echoed_means_the_same_with_the_same_variables(
     secrets: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     echo = parse_config(echoed(capsys, str(secrets)), env=ENV)
-    assert echo.spark["shards"] == 37
+    assert echo.spark["shards"] == 3791
     assert echo.input.config["paths"][0] == "/srv/hidden/a.jsonl"
     assert echo.buffer.config["size"] == 90 * 60 * 10**9
 

@@ -139,7 +139,7 @@ def test_it_takes_configs_of_windows(schema: Any, path: Path) -> None:
 
 @pytest.mark.parametrize("text", [text for _, text in SHOWN], ids=[name for name, _ in SHOWN])
 def test_it_takes_what_the_documentation_shows(schema: Any, text: str) -> None:
-    jsonschema.validate(yaml.load(text, EditorsLoader), schema)
+    jsonschema.Draft7Validator(schema).validate(yaml.load(text, EditorsLoader))
 
 
 @pytest.mark.parametrize("small", [True, False])
@@ -148,7 +148,7 @@ def test_it_takes_what_create_makes_of_every_component(schema: Any, small: bool)
     for kind, part in parts.items():
         for name in catalog.names(kind):
             text = create(part.format(name), small)
-            jsonschema.validate(yaml.load(text, EditorsLoader), schema)
+            jsonschema.Draft7Validator(schema).validate(yaml.load(text, EditorsLoader))
 
 
 def _codes(case: Any) -> set[str]:

@@ -107,8 +107,10 @@ class Landed:
         return ""
 
     def committed(self, end: Offset) -> None:
-        """Delete the segments before the position."""
-        forget(self.directory, end["segment"])
+        """Delete the segments before the position, the one that ends there too."""
+        number = end["segment"]
+        whole = number < read_safe(self.directory).segment
+        forget(self.directory, number + (whole and end["pos"] >= self._length(number)))
 
     def finished(self) -> None:
         """The next start begins with an empty store."""

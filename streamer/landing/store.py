@@ -22,6 +22,9 @@ from streamer.source.spool import SEGMENT, held_bytes, segment_path, segment_siz
 CAPACITY: Final = 1 << 30
 """Bytes of segments that the checkpoint does not have yet, above which nothing more is taken."""
 
+_SHORT: Final = 64 << 10
+"""Bytes of a segment that are not worth one more, when the disk is full."""
+
 _POINTER: Final = struct.Struct("<QQB")
 _SUM: Final = struct.Struct("<I")
 _NAME: Final = "safe"
@@ -111,7 +114,11 @@ class Store:
                     f"the spool {self._directory} holds more than {self._capacity:,} bytes that "
                     "are still to be read; spark.spool_limit allows no more"
                 )
-            self._write(data)
+            try:
+                self._write(data)
+            except OSError:
+                self._give_back()
+                raise
             if mark is not None:
                 self.mark = mark
             self._roll()
@@ -123,6 +130,16 @@ class Store:
                 self._closed = True
                 self._publish()
                 os.fdatasync(self._pointer)
+
+    def _give_back(self) -> None:
+        """Free what there is to free on a full disk: what is half written, and soon what is read.
+
+        A segment goes when all of it is read, unless it is the last one.
+        """
+        with suppress(OSError):
+            os.ftruncate(self._file, self._size)
+            if self._size >= _SHORT:
+                self._begin()
 
     def _roll(self) -> None:
         """Begin a segment when the last one is long enough."""

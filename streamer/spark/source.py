@@ -63,6 +63,7 @@ class StreamReader(DataSourceStreamReader):
         """Take the plan."""
         self._plan = plan
         self._pacer = Pacer(plan.interval)
+        self._committed: dict[str, Any] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a stream without a checkpoint begins."""
@@ -73,6 +74,10 @@ class StreamReader(DataSourceStreamReader):
         plan = self._plan
         if plan.signals.stopping():
             return start
+        # Spark asks when the micro-batch that ended here is written, and commits it with the next
+        # one: where a spool is full there would be none.
+        if start["data"] != self._committed:
+            self.commit(start)
         now = time.time_ns()
         ticked = tick(plan.window, start["tick"], plan.signals.due(), now)
         found = plan.source.latest(start["data"], now, plan.limit)
@@ -125,6 +130,7 @@ class StreamReader(DataSourceStreamReader):
     def commit(self, end: dict[str, Any]) -> None:
         """Let the input forget what the checkpoint has."""
         self._plan.source.committed(end["data"])
+        self._committed = end["data"]
 
 
 def stream_source(plan: SourcePlan) -> type[DataSource]:

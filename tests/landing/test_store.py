@@ -140,6 +140,33 @@ def test_a_small_store_that_was_full_has_room_again_when_all_is_read(tmp_path):
         store.append([one(b"y" * 40)])
 
 
+def test_on_a_full_disk_what_is_read_can_go_though_nothing_more_is_written(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.append([one(os.urandom(100_000))])
+    write, source = os.pwrite, Landed(tmp_path)
+
+    def small(file: int, data: bytes, at: int) -> int:
+        if len(data) < 1_000:
+            return write(file, data, at)
+        write(file, data[: len(data) // 2], at)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("streamer.landing.store.os.pwrite", small)
+        for _ in range(3):
+            with pytest.raises(OSError, match="No space"):
+                store.append([one(os.urandom(100_000))])
+    first, second = sorted(tmp_path.glob("*.seg"))
+    assert first.stat().st_size < 110_000 and second.stat().st_size < 1_000
+    read = source.latest(source.initial(), 0, Limit()).offset
+    source.committed(read)
+    assert list(tmp_path.glob("*.seg")) == [second]
+    store.append([one(b"more")])
+    assert raws_of(source, read, source.latest(read, 0, Limit()).offset) == [b"more"]
+    Store(tmp_path)
+    assert all_of(Landed(tmp_path)) == [b"more"]
+
+
 def test_a_disk_that_is_full_takes_nothing_by_halves(tmp_path, monkeypatch):
     store = Store(tmp_path)
     store.append([one(b"1")])

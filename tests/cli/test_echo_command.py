@@ -68,6 +68,7 @@ def test_secrets_and_values_of_variables_are_not_shown(
     assert found["spark"] == {
         "master": "local[*]",
         "shards": "${SHARDS}",
+        "spool_limit": 1 << 30,
         "conf": {"spark.x": scrubbed},
     }
     paths = ["${DIR}/a.jsonl", f"http://user:{scrubbed}@host/x", "x${DIR}"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamer.engine.snapshot import Snapshot
+from tests.servers.http import http_server
 
 pytestmark = pytest.mark.spark
 
@@ -55,3 +56,20 @@ def test_the_hourly_original_counts_what_is_piped_in(run_stream):
     assert result["total_cars"] == 2 and result["passengers"] == 6
     assert result["traffic_light"] == cars[0]["traffic_light"]
     assert result["created_at"].endswith(":00:00Z") and result["created_at"] >= now
+
+
+def test_alerts_of_a_window_are_posted_as_it_closes(run_stream, monkeypatch):
+    text = (CONFIGS / "recipes" / "tenzir_alerts.yaml").read_text()
+    failure = {"action": "login", "outcome": "failure", "user": "alice", "src_ip": "10.0.0.7"}
+    times = ["10:00:10", "10:08:20", "10:30:00"]
+    logins = [{**failure, "ts": f"2026-01-01T{time}Z"} for time in times]
+    with http_server() as server:
+        monkeypatch.setenv("ALERTS", f"{server.url}/security-alerts")
+        monkeypatch.setenv("FAILURES", "2")
+        run_stream(text, stdin=b"".join(json.dumps(one).encode() + b"\n" for one in logins))
+        # The windows that begin at 09:59 and 10:00 hold the first two.
+        alert = {"failures": 2, "user": "alice", "src_ip": "10.0.0.7"}
+        assert [json.loads(body) for body in server.bodies] == [alert, alert]
+        for asked in server.asked:
+            assert (asked.method, asked.path) == ("POST", "/security-alerts")
+            assert asked.headers["content-type"] == "application/json"

@@ -8,8 +8,9 @@ besides is how values become arguments and rows values, as with Go's drivers for
 from __future__ import annotations
 
 from streamer.sql.arguments import Arguments
-from streamer.sql.database import Database, SqlError
+from streamer.sql.database import Database
 from streamer.sql.drivers import Rows
+from streamer.sql.errors import SqlError
 from streamer.sql.statements import Insert, Select
 
 __all__ = ["Arguments", "Database", "Insert", "Rows", "Select", "SqlError"]

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.message import Execution
-from streamer.sql.drivers import Driver, Rows, SqlError
+from streamer.sql.drivers import Driver, Rows
+from streamer.sql.errors import SqlError
 from streamer.sql.pooling import Bounds
 from streamer.sql.statements import Insert, Select
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult, Engine, Executable
 
-__all__ = ["Database", "Session", "SqlError"]
+__all__ = ["Database", "Session"]
 
 
 class Session:

@@ -30,10 +30,6 @@ DRIVERS: Final = (
 )
 
 
-class SqlError(StreamerError):
-    """A statement failed, or there is no connection; the text is the database's."""
-
-
 class Rows(NamedTuple):
     """What a query gave.
 

@@ -12,7 +12,8 @@ from streamer.message import Batch, Execution
 from streamer.spec import ParsedComponent
 from streamer.sql.arguments import Arguments
 from streamer.sql.database import Database, Session
-from streamer.sql.drivers import Rows, SqlError
+from streamer.sql.drivers import Rows
+from streamer.sql.errors import SqlError
 from streamer.sql.statements import Select
 
 

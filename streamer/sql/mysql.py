@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from streamer.durations import parse_duration
-from streamer.sql.drivers import SqlError
+from streamer.sql.errors import SqlError
 from streamer.timestamps import Timestamp
 
 if TYPE_CHECKING:

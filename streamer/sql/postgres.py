@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from streamer.sql.drivers import SqlError
+from streamer.sql.errors import SqlError
 from streamer.timestamps import Timestamp, format_rfc3339, parse_rfc3339
 from streamer.value import format_float
 

@@ -21,7 +21,7 @@ from streamer.message import Execution, Message
 from streamer.source.opening import Room
 from streamer.spec import Field, Parsed
 from streamer.sql.arguments import Arguments
-from streamer.sql.drivers import SqlError
+from streamer.sql.errors import SqlError
 from streamer.sql.sending import answering
 from streamer.sql.settings import own_database
 from streamer.sql.statements import Select

@@ -6,7 +6,7 @@ from streamer.failure import Origin
 from streamer.message import Execution
 from streamer.sending import SendError
 from streamer.sql.database import Database
-from streamer.sql.drivers import SqlError
+from streamer.sql.errors import SqlError
 
 
 def connecting(database: Database, origin: Origin, ex: Execution) -> None:

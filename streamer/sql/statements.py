@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from streamer.sql.drivers import SqlError
+from streamer.sql.errors import SqlError
 
 if TYPE_CHECKING:
     from sqlalchemy import Executable, TextClause

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from streamer.sql.drivers import SqlError, driver
+from streamer.sql.drivers import driver
+from streamer.sql.errors import SqlError
 
 from .test_sql_processors import outcomes
 

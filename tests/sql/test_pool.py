@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
-from streamer.sql.database import Database, SqlError
+from streamer.sql.database import Database
 from streamer.sql.drivers import driver
+from streamer.sql.errors import SqlError
 from streamer.sql.pooling import Bounds
 from tests.servers.postgres import postgres_server
 

@@ -1,1 +1,1 @@
-"""Bytes that others have agreed on: codecs, archives, Avro as JSON, rows of Parquet."""
+"""Bytes that others have agreed on: codecs, archives, schemas, Avro as JSON, rows of Parquet."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from streamer.errors import MessageError, StreamerError
 from streamer.failure import Origin
 from streamer.formats.avro_json import AvroDocuments
+from streamer.formats.schema_text import read_schema, url_problem
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import Change, PerMessage, document
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
@@ -29,9 +29,6 @@ TEXTUAL: Final = "textual"
 BINARY: Final = "binary"
 SINGLE: Final = "single"
 
-_FILE: Final = "file://"
-_HTTP: Final = "http://"
-_PATIENCE: Final = 10.0
 # What a document in the single-object encoding begins with, before the schema's fingerprint.
 _MARK: Final = b"\xc3\x01"
 
@@ -44,12 +41,6 @@ def _schema_problem(text: str) -> str | None:
     except StreamerError as e:
         return str(e)
     return None
-
-
-def _path_problem(path: str) -> str | None:
-    if not path or path.startswith((_FILE, _HTTP)):
-        return None
-    return f"is {path!r}; must start with {_FILE} or {_HTTP}"
 
 
 def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
@@ -90,7 +81,7 @@ SPEC: Final = Spec(
             "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
             "when the stream starts, and wins over `schema`.",
             default="",
-            check=_path_problem,
+            check=url_problem,
             examples=("file:///etc/schemas/person.avsc",),
         ),
     ),
@@ -225,24 +216,20 @@ def _told(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _text(parsed: Parsed) -> str:
+def _text(parsed: Parsed, context: BuildContext) -> str:
     path = parsed[SCHEMA_PATH]
     if not path:
         return str(parsed[SCHEMA])
     try:
-        if path.startswith(_FILE):
-            return Path(path.removeprefix(_FILE)).read_text(encoding="utf-8")
-        from urllib.request import urlopen
-
-        with urlopen(path, timeout=_PATIENCE) as answer:
-            return str(answer.read().decode())
+        # It is read once, not by every task anew.
+        return context.lasting("schema", lambda: read_schema(path))
     except (OSError, ValueError) as e:
         raise StreamerError(f"loading Avro schema definition: {path}: {e}") from e
 
 
 def build(parsed: Parsed, context: BuildContext) -> PerMessage:
     """Read the schema, and choose what is done."""
-    codec = _Codec(_text(parsed))
+    codec = _Codec(_text(parsed, context))
     encoding = parsed[ENCODING]
     if parsed[OPERATOR] == "to_json":
         readers = {TEXTUAL: codec.from_text, BINARY: codec.from_bytes, SINGLE: codec.from_single}

@@ -7,13 +7,13 @@ schema." Drafts 4 to 7 are known, as in Benthos.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.runtime.json_schemas import compile_schema
 from streamer.errors import MessageError, StreamerError
 from streamer.failure import Origin
+from streamer.formats.schema_text import read_schema, url_problem
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import Change, PerMessage, document
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
@@ -22,9 +22,6 @@ SCHEMA: Final = "schema"
 SCHEMA_PATH: Final = "schema_path"
 
 _LOADING: Final = "failed to load JSON schema definition: "
-_FILE: Final = "file://"
-_HTTP: Final = "http://"
-_PATIENCE: Final = 10.0
 
 
 def _schema_problem(text: str) -> str | None:
@@ -33,12 +30,6 @@ def _schema_problem(text: str) -> str | None:
     except ArgumentError as e:
         return f"{_LOADING}{str(e).removeprefix('failed to parse json schema definition: ')}"
     return None
-
-
-def _path_problem(path: str) -> str | None:
-    if not path or path.startswith((_FILE, _HTTP)):
-        return None
-    return f"is {path!r}; must start with {_FILE} or {_HTTP}"
 
 
 def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
@@ -69,7 +60,7 @@ SPEC: Final = Spec(
             "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
             "when the stream starts, and wins over `schema`.",
             optional=True,
-            check=_path_problem,
+            check=url_problem,
             examples=("file:///etc/schemas/person.json",),
         ),
     ),
@@ -92,17 +83,13 @@ SPEC: Final = Spec(
 )
 
 
-def _text(parsed: Parsed) -> str:
+def _text(parsed: Parsed, context: BuildContext) -> str:
     path = parsed[SCHEMA_PATH]
     if not path:
         return str(parsed[SCHEMA])
     try:
-        if path.startswith(_FILE):
-            return Path(path.removeprefix(_FILE)).read_text(encoding="utf-8")
-        from urllib.request import urlopen
-
-        with urlopen(path, timeout=_PATIENCE) as answer:
-            return str(answer.read().decode())
+        # It is read once, not by every task anew.
+        return context.lasting("schema", lambda: read_schema(path))
     except (OSError, ValueError) as e:
         raise StreamerError(f"{_LOADING}{path}: {e}") from e
 
@@ -126,4 +113,4 @@ def _checking(text: str) -> Change:
 
 def build(parsed: Parsed, context: BuildContext) -> PerMessage:
     """Read the schema."""
-    return PerMessage(_checking(_text(parsed)), Origin(context.component))
+    return PerMessage(_checking(_text(parsed, context)), Origin(context.component))

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from streamer.catalog import build_context
+from streamer.config import parse_config
 from streamer.errors import ConfigError, StreamerError
+from streamer.lasting import Lasting
 from streamer.message import Message
 
 from .conftest import Make, Run
@@ -124,3 +127,15 @@ def test_a_schema_is_read_from_a_file(make: Make, tmp_path: Path) -> None:
 def test_what_cannot_work_is_refused_before_it_runs(fields: str, text: str, make: Make) -> None:
     with pytest.raises(ConfigError, match=text):
         make(f"avro: {{{fields}}}")
+
+
+@pytest.mark.parametrize("fields", ["avro: {operator: to_json, ", "json_schema: {"])
+def test_a_schema_is_read_once_for_all_tasks_of_a_worker(fields: str, tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "string"}')
+    text = f"pipeline: {{processors: [{{{fields}schema_path: 'file://{path}'}}}}]}}"
+    config = parse_config(text, env={})
+    lasting = Lasting()
+    for _ in range(2):
+        assert build_context(config.resources, lasting=lasting).build(config.processors[0])
+        path.unlink(missing_ok=True)

@@ -1,0 +1,32 @@
+"""Schemas that a config names by URL instead of holding them, as Benthos's `schema_path` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+_FILE: Final = "file://"
+_HTTP: Final = "http://"
+_PATIENCE: Final = 10.0
+
+
+def url_problem(url: str) -> str | None:
+    """Return what is wrong with the URL of a schema; an empty one is none at all."""
+    if not url or url.startswith((_FILE, _HTTP)):
+        return None
+    return f"is {url!r}; must start with {_FILE} or {_HTTP}"
+
+
+def read_schema(url: str) -> str:
+    """Read a schema.
+
+    Raises:
+        OSError: it is not there, or nobody answers within ten seconds.
+        ValueError: it is no text.
+    """
+    if url.startswith(_FILE):
+        return Path(url.removeprefix(_FILE)).read_text(encoding="utf-8")
+    from urllib.request import urlopen
+
+    with urlopen(url, timeout=_PATIENCE) as answer:
+        return str(answer.read().decode())

@@ -14,16 +14,16 @@ from typing import Any, Final
 from streamer.bloblang import compile_interpolation
 from streamer.durations import SECOND
 from streamer.endpoints.address import address_problem
+from streamer.endpoints.fields import ADDRESS, CERT_FILE, CORS, KEY_FILE, OWN_FIELDS, own_problems
 from streamer.endpoints.paths import path_problem
 from streamer.errors import StreamerError
 from streamer.landing.landed import Landed
-from streamer.landing.sockets import bound
+from streamer.landing.sockets import TCP, TCP_FIELD, bound
 from streamer.landing.store import Store
 from streamer.metafilter import MetadataFilter, metadata_filter_field
 from streamer.source.opening import Room
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
-ADDRESS: Final = "address"
 PATH: Final = "path"
 WS_PATH: Final = "ws_path"
 WS_WELCOME_MESSAGE: Final = "ws_welcome_message"
@@ -31,11 +31,7 @@ WS_RATE_LIMIT_MESSAGE: Final = "ws_rate_limit_message"
 ALLOWED_VERBS: Final = "allowed_verbs"
 TIMEOUT: Final = "timeout"
 RATE_LIMIT: Final = "rate_limit"
-CERT_FILE: Final = "cert_file"
-KEY_FILE: Final = "key_file"
-CORS: Final = "cors"
 SYNC_RESPONSE: Final = "sync_response"
-TCP: Final = "tcp"
 SCANNER: Final = "scanner"
 
 
@@ -46,20 +42,7 @@ def _check(parsed: Parsed) -> Iterator[tuple[str, str]]:
         yield "", "has neither a path nor a ws_path; expected one of them at least"
     if parsed[PATH] and parsed[PATH] == parsed[WS_PATH]:
         yield WS_PATH, f"is {parsed[PATH]}, as path is; expected another one, or an empty text"
-    if bool(parsed[CERT_FILE]) != bool(parsed[KEY_FILE]):
-        yield CERT_FILE, "needs a key_file beside it, and a key_file a cert_file"
-    if parsed[CORS]["enabled"] and not parsed[CORS]["allowed_origins"]:
-        yield CORS, "is enabled; name at least one origin in allowed_origins"
-    if not parsed[ADDRESS]:
-        for name, given in (
-            (CERT_FILE, parsed[CERT_FILE]),
-            (CORS, parsed[CORS]["enabled"]),
-        ):
-            if given:
-                yield (
-                    name,
-                    f"is for an address of the input's own: give an address, or set http.{name}",
-                )
+    yield from own_problems(parsed, "the input's own: give an address")
 
 
 SPEC: Final = Spec(
@@ -143,24 +126,7 @@ SPEC: Final = Spec(
             default="",
             refers=Kind.RATE_LIMIT,
         ),
-        Field(CERT_FILE, "string", "A TLS certificate, PEM.", default="", advanced=True),
-        Field(KEY_FILE, "string", "The certificate's key, PEM.", default="", advanced=True),
-        Field(
-            CORS,
-            "object",
-            "Requests of the pages of other origins.",
-            advanced=True,
-            children=(
-                Field("enabled", "bool", "Whether they are allowed.", default=False),
-                Field(
-                    "allowed_origins",
-                    "string",
-                    "The origins that are allowed; `*` for all.",
-                    default=(),
-                    shape="array",
-                ),
-            ),
-        ),
+        *OWN_FIELDS,
         Field(
             SYNC_RESPONSE,
             "object",
@@ -188,27 +154,7 @@ SPEC: Final = Spec(
                 ),
             ),
         ),
-        Field(
-            TCP,
-            "object",
-            "How the address is listened on.",
-            optional=True,
-            advanced=True,
-            children=(
-                Field(
-                    "reuse_addr",
-                    "bool",
-                    "SO_REUSEADDR, which is always set.",
-                    default=False,
-                ),
-                Field(
-                    "reuse_port",
-                    "bool",
-                    "SO_REUSEPORT: others may listen on the port as well.",
-                    default=False,
-                ),
-            ),
-        ),
+        TCP_FIELD,
         Field(
             SCANNER,
             "scanner",

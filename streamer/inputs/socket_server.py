@@ -22,7 +22,15 @@ from streamer.landing.cutting import pour
 from streamer.landing.landed import Landed
 from streamer.landing.lander import Lander, StoppedError
 from streamer.landing.self_signed import self_signed
-from streamer.landing.sockets import DatagramStream, SocketStream, address_problem, bound, shown
+from streamer.landing.sockets import (
+    TCP,
+    TCP_FIELD,
+    DatagramStream,
+    SocketStream,
+    address_problem,
+    bound,
+    shown,
+)
 from streamer.landing.store import Store
 from streamer.message import Execution
 from streamer.source.opening import Room
@@ -32,7 +40,6 @@ from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
 NETWORK: Final = "network"
 ADDRESS: Final = "address"
 ADDRESS_CACHE: Final = "address_cache"
-TCP: Final = "tcp"
 TLS: Final = "tls"
 _PACKETS: Final = ("udp", "unixgram")
 
@@ -87,22 +94,7 @@ SPEC: Final = Spec(
             optional=True,
             refers=Kind.CACHE,
         ),
-        Field(
-            TCP,
-            "object",
-            "How the address is listened on.",
-            optional=True,
-            advanced=True,
-            children=(
-                Field("reuse_addr", "bool", "SO_REUSEADDR, which is always set.", default=False),
-                Field(
-                    "reuse_port",
-                    "bool",
-                    "SO_REUSEPORT: others may listen on the port as well.",
-                    default=False,
-                ),
-            ),
-        ),
+        TCP_FIELD,
         Field(
             TLS,
             "object",

@@ -8,8 +8,27 @@ from pathlib import Path
 from typing import Final
 
 from streamer.errors import StreamerError
+from streamer.spec import Field
 
 _DATAGRAM: Final = 1 << 16
+
+TCP: Final = "tcp"
+TCP_FIELD: Final = Field(
+    TCP,
+    "object",
+    "How the address is listened on.",
+    optional=True,
+    advanced=True,
+    children=(
+        Field("reuse_addr", "bool", "SO_REUSEADDR, which is always set.", default=False),
+        Field(
+            "reuse_port",
+            "bool",
+            "SO_REUSEPORT: others may listen on the port as well.",
+            default=False,
+        ),
+    ),
+)
 
 
 class SocketStream:

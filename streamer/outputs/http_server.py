@@ -6,21 +6,16 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from streamer.endpoints.address import address_problem
+from streamer.endpoints.fields import ADDRESS, OWN_FIELDS, own_problems
 from streamer.endpoints.paths import path_problem
 from streamer.message import Batch, Execution
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
-ADDRESS: Final = "address"
 PATH: Final = "path"
 STREAM_PATH: Final = "stream_path"
 WS_PATH: Final = "ws_path"
 ALLOWED_VERBS: Final = "allowed_verbs"
 TIMEOUT: Final = "timeout"
-CERT_FILE: Final = "cert_file"
-KEY_FILE: Final = "key_file"
-CORS: Final = "cors"
-ENABLED: Final = "enabled"
-ALLOWED_ORIGINS: Final = "allowed_origins"
 
 
 def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
@@ -31,15 +26,7 @@ def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
     for first, second in ((PATH, STREAM_PATH), (PATH, WS_PATH), (STREAM_PATH, WS_PATH)):
         if parsed[second] and parsed[first] == parsed[second]:
             yield second, f"is {parsed[first]}, as {first} is; expected another one, or none"
-    if bool(parsed[CERT_FILE]) != bool(parsed[KEY_FILE]):
-        yield CERT_FILE, "needs a key_file beside it, and a key_file a cert_file"
-    if parsed[CORS][ENABLED] and not parsed[CORS][ALLOWED_ORIGINS]:
-        yield CORS, "is enabled; name at least one origin in allowed_origins"
-    if not parsed[ADDRESS]:
-        for name, given in ((CERT_FILE, parsed[CERT_FILE]), (CORS, parsed[CORS][ENABLED])):
-            if given:
-                text = f"is for an address of the output's own: give one, or set http.{name}"
-                yield name, text
+    yield from own_problems(parsed, "the output's own: give one")
 
 
 SPEC: Final = Spec(
@@ -98,24 +85,7 @@ SPEC: Final = Spec(
             duration=True,
             advanced=True,
         ),
-        Field(CERT_FILE, "string", "A TLS certificate, PEM.", default="", advanced=True),
-        Field(KEY_FILE, "string", "The certificate's key, PEM.", default="", advanced=True),
-        Field(
-            CORS,
-            "object",
-            "Requests of the pages of other origins.",
-            advanced=True,
-            children=(
-                Field(ENABLED, "bool", "Whether they are allowed.", default=False),
-                Field(
-                    ALLOWED_ORIGINS,
-                    "string",
-                    "The origins that are allowed; `*` for all.",
-                    default=(),
-                    shape="array",
-                ),
-            ),
-        ),
+        *OWN_FIELDS,
     ),
     check=_problems,
     examples=(

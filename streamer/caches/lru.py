@@ -6,12 +6,12 @@ service restarts." Values have no time: only new ones push them out.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import Final
 
-from streamer.caching import KeyAlreadyExistsError, KeyNotFoundError
+from streamer.caching import KeyNotFoundError
 from streamer.caching.eviction import Adaptive, Evicting, Recent, TwoQueues
+from streamer.caching.optimistic import OPTIMISTIC, OPTIMISTIC_FIELD, AddingCache
 from streamer.message import Execution
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -20,7 +20,6 @@ INIT_VALUES: Final = "init_values"
 ALGORITHM: Final = "algorithm"
 RECENT_RATIO: Final = "two_queues_recent_ratio"
 GHOST_RATIO: Final = "two_queues_ghost_ratio"
-OPTIMISTIC: Final = "optimistic"
 
 
 def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
@@ -80,14 +79,7 @@ SPEC: Final = Spec(
             optional=True,
             advanced=True,
         ),
-        Field(
-            OPTIMISTIC,
-            "bool",
-            "Let `add` look and store without a lock between: faster, and two at once may both "
-            "succeed.",
-            default=False,
-            advanced=True,
-        ),
+        OPTIMISTIC_FIELD,
     ),
     examples=(
         Example(
@@ -108,15 +100,13 @@ SPEC: Final = Spec(
 )
 
 
-class LruCache:
+class LruCache(AddingCache):
     """Values of which the least used go."""
 
     def __init__(self, values: Evicting[bytes], *, optimistic: bool = False) -> None:
         """Take what keeps the values; `optimistic` as the field."""
+        super().__init__(optimistic=optimistic)
         self._values = values
-        # The values are not safe for threads, so that single steps are always locked.
-        self._lock = threading.Lock()
-        self._whole = threading.Lock() if not optimistic else None
 
     def get(self, key: str, ex: Execution) -> bytes:
         """Return the value of a key, and count it as used."""
@@ -131,25 +121,13 @@ class LruCache:
         with self._lock:
             self._values.put(key, value)
 
-    def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
-        """Store a value under a key that has none."""
-        if self._whole is None:
-            self._add(key, value, ex)
-            return
-        with self._whole:
-            self._add(key, value, ex)
-
     def delete(self, key: str, ex: Execution) -> None:
         """Forget a key."""
         with self._lock:
             self._values.remove(key)
 
-    def _add(self, key: str, value: bytes, ex: Execution) -> None:
-        with self._lock:
-            found = self._values.peek(key)
-        if found is not None:
-            raise KeyAlreadyExistsError
-        self.set(key, value, None, ex)
+    def _holds(self, key: str, ex: Execution) -> bool:
+        return self._values.peek(key) is not None
 
 
 def _values(parsed: Parsed) -> Evicting[bytes]:

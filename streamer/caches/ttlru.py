@@ -7,13 +7,13 @@ one goes that was not used for longest.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
-from streamer.caching import KeyAlreadyExistsError, KeyNotFoundError
+from streamer.caching import KeyNotFoundError
 from streamer.caching.eviction import Recent
+from streamer.caching.optimistic import OPTIMISTIC, OPTIMISTIC_FIELD, AddingCache
 from streamer.message import Execution
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
@@ -21,7 +21,6 @@ CAP: Final = "cap"
 DEFAULT_TTL: Final = "default_ttl"
 TTL: Final = "ttl"
 INIT_VALUES: Final = "init_values"
-OPTIMISTIC: Final = "optimistic"
 
 
 def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
@@ -72,14 +71,7 @@ SPEC: Final = Spec(
             shape="map",
             examples=({"Nickelback": "1995", "Spice Girls": "1994"},),
         ),
-        Field(
-            OPTIMISTIC,
-            "bool",
-            "Let `add` look and store without a lock between: faster, and two at once may both "
-            "succeed.",
-            default=False,
-            advanced=True,
-        ),
+        OPTIMISTIC_FIELD,
     ),
     check=_check,
     in_memory=True,
@@ -89,18 +81,17 @@ SPEC: Final = Spec(
 )
 
 
-class TtlruCache:
+class TtlruCache(AddingCache):
     """Values with a time, of which those not used for longest go."""
 
     def __init__(self, cap: int, ttl: int, *, optimistic: bool = False) -> None:
         """Begin empty; `ttl` in nanoseconds."""
+        super().__init__(optimistic=optimistic)
         self._values: Recent[tuple[bytes, int]] = Recent(cap)
         self._ends: OrderedDict[str, int] = OrderedDict()
         self._early: dict[str, bytes] = {}
         self._cap = cap
         self._ttl = ttl
-        self._lock = threading.Lock()
-        self._whole = threading.Lock() if not optimistic else None
 
     def begin_with(self, key: str, value: bytes) -> None:
         """Store a value before there is a clock; its time begins at the first use of the cache."""
@@ -122,27 +113,15 @@ class TtlruCache:
             self._drop_old(now)
             self._put(key, value, now)
 
-    def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
-        """Store a value under a key that has none."""
-        if self._whole is None:
-            self._add(key, value, ex)
-            return
-        with self._whole:
-            self._add(key, value, ex)
-
     def delete(self, key: str, ex: Execution) -> None:
         """Forget a key."""
         with self._lock:
             self._drop_old(ex.now())
             self._forget(key)
 
-    def _add(self, key: str, value: bytes, ex: Execution) -> None:
-        with self._lock:
-            self._drop_old(ex.now())
-            found = self._values.peek(key)
-        if found is not None:
-            raise KeyAlreadyExistsError
-        self.set(key, value, None, ex)
+    def _holds(self, key: str, ex: Execution) -> bool:
+        self._drop_old(ex.now())
+        return self._values.peek(key) is not None
 
     def _put(self, key: str, value: bytes, now: int) -> None:
         if key not in self._values and len(self._values) >= self._cap:

@@ -42,7 +42,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"backoff", "caching", "running", "windowing"}),
     frozenset({"http", "sending"}),
     frozenset({"landing"}),
-    frozenset({"mqtt", "redisdb", "sql"}),
+    frozenset({"kafka", "mqtt", "redisdb", "sql"}),
     frozenset({"endpoints"}),
     COMPONENT_PACKAGES,
     frozenset({"catalog"}),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.servers.kafka import Broker, Kafka
 from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import postgres_server
 from tests.servers.redis import redis_server
@@ -36,3 +37,16 @@ def mysql_dsn() -> Iterator[str]:
     """The DSN of a real MariaDB; tests that share it use tables of their own."""
     with mariadb_server() as dsn:
         yield dsn
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A real Kafka broker that tests share: they must not stop it."""
+    with Broker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_broker: Broker) -> Kafka:
+    """A client of the shared broker; tests that share it use topics and groups of their own."""
+    return kafka_broker.client()

@@ -2,7 +2,7 @@
 
 Where one is not installed its tests are skipped and say what to install, except where
 STREAMER_TEST_SERVERS=required says that it must be there, as in continuous integration. Use them
-through fixtures: `redis_url` and `postgres_dsn`, which all tests have.
+through fixtures that all tests have: `redis_url`, `postgres_dsn`, `mysql_dsn`, `kafka`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from typing import Any
 from streamer.window import Reading
 from streamer.window.event import EventWindow
 from streamer.window.system import SystemWindow
+
+_NAP = 0.25
 
 PLENTY = 50_000
 """Messages that are worth a micro-batch at once."""
@@ -66,6 +69,19 @@ class Signals:
         except (FileNotFoundError, ValueError):
             return False, None
 
+    def set_pace(self, seconds: float) -> None:
+        """Say how long to rest between two looks that find nothing, s."""
+        draft = self._directory / "pace.tmp"
+        draft.write_text(json.dumps(seconds))
+        draft.replace(self._directory / "pace")
+
+    def pace(self) -> float:
+        """Return how long to rest between two looks that find nothing, s."""
+        try:
+            return float(json.loads((self._directory / "pace").read_text()))
+        except (FileNotFoundError, ValueError):
+            return 0.0
+
     def stop(self) -> None:
         """Say that no further micro-batch is to be started."""
         (self._directory / "stop").touch()
@@ -73,6 +89,39 @@ class Signals:
     def stopping(self) -> bool:
         """Tell whether no further micro-batch is to be started."""
         return os.path.exists(self._directory / "stop")
+
+
+class Rest:
+    """The pause between two looks that find nothing: Spark may look more often than it is worth."""
+
+    def __init__(
+        self,
+        signals: Signals,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Take where its length is said, a clock that never runs backwards, and the wall clock."""
+        self._signals = signals
+        self._now = now
+        self._sleep = sleep
+        self._clock = clock
+        self._since: float | None = None
+
+    def looked(self, found: bool) -> None:
+        """Note a look, and whether it found something to do: then the next one comes at once."""
+        self._since = None if found else self._now()
+
+    def take(self) -> None:
+        """Rest; a stop and a window that is due end it within `_NAP` seconds."""
+        if self._since is None:
+            return
+        until = self._since + self._signals.pace()
+        while (left := until - self._now()) > 0 and not self._signals.stopping():
+            due = self._signals.due()
+            if due is not None and self._clock() >= due:
+                return
+            self._sleep(min(left, _NAP))
 
 
 @dataclass

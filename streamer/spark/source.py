@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from streamer.engine.folding import folded_since, next_folded
-from streamer.engine.ticks import Pacer, Signals, tick
+from streamer.engine.ticks import Pacer, Rest, Signals, tick
 from streamer.source.replayable import Limit, Replayable
 from streamer.window.event import EventWindow
 from streamer.window.system import SystemWindow
@@ -63,6 +63,7 @@ class StreamReader(DataSourceStreamReader):
         """Take the plan."""
         self._plan = plan
         self._pacer = Pacer(plan.interval)
+        self._rest = Rest(plan.signals)
         self._committed: dict[str, Any] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -71,6 +72,12 @@ class StreamReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return `start` when nothing is worth a micro-batch now, or where it goes to."""
+        self._rest.take()
+        found = self._latest(start)
+        self._rest.looked(found is not start)
+        return found
+
+    def _latest(self, start: dict[str, Any]) -> dict[str, Any]:
         plan = self._plan
         if plan.signals.stopping():
             return start

@@ -97,17 +97,23 @@ class Stream:
             on_answers=self._answers.answered,
             places=self._places,
         )
+        self._pace = 0.0
         self._broken: Exception | None = None
         self._newest_told = False
         self._rejected = ""
         self.problem = ""
-        self._source = self._open_source(read_stdin, endpoints)
-        open_writers(writers, self._house.room())
-        self._ear = Ear(self._on_live, local=self._house.local)
+        self._house = self._furnished(read_stdin, endpoints)
+        try:
+            self._source = self._open_source()
+            open_writers(writers, self._house.room())
+            self._ear = Ear(self._on_live, local=self._house.local)
+        except BaseException:
+            # Other streams of the process go on, and so would what this one has begun.
+            self._house.stop()
+            raise
         self.plan = replace(self.plan, live=self._ear.address)
 
-    def _open_source(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> Replayable:
-        source: Any = self.plan.context().build(self.plan.input)
+    def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:
         known = self._checkpoint.record().get("inputs", {})
         directory = self._checkpoint.directory / "spool"
         house = House(directory, known, self._log, self._count, self._stopping, read_stdin)
@@ -115,11 +121,15 @@ class Stream:
         house.local = self.plan.master.startswith("local")
         house.endpoints = endpoints
         house.answers = self._answers if is_answered(self.plan) else None
+        return house
+
+    def _open_source(self) -> Replayable:
+        source: Any = self.plan.context().build(self.plan.input)
+        house = self._house
         found = opened(source, house.room())
         save = partial(self._checkpoint.bind, self.plan.fingerprint)
         save(house.remembered)
         house.save = save
-        self._house = house
         return found
 
     def _count(self, name: str, by: int = 1, **labels: str) -> None:
@@ -130,6 +140,7 @@ class Stream:
         self._session = session
         self._caches = self._caches or self.plan.host_caches()
         self._signals.clear()
+        self._signals.set_pace(self._pace)
         self._newest_told = False
         self._rejected = ""
         self.meters.count("input_connection_up", self._places.input)
@@ -192,6 +203,19 @@ class Stream:
     def meters(self) -> Meters:
         """What was counted and timed since the start."""
         return self._delivery.meters
+
+    def pace(self, seconds: float) -> None:
+        """Say how long the source rests between two looks that find nothing; 0 for not at all.
+
+        Where many streams share a machine, their looks add up; a window that is due ends a rest.
+        """
+        if seconds != self._pace:
+            self._pace = seconds
+            self._signals.set_pace(seconds)
+
+    def interrupt(self) -> None:
+        """Give up waiting for what fails, from another thread; `stop` comes next."""
+        self._stopping.set()
 
     def poll(self) -> bool:
         """Look after the query; return whether the stream is over: its input ended, all done.
@@ -260,12 +284,20 @@ class Stream:
             self.plan.forget()
         return not isinstance(self._broken, DeliveryStoppedError)
 
+    def abandon(self) -> None:
+        """Stop in the middle of a micro-batch, which replays at the next start."""
+        try:
+            if self._query is not None:
+                self._query.stop()
+        except (Py4JError, OSError) as e:
+            self._log("WARN", f"The query was left behind: {_last_line(str(e))}", {})
+
     def _recover(self, error: str) -> None:
         if self._delivery.batch != self._failed_at_batch:
             self._failures, self._failed_at_batch = 0, self._delivery.batch
         self._failures += 1
         self.meters.count("input_connection_lost", self._places.input)
-        reason = error.strip().splitlines()[-1] if error.strip() else "no reason given"
+        reason = _last_line(error)
         if self._failures > RETRIES or self._stopping.is_set():
             raise StreamerError(
                 f"the stream failed {self._failures} times at the same micro-batch: {reason}"
@@ -273,6 +305,10 @@ class Stream:
         self.problem = reason
         pause = min(2.0 ** (self._failures - 1), LONGEST_PAUSE)
         self._log("ERROR", f"The micro-batch failed: {reason}; trying again in {pause:g} s", {})
-        time.sleep(pause)
-        assert self._session is not None
-        self.start(self._session)
+        if not self._stopping.wait(pause):
+            assert self._session is not None
+            self.start(self._session)
+
+
+def _last_line(error: str) -> str:
+    return error.strip().splitlines()[-1] if error.strip() else "no reason given"

@@ -1,7 +1,7 @@
 """When a micro-batch starts: plenty of data, old data, a window due."""
 
 from streamer.durations import SECOND
-from streamer.engine.ticks import PLENTY, Pacer, Signals, tick
+from streamer.engine.ticks import PLENTY, Pacer, Rest, Signals, tick
 from streamer.window import SystemWindow
 
 
@@ -45,3 +45,60 @@ def test_signals_are_forgotten_at_a_start(tmp_path):
     assert signals.due() == 5 and signals.stopping()
     signals.clear()
     assert signals.due() is None and not signals.stopping()
+
+
+class Sleeper:
+    """A clock that only sleeping moves, and what a test does meanwhile."""
+
+    def __init__(self, meanwhile=lambda: None):
+        self.at, self.meanwhile = 0.0, meanwhile
+
+    def sleep(self, seconds):
+        self.at += seconds
+        self.meanwhile()
+
+
+def rest_of(signals, sleeper):
+    return Rest(signals, lambda: sleeper.at, sleeper.sleep, lambda: int(sleeper.at * SECOND))
+
+
+def paced(tmp_path, seconds):
+    signals = Signals(tmp_path / "signals")
+    signals.clear()
+    signals.set_pace(seconds)
+    return signals
+
+
+def test_a_source_rests_between_looks_that_find_nothing_and_only_then(tmp_path):
+    signals, sleeper = paced(tmp_path, 3.0), Sleeper()
+    rest = rest_of(signals, sleeper)
+    rest.take()
+    assert sleeper.at == 0, "nobody has looked yet"
+    rest.looked(False)
+    rest.take()
+    assert sleeper.at == 3.0
+    rest.looked(True)
+    rest.take()
+    assert sleeper.at == 3.0, "there was something: there may be more"
+
+
+def test_a_source_that_is_alone_does_not_rest(tmp_path):
+    signals, sleeper = paced(tmp_path, 0.0), Sleeper()
+    rest = rest_of(signals, sleeper)
+    rest.looked(False)
+    rest.take()
+    assert sleeper.at == 0
+
+
+def test_a_window_that_is_due_and_a_stop_end_a_rest(tmp_path):
+    signals, sleeper = paced(tmp_path, 60.0), Sleeper()
+    rest = rest_of(signals, sleeper)
+    signals.set_due(5 * SECOND)
+    rest.looked(False)
+    rest.take()
+    assert 5 <= sleeper.at <= 5.25
+    signals.set_due(None)
+    rest.looked(False)
+    sleeper.meanwhile = lambda: signals.stop() if sleeper.at >= 8 else None
+    rest.take()
+    assert 8 <= sleeper.at <= 8.25

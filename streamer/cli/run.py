@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from streamer import __version__
@@ -25,7 +26,8 @@ from streamer.errors import StreamerError
 from streamer.logs import LogConfig, Logger
 from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
-from streamer.service.view import Now, StreamView
+from streamer.service.life import Life
+from streamer.service.view import StreamView
 from streamer.window.words import short
 
 LINGER = 0.1
@@ -37,13 +39,11 @@ class _Run:
     """What one run has at hand."""
 
     config: Config
-    plan: Plan
-    checkpoint: Any
+    life: Life
     log: LogLine
     level: str
     status: StatusLine
     stopper: Stopper
-    view: StreamView
 
 
 def run_command(config: Config, options: Options) -> int:
@@ -89,12 +89,11 @@ def _begin(
     view: StreamView,
 ) -> _Run:
     """Take the checkpoint, and say what is going to run."""
-    from streamer.spark.checkpoint import Checkpoint
-
-    checkpoint = Checkpoint(checkpoint_of(config, options))
-    if checkpoint.begin():
+    life = Life(config, plan, checkpoint_of(config, options), log, view)
+    directory = str(life.checkpoint.directory)
+    if life.renewed:
         text = "The earlier run read its input to the end; this one begins anew"
-        log("INFO", text, {"checkpoint": str(checkpoint.directory)})
+        log("INFO", text, {"checkpoint": directory})
     clean = hidden(config)
     shown = Running(
         version=__version__,
@@ -102,13 +101,12 @@ def _begin(
         way=_way(plan),
         master=clean(plan.master),
         shards=plan.shards,
-        checkpoint=clean(str(checkpoint.directory)),
-        resumed=checkpoint.resumes,
+        checkpoint=clean(directory),
+        resumed=life.resumes,
     )
     banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
-    status = StatusLine(sys.stderr, time.time_ns)
-    return _Run(config, plan, checkpoint, log, level, status, stopper, view)
+    return _Run(config, life, log, level, StatusLine(sys.stderr, time.time_ns), stopper)
 
 
 def checkpoint_of(config: Config, options: Options) -> str:
@@ -129,56 +127,47 @@ def _way(plan: Plan) -> tuple[str, ...]:
 
 def _run(run: _Run) -> int:
     from streamer.spark.session import start_session
-    from streamer.spark.stream import Stream
 
-    log, status, stopper = run.log, run.status, run.stopper
+    life, log, status, stopper = run.life, run.log, run.status, run.stopper
     status.update(0, 0.0, 0, None, 0, "starting Spark")
     began = time.monotonic()
-    overlay = status if sys.stdout.isatty() else None
-    stream = Stream(run.plan, run.checkpoint, log, overlay=overlay, endpoints=run.view.endpoints)
+    life.open(status if sys.stdout.isatty() else None)
     session = start_session(
-        f"streamer {run.plan.name}",
-        run.plan.master,
+        f"streamer {life.plan.name}",
+        life.plan.master,
         run.config.spark["conf"],
         log,
         run.level,
-        keep_open=(run.checkpoint.lock,),
+        keep_open=(life.checkpoint.lock,),
     )
     stopper.install()
-    stream.start(session)
-    run.view.running(lambda: _now(stream))
+    life.start(session)
     log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
     meter = _Meter()
     while not stopper.asked.is_set():
         try:
-            if stream.poll():
+            if life.poll():
                 break
         except BrokenPipeError:
             log("ERROR", "The standard output was closed by its reader; stopping", {})
-            _leave(stream, run)
+            _leave(run)
             return 1
-        snapshot = stream.snapshot()
+        snapshot = life.snapshot()
         status.update(*meter.figures(snapshot), "running" if snapshot.batch >= 0 else "starting")
         stopper.asked.wait(LINGER)
     stopped = stopper.asked.is_set()
-    status.update(*meter.figures(stream.snapshot()), "stopping")
+    status.update(*meter.figures(life.snapshot()), "stopping")
     _delay(run)
-    finished = _leave(stream, run)
-    last = stream.snapshot()
-    _farewell(last, stopped, run.checkpoint, log)
-    if not stopped and finished and not last.held:
-        stream.finish()
+    finished = _leave(run)
+    _farewell(life.snapshot(), stopped, life.checkpoint.directory, log)
+    if not stopped and finished:
+        life.finish()
     if not finished:
         # A write that is stuck would keep Python from ending; what is not written is replayed.
         status.close()
         sys.stderr.flush()
         os._exit(0)
     return 0
-
-
-def _now(stream: Any) -> Now:
-    meters = stream.meters
-    return Now(stream.snapshot(), dict(meters.counts), stream.problem, meters.times())
 
 
 def _delay(run: _Run) -> None:
@@ -190,23 +179,22 @@ def _delay(run: _Run) -> None:
             run.log("INFO", "The shutdown delay was ended by a signal", {})
 
 
-def _leave(stream: Any, run: _Run) -> bool:
-    timeout = run.config.shutdown_timeout
-    finished: bool = stream.stop(timeout / SECOND)
+def _leave(run: _Run) -> bool:
+    finished = run.life.leave()
     if not finished:
         text = "The micro-batch in hand did not finish within shutdown_timeout; it will be replayed"
-        run.log("WARN", text, {"shutdown_timeout": format_duration(timeout)})
+        run.log("WARN", text, {"shutdown_timeout": format_duration(run.config.shutdown_timeout)})
     return finished
 
 
-def _farewell(last: Snapshot, stopped: bool, checkpoint: Any, log: Callable[..., None]) -> None:
+def _farewell(last: Snapshot, stopped: bool, checkpoint: Path, log: Callable[..., None]) -> None:
     fields: dict[str, Any] = {"messages": last.messages}
     if last.dropped:
         fields["dropped"] = sum(last.dropped.values())
     if last.held:
         fields["held"] = last.held
         fields["open_windows"] = last.open_windows
-        fields["checkpoint"] = str(checkpoint.directory)
+        fields["checkpoint"] = str(checkpoint)
         log("INFO", "Stopped; open windows stay in the checkpoint for the next start", fields)
     else:
         log("INFO", "Stopped" if stopped else "The input has ended and all is written", fields)

@@ -1,0 +1,144 @@
+"""How Kafka is reached, in the words of both clients: librdkafka's and Java's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from streamer.durations import MILLISECOND
+from streamer.kafka.encryption import Encryption
+from streamer.kafka.jaas import jaas
+from streamer.kafka.sasl import OAUTHBEARER, Sasl
+from streamer.kafka.tokens import JAVA_LOGIN, ends_at, token_url
+
+_REQUEST: Final = 10_000_000_000
+
+# What librdkafka takes, ms.
+_SOCKET: Final = (10, 300_000)
+_SETUP: Final = (1_000, 2**31 - 1)
+_AGE: Final = (1, 86_400_000)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How Kafka is reached. It can be pickled; its text shows no secret.
+
+    Attributes:
+        brokers: those that are asked first, host:port.
+        client_id: the name of the client.
+        encryption: how connections are encrypted; None for not at all.
+        sasl: who asks; None for nobody in particular.
+        metadata_max_age: how old may be what is known of topics, ns; None for the client's default.
+        request_timeout: how long an answer may take, ns.
+        idle_timeout: how long an unused connection stays open, ns.
+        connect_timeout: how long connecting may take, ns.
+    """
+
+    brokers: tuple[str, ...]
+    client_id: str = ""
+    encryption: Encryption | None = field(default=None, repr=False)
+    sasl: Sasl | None = field(default=None, repr=False)
+    metadata_max_age: int | None = None
+    request_timeout: int | None = None
+    idle_timeout: int | None = None
+    connect_timeout: int | None = None
+
+    @property
+    def protocol(self) -> str:
+        """The security protocol, by the name that both clients give it."""
+        kind = "SSL" if self.encryption else "PLAINTEXT"
+        return f"SASL_{kind}" if self.sasl else kind
+
+    @property
+    def patience(self) -> float:
+        """Seconds that an answer is waited for."""
+        return (self.request_timeout or _REQUEST) / 1e9
+
+    def with_token(self, token: str) -> Connection:
+        """Return the connection with a token of OAUTHBEARER, such as a cache has it."""
+        assert self.sasl is not None
+        return replace(self, sasl=replace(self.sasl, token=token))
+
+    def librdkafka(self, token: Callable[[], str] | None = None) -> dict[str, Any]:
+        """Return the settings of librdkafka, whose own log is silent. They hold secrets.
+
+        Args:
+            token: returns the token of OAUTHBEARER, whenever one is needed.
+
+        Raises:
+            StreamerError: a file of the certificates cannot be read.
+        """
+        found: dict[str, Any] = {
+            "bootstrap.servers": ",".join(self.brokers),
+            "client.id": self.client_id,
+            "security.protocol": self.protocol,
+            "socket.keepalive.enable": True,
+            # It would write to the standard error; what goes wrong is told by exceptions.
+            "log_level": 0,
+            "log.connection.close": False,
+        }
+        if self.encryption:
+            found |= self.encryption.librdkafka()
+        if self.sasl:
+            found |= _sasl_of_librdkafka(self.sasl, token)
+        if self.metadata_max_age is not None:
+            age = _ms(self.metadata_max_age, _AGE)
+            found |= {"metadata.max.age.ms": age, "topic.metadata.refresh.interval.ms": age}
+        if self.request_timeout is not None:
+            found["socket.timeout.ms"] = _ms(self.request_timeout, _SOCKET)
+        if self.idle_timeout is not None:
+            found["connections.max.idle.ms"] = _ms(self.idle_timeout, (1, 2**31 - 1))
+        if self.connect_timeout is not None:
+            found["socket.connection.setup.timeout.ms"] = _ms(self.connect_timeout, _SETUP)
+        return found
+
+    def java(self) -> dict[str, str]:
+        """Return the properties of Java's client: `kafka.` and each is an option of Spark's.
+
+        They hold secrets. Without `root_cas` Java trusts the authorities that come with it.
+
+        Raises:
+            StreamerError: a file or a key of the certificates cannot be read, or a broker that is
+                not verified shows no certificate.
+        """
+        found = {
+            "bootstrap.servers": ",".join(self.brokers),
+            "security.protocol": self.protocol,
+        }
+        if self.client_id:
+            found["client.id"] = self.client_id
+        if self.encryption:
+            found |= self.encryption.java(self.brokers)
+        if self.sasl:
+            found["sasl.mechanism"] = self.sasl.mechanism
+            found["sasl.jaas.config"] = jaas(self.sasl)
+            if self.sasl.mechanism == OAUTHBEARER:
+                found["sasl.login.callback.handler.class"] = JAVA_LOGIN
+                found["sasl.oauthbearer.token.endpoint.url"] = token_url(self.sasl.token)
+        for name, ns in (
+            ("metadata.max.age.ms", self.metadata_max_age),
+            ("request.timeout.ms", self.request_timeout),
+            ("connections.max.idle.ms", self.idle_timeout),
+            ("socket.connection.setup.timeout.ms", self.connect_timeout),
+        ):
+            if ns is not None:
+                found[name] = str(_ms(ns, (1, 2**31 - 1)))
+        return found
+
+
+def _ms(ns: int, allowed: tuple[int, int]) -> int:
+    low, high = allowed
+    return max(low, min(high, ns // MILLISECOND))
+
+
+def _sasl_of_librdkafka(sasl: Sasl, token: Callable[[], str] | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"sasl.mechanisms": sasl.mechanism}
+    if sasl.mechanism != OAUTHBEARER:
+        return {**found, "sasl.username": sasl.user, "sasl.password": sasl.password}
+
+    def current(_: Any) -> tuple[str, float, str, dict[str, str]]:
+        text = token() if token else sasl.token
+        return text, ends_at(text), "", dict(sasl.extensions)
+
+    return {**found, "oauth_cb": current}

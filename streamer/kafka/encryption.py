@@ -1,0 +1,190 @@
+"""TLS of Kafka's two clients, as the field `tls` says it.
+
+librdkafka takes files and texts as they are. Java's client takes PEM since Kafka 2.7, but keys in
+PKCS #8 only, and has no way to leave a certificate unchecked: with `skip_cert_verify` it is told to
+trust exactly the certificates that the brokers show when the stream starts.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from streamer.errors import StreamerError
+from streamer.spec import Parsed
+from streamer.tls import (
+    CLIENT_CERTS,
+    ENABLED,
+    ROOT_CAS,
+    ROOT_CAS_FILE,
+    SKIP_CERT_VERIFY,
+    TLS,
+    tls_context,
+    tls_problems,
+)
+
+_PATIENCE: Final = 5.0
+
+
+@dataclass(frozen=True)
+class Encryption:
+    """How connections are encrypted.
+
+    Attributes:
+        parsed: the field `tls`, enabled.
+    """
+
+    parsed: Parsed = field(repr=False)
+
+    @property
+    def verified(self) -> bool:
+        """Whether the brokers' certificates are looked at."""
+        return not self.parsed[SKIP_CERT_VERIFY]
+
+    def librdkafka(self) -> dict[str, Any]:
+        """Return the settings of librdkafka.
+
+        Raises:
+            StreamerError: a file cannot be read.
+        """
+        found: dict[str, Any] = {}
+        if authorities := self._authorities():
+            found["ssl.ca.pem"] = authorities
+        for cert in self.parsed[CLIENT_CERTS]:
+            chain, key = _pair(cert)
+            found |= {"ssl.certificate.pem": chain, "ssl.key.pem": key}
+            if cert["password"]:
+                found["ssl.key.password"] = cert["password"]
+        if not self.verified:
+            found["enable.ssl.certificate.verification"] = False
+            found["ssl.endpoint.identification.algorithm"] = "none"
+        return found
+
+    def java(self, brokers: Iterable[str]) -> dict[str, str]:
+        """Return the properties of Java's client.
+
+        Args:
+            brokers: who is asked for a certificate, when none are verified.
+
+        Raises:
+            StreamerError: a file or a key cannot be read, or no broker shows a certificate.
+        """
+        found: dict[str, str] = {}
+        authorities = self._authorities() if self.verified else self._shown(brokers)
+        if authorities:
+            found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authorities}
+        if not self.verified:
+            found["ssl.endpoint.identification.algorithm"] = ""
+        for cert in self.parsed[CLIENT_CERTS]:
+            chain, key = _pair(cert)
+            found |= {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.certificate.chain": chain,
+                "ssl.keystore.key": _pkcs8(key, cert["password"]),
+            }
+        return found
+
+    def _authorities(self) -> str:
+        if self.parsed[ROOT_CAS_FILE]:
+            return _read(self.parsed[ROOT_CAS_FILE], f"{TLS}.{ROOT_CAS_FILE}")
+        text: str = self.parsed[ROOT_CAS]
+        return text
+
+    def _shown(self, brokers: Iterable[str]) -> str:
+        context = tls_context(self.parsed)
+        assert context is not None
+        shown: dict[str, None] = {}
+        why = ""
+        for broker in brokers:
+            try:
+                shown[_certificate(broker, context)] = None
+            except (OSError, ValueError) as error:
+                why = f"{broker}: {error}"
+        if not shown:
+            raise StreamerError(
+                f"tls.skip_cert_verify: no broker shows a certificate ({why}); Spark trusts what "
+                "they show when the stream starts, check that the addresses are of listeners with "
+                "TLS"
+            )
+        return "".join(shown)
+
+
+def encryption_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    """Return what is wrong with a field `tls`, for the `check` of a spec that has it."""
+    yield from tls_problems(parsed)
+    if len(parsed[TLS][CLIENT_CERTS]) > 1:
+        yield f"{TLS}.{CLIENT_CERTS}", "has several certificates; Kafka's clients can show one"
+
+
+def read_encryption(parsed: Parsed) -> Encryption | None:
+    """Return what a field `tls` says; None when it is not enabled."""
+    return Encryption(parsed[TLS]) if parsed[TLS][ENABLED] else None
+
+
+def address_of(broker: str) -> tuple[str, int]:
+    """Return host and port of a broker; 9092 when it has none.
+
+    Raises:
+        ValueError: the port is no number.
+    """
+    plain = broker.rsplit("://", 1)[-1]
+    if plain.endswith("]") or ":" not in plain:
+        return plain.strip("[]"), 9092
+    host, _, port = plain.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _certificate(broker: str, context: ssl.SSLContext) -> str:
+    host, port = address_of(broker)
+    with (
+        socket.create_connection((host, port), _PATIENCE) as plain,
+        context.wrap_socket(plain, server_hostname=host) as encrypted,
+    ):
+        shown = encrypted.getpeercert(binary_form=True)
+    if not shown:
+        raise OSError("no certificate")
+    return ssl.DER_cert_to_PEM_cert(shown)
+
+
+def _pair(cert: Parsed) -> tuple[str, str]:
+    """Return the chain and the key of a client certificate."""
+    if cert["cert_file"]:
+        place = f"{TLS}.{CLIENT_CERTS}"
+        return (
+            _read(cert["cert_file"], f"{place}.cert_file"),
+            _read(cert["key_file"], f"{place}.key_file"),
+        )
+    return cert["cert"], cert["key"]
+
+
+def _read(name: str, place: str) -> str:
+    try:
+        return Path(name).read_text()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise StreamerError(f"{place}: {name!r} cannot be read: {reason}") from None
+
+
+def _pkcs8(key: str, password: str) -> str:
+    """Return a key as Java reads it, not encrypted."""
+    from cryptography.hazmat.primitives import serialization
+
+    try:
+        read = serialization.load_pem_private_key(
+            key.encode(), password.encode() if password else None
+        )
+    except (ValueError, TypeError) as error:
+        # What is wrong with a key may quote it.
+        wrong = "its password is not right" if "password" in str(error).lower() else "it is no key"
+        raise StreamerError(
+            f"{TLS}.{CLIENT_CERTS}: the key cannot be used: {wrong}; expected PEM"
+        ) from None
+    return read.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()

@@ -312,6 +312,7 @@ def _start(*arguments: str) -> Started:
         ("echo", "-c", "configs/traffic_light.yaml"),
         ("create",),
         ("graph", "-c", "configs/traffic_light.yaml"),
+        ("diff", "configs/traffic_light.yaml", "configs/traffic_light.yaml"),
         ("docs", "processors", "mapping"),
         ("timeline", "--help"),
         ("tap", "--help"),

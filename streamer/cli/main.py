@@ -24,6 +24,7 @@ _COMMANDS: Final = {
     "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
     "test": ("streamer.cli.test", "Run the unit tests of configs."),
     "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),
+    "diff": ("streamer.cli.diff", "Say what a changed config means for a stream that runs."),
     "graph": ("streamer.cli.graph", "Draw a config: as a tree, for Mermaid, or as SVG."),
     "timeline": ("streamer.cli.timeline", "Show which message falls into which window, and why."),
     "tap": ("streamer.cli.tap", "Show the first messages after each stage, without Spark."),

@@ -94,6 +94,7 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
         column,
         processors=others.get("processors") or (),
         mapping=others.get("mapping") or "",
+        file=key.source.name,
     )
     if name in SERVING:
         entry = node.entries.get(name) or node.entries.get("plugin")

@@ -72,7 +72,7 @@ class Shown:
                 if mine:
                     yield section.name, [self.component(one) for one in mine]
             elif (value := getattr(config, section.name, _AWAY)) is not _AWAY:
-                yield section.name, self._field(section, value)
+                yield section.name, self.field(section, value)
 
     def component(self, component: ParsedComponent) -> dict[str, Any]:
         """Return a component, with all that stands beside its name."""
@@ -81,7 +81,7 @@ class Shown:
         label = self.text(component.label)
         found: dict[str, Any] = {"label": label} if label else {}
         if spec.config is not None:
-            found[component.name] = self._field(spec.config, component.config)
+            found[component.name] = self.field(spec.config, component.config)
         else:
             found[component.name] = self._object(spec.fields, component.config)
         if component.processors and "processors" in reserved(component.kind):
@@ -97,14 +97,15 @@ class Shown:
             away = field.deprecated or (field.optional and parsed[field.name] is None)
             if field.name in parsed and (given or not away):
                 value = parsed[field.name]
-                found[field.name] = self._field(field, value)
+                found[field.name] = self.field(field, value)
         return found
 
-    def _field(self, field: Field, value: Any) -> Any:
+    def field(self, field: Field, value: Any) -> Any:
+        """Return the value of a field."""
         if value is None:
             return "" if field.type == "string" or field.duration else None
         if field.shape in ("array", "2darray") and isinstance(value, list | tuple):
-            return [self._field(field, item) for item in value]
+            return [self.field(field, item) for item in value]
         if field.shape == "map" and isinstance(value, Mapping) and not isinstance(value, Parsed):
             return {self.text(key): self._item(field, item) for key, item in value.items()}
         return self._item(field, value)

@@ -93,6 +93,7 @@ class ParsedComponent:
         mapping: of metrics: the mapping beside its name.
         metrics_mappings: what the templates that have made it do to its metrics, and to those of
             what is inside of it; the innermost first.
+        file: the file that its name stands in; empty for a default that nobody wrote.
     """
 
     kind: Kind
@@ -105,3 +106,4 @@ class ParsedComponent:
     processors: tuple[ParsedComponent, ...] = ()
     mapping: str = ""
     metrics_mappings: tuple[MetricsMapping, ...] = ()
+    file: str = field(default="", compare=False)

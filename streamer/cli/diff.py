@@ -1,0 +1,146 @@
+"""`streamer diff old.yaml new.yaml`: what a deploy of a changed config would come to."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import click
+
+from streamer.bloblang import no_impure
+from streamer.cli.environment import env_file_option
+from streamer.cli.failures import print_lint, without_secrets
+from streamer.cli.options import (
+    Options,
+    chilled_option,
+    impure_option,
+    resources_option,
+    templates_option,
+)
+from streamer.cli.paths import expand
+from streamer.config import Config, load_config
+from streamer.plan.judgement import Change, Effect, Judgement, judge
+
+RESETS: Final = 2
+"""The exit code for a change that open windows or offsets do not survive."""
+
+_HELP: Final = """\
+Say what changes from one config to another, and what a running stream keeps of its windows.
+
+Each change is made in place (open windows and offsets are kept, the next micro-batch runs the new
+config), by migration (the same, and open windows go on by the new setting), by a reset (the
+windows begin anew), or with the next start of the program. Comments, the order of keys and
+resources that nothing uses change nothing.
+
+Exits with 0 when nothing is lost, with 2 when there is a reset, with 1 when a config is wrong.
+
+\b
+  streamer diff running.yaml changed.yaml
+  git show HEAD:config.yaml > /tmp/old.yaml && streamer diff --json /tmp/old.yaml config.yaml
+"""
+
+COLOURS: Final = {
+    Effect.RESTART: "cyan",
+    Effect.IN_PLACE: "green",
+    Effect.MIGRATE: "yellow",
+    Effect.RESET: "red",
+}
+_VERDICTS: Final = {
+    None: "nothing changes",
+    Effect.RESTART: "the running stream goes on as it is until the program is started anew",
+    Effect.IN_PLACE: "open windows and offsets are kept",
+    Effect.MIGRATE: "open windows and offsets are kept, and go on by the new settings",
+}
+
+
+@click.command("diff", help=_HELP)
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@resources_option
+@templates_option
+@env_file_option
+@impure_option
+@chilled_option
+@click.pass_obj
+def diff_cli(
+    root: Options,
+    old: str,
+    new: str,
+    as_json: bool,
+    resources: tuple[str, ...],
+    impure: bool | None,
+    chilled: bool | None,
+) -> int:
+    """Judge a change."""
+    more = tuple(dict.fromkeys([*root.resources, *expand(resources)]))
+    tolerant = bool(chilled or root.chilled)
+    with no_impure(impure is False or root.impure is False):
+        left, right = (_load(name, more, tolerant) for name in (old, new))
+        with without_secrets({**left.secrets, **right.secrets}):
+            found = judge(left, right)
+    if as_json:
+        click.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
+    else:
+        click.echo("\n".join(judgement_lines(found)))
+    return RESETS if found.resets else 0
+
+
+def _load(name: str, resources: tuple[str, ...], chilled: bool) -> Config:
+    config = load_config(name, resources=resources, chilled=chilled)
+    for lint in config.lints:
+        print_lint(lint)
+    return config
+
+
+def judgement_lines(judgement: Judgement) -> list[str]:
+    """Return a judgement as lines of text, in colour; the last says what it comes to."""
+    lines = [line for change in judgement.changes for line in _change(change)]
+    effect = judgement.effect
+    if effect == Effect.RESET:
+        verdict = click.style("reset", fg=COLOURS[effect])
+        lines.append(f"{verdict}: this is lost unless it is drained before:")
+        lines += [f"  {what}" for what in judgement.loses]
+        lines.append(
+            f"  deploy with {click.style('--on-reset drain', fg='cyan')} to let open windows out "
+            f"first, or {click.style('--on-reset discard', fg='cyan')} to drop them"
+        )
+        return lines
+    name = click.style(str(effect), fg=COLOURS[effect]) + ": " if effect else ""
+    return [*lines, f"{name}{_VERDICTS[effect]}"]
+
+
+def _change(change: Change) -> list[str]:
+    at = f"{change.file}({change.line})" if change.line else change.file
+    label = f" [{change.label}]" if change.label else ""
+    effect = click.style(str(change.effect), fg=COLOURS[change.effect])
+    note = click.style(f"; {change.note}", dim=True) if change.note else ""
+    head = f"{click.style(at, bold=True)} {change.path}{label}: "
+    values = [value for value in (change.old, change.new) if value is not None]
+    if any("\n" in value.strip() or len(value) > 60 for value in values):
+        return [f"{head}{effect}{note}", *_rows(change)]
+    return [f"{head}{_inline(change)}, {effect}{note}"]
+
+
+def _inline(change: Change) -> str:
+    match change.old, change.new:
+        case None, str(new):
+            return f"{new.strip()} is new"
+        case str(old), None:
+            return f"{old.strip()} is gone"
+        case old, new:
+            return f"{(old or '').strip()} → {(new or '').strip()}"
+
+
+def _rows(change: Change) -> list[str]:
+    """Return the lines that were taken out and put in, with those around them."""
+    from difflib import unified_diff
+
+    before, after = (value.splitlines() if value else [] for value in (change.old, change.new))
+    rows = [
+        row
+        for row in list(unified_diff(before, after, lineterm="", n=1))[2:]
+        if not row.startswith("@@")
+    ]
+    colours = {"-": "red", "+": "green"}
+    return [click.style(f"    {row}", fg=colours.get(row[:1])) for row in rows]

@@ -1,0 +1,140 @@
+"""Find the jars with which Spark reads Kafka: PySpark does not bring them.
+
+They are taken from the first directory that has all of them; where none has, they are fetched once
+from Maven's repositories and kept. What is needed is four jars: all else that the connector asks
+for is among Spark's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from streamer.errors import StreamerError
+from streamer.spark.ivy import FetchError, fetch
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+NEEDED: Mapping[str, tuple[str, str]] = {
+    "spark-sql-kafka-0-10_2.13": ("org.apache.spark", "4.2.0"),
+    # Some repositories lack its newer versions; this one works with the connector above.
+    "spark-token-provider-kafka-0-10_2.13": ("org.apache.spark", "4.0.0"),
+    "kafka-clients": ("org.apache.kafka", "3.9.2"),
+    "commons-pool2": ("org.apache.commons", "2.13.1"),
+}
+"""What Spark needs, as Maven names it: the artifact, its group and the version that is fetched."""
+
+VARIABLE = "STREAMER_JARS"
+SHARED = Path("/opt/streamer/jars")
+_POM = "deploy/jars/pom.xml"
+# Names of jars may have the group before them, as Spark's own downloads do.
+_NAME = re.compile(r"(?:[\w.-]+_)?({})-(\d[\w.-]*)\.jar".format("|".join(map(re.escape, NEEDED))))
+
+
+def connector_settings(
+    conf: Mapping[str, str],
+    environ: Mapping[str, str],
+    log: LogLine,
+    directory: str | None = None,
+    shared: Path = SHARED,
+) -> dict[str, str]:
+    """Return what Spark has to be told so that it finds its Kafka connector.
+
+    Args:
+        conf: the user's Spark settings. Where `spark.jars` or `spark.jars.packages` name the
+            connector, it is the user's; other jars that they name are kept.
+        environ: has `STREAMER_JARS`, a directory of jars, and where caches are kept.
+        log: takes level, text and fields; hears when jars are fetched.
+        directory: the config's `jars_directory`.
+        shared: the machine's directory of jars, which need not be there.
+
+    Returns:
+        Settings to put over `conf`; none when the user sees to it.
+
+    Raises:
+        StreamerError: a directory that was named lacks a jar, or no directory has them and they
+            cannot be fetched. The text says where was looked, and what can be done.
+    """
+    if any("spark-sql-kafka" in conf.get(key, "") for key in ("spark.jars", "spark.jars.packages")):
+        return {}
+    jars = _named(environ, directory) or _found(conf, environ, log, shared)
+    others = [conf["spark.jars"]] if conf.get("spark.jars") else []
+    return {"spark.jars": ",".join([*others, *map(str, jars)])}
+
+
+def kept(environ: Mapping[str, str]) -> Path:
+    """Return the directory where jars that were fetched are kept for this user."""
+    caches = environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "streamer" / "jars"
+
+
+def _named(environ: Mapping[str, str], directory: str | None) -> list[Path]:
+    """Return the jars of the directory that somebody named, if somebody did."""
+    for name, place in ((VARIABLE, environ.get(VARIABLE)), ("spark.jars_directory", directory)):
+        if place:
+            jars, lacking = _look(Path(place))
+            if lacking:
+                raise StreamerError(
+                    f"{name} names {place}, which {lacking}; reading Kafka takes all of "
+                    f"{', '.join(NEEDED)}. {_with_maven(Path(place))}"
+                )
+            return jars
+    return []
+
+
+def _found(
+    conf: Mapping[str, str], environ: Mapping[str, str], log: LogLine, shared: Path
+) -> list[Path]:
+    own = kept(environ)
+    seen = [f"{VARIABLE} is not set", "spark.jars_directory is not set"]
+    for place in (shared, own):
+        jars, lacking = _look(place)
+        if not lacking:
+            return jars
+        seen.append(f"{place} {lacking}")
+    wanted = [(group, name, version) for name, (group, version) in NEEDED.items()]
+    log("INFO", "Fetching the jars with which Spark reads Kafka", {"into": str(own)})
+    try:
+        fetch(wanted, own, conf, environ, log)
+    except FetchError as e:
+        raise StreamerError(
+            f"The input reads Kafka, for which Spark needs jars that PySpark does not bring, and "
+            f"they were not found: {'; '.join(seen)}; and they could not be fetched: {e}. "
+            f"{_with_maven(own)} Or name a repository that has them in spark.conf: "
+            "spark.jars.repositories, or an Ivy settings file as spark.jars.ivySettings."
+        ) from e
+    jars, lacking = _look(own)
+    if lacking:
+        raise StreamerError(f"{own} {lacking} though it was fetched: is somebody deleting there?")
+    log("INFO", "Fetched the jars with which Spark reads Kafka", {"into": str(own)})
+    return jars
+
+
+def _look(place: Path) -> tuple[list[Path], str]:
+    """Return a directory's jars, and what it lacks in words; of two versions the newer counts."""
+    try:
+        names = os.listdir(place)
+    except FileNotFoundError:
+        return [], "is not there"
+    except OSError as e:
+        return [], f"cannot be read ({e.strerror})"
+    best: dict[str, tuple[list[int], str]] = {}
+    for name in names:
+        matched = _NAME.fullmatch(name)
+        if matched is not None:
+            version = [int(number) for number in re.findall(r"\d+", matched[2])]
+            best[matched[1]] = max((version, name), best.get(matched[1], ([], "")))
+    lacking = [name for name in NEEDED if name not in best]
+    if lacking:
+        return [], "has none of them" if len(lacking) == len(NEEDED) else (
+            f"lacks {', '.join(lacking)}"
+        )
+    return [place.absolute() / best[name][1] for name in NEEDED], ""
+
+
+def _with_maven(place: Path) -> str:
+    command = f"mvn -f {_POM} dependency:copy-dependencies -DoutputDirectory={place}"
+    return f"Fetch them with Maven: {command}."

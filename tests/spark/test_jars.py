@@ -1,0 +1,213 @@
+"""Where the jars of Spark's Kafka connector are found, and what is said when they are not."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from streamer.errors import StreamerError
+from streamer.spark.ivy import FetchError, fetch
+from streamer.spark.jars import NEEDED, connector_settings, kept
+from tests.servers import free_port
+
+ROOT = Path(__file__).parents[2]
+FILES = [f"{name}-{version}.jar" for name, (_, version) in NEEDED.items()]
+
+
+def _silent(level: str, text: str, fields: Mapping[str, Any]) -> None:
+    pass
+
+
+def _fill(directory: Path, *names: str) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (directory / name).write_bytes(b"")
+    return directory
+
+
+def _found(conf: Mapping[str, str], home: Path, named: str = "", directory: str = "") -> list[str]:
+    environ = {"XDG_CACHE_HOME": str(home), "STREAMER_JARS": named}
+    settings = connector_settings(conf, environ, _silent, directory, shared=home / "shared")
+    return settings["spark.jars"].split(",")
+
+
+def test_the_pom_and_the_program_name_the_same_jars() -> None:
+    names = {"m": "http://maven.apache.org/POM/4.0.0"}
+    pom = ElementTree.parse(ROOT / "deploy/jars/pom.xml")
+    in_pom = {
+        tuple(one.findtext(f"m:{part}", "", names) for part in ("artifactId", "groupId", "version"))
+        for one in pom.iterfind(".//m:dependency", names)
+    }
+    assert in_pom == {(name, group, version) for name, (group, version) in NEEDED.items()}
+
+
+def test_the_directory_that_is_named_goes_before_the_machines_and_the_users(tmp_path: Path) -> None:
+    places = [tmp_path / name for name in ("variable", "config", "shared", "streamer/jars")]
+    variable, config, *_ = [str(_fill(place, *FILES)) for place in places]
+    assert kept({"XDG_CACHE_HOME": str(tmp_path)}) == places[3]
+    for named, directory, place in (
+        (variable, config, places[0]),
+        ("", config, places[1]),
+        ("", "", places[2]),
+    ):
+        expected = [str(place / name) for name in FILES]
+        assert _found({}, tmp_path, named, directory) == expected
+    (places[2] / FILES[0]).unlink()
+    assert _found({}, tmp_path) == [str(places[3] / name) for name in FILES]
+
+
+def test_of_two_versions_the_newer_is_taken_and_other_jars_are_left(tmp_path: Path) -> None:
+    more = ["kafka-clients-3.10.0.jar", "kafka-clients-3.9.1.jar", "postgresql-42.7.jar"]
+    place = _fill(tmp_path / "jars", *FILES, *more)
+    expected = [str(place / name) for name in (*FILES[:2], more[0], FILES[3])]
+    assert _found({}, tmp_path, str(place)) == expected
+
+
+def test_jars_are_known_as_sparks_own_downloads_name_them(tmp_path: Path) -> None:
+    files = [f"{group}_{name}-{version}.jar" for name, (group, version) in NEEDED.items()]
+    place = _fill(tmp_path / "jars", *files)
+    assert _found({}, tmp_path, str(place)) == [str(place / name) for name in files]
+
+
+def test_what_spark_conf_names_is_kept_and_a_connector_of_the_users_is_left_alone(
+    tmp_path: Path,
+) -> None:
+    place = _fill(tmp_path / "jars", *FILES)
+    assert _found({"spark.jars": "/a.jar,/b.jar"}, tmp_path, str(place))[:2] == ["/a.jar", "/b.jar"]
+    for conf in (
+        {"spark.jars": "/x/spark-sql-kafka-0-10_2.13-4.1.0.jar"},
+        {"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.0"},
+    ):
+        assert connector_settings(conf, {"STREAMER_JARS": "/not/there"}, _silent) == {}
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (None, "is not there"),
+        ([], "has none of them"),
+        (FILES[:2], "lacks kafka-clients, commons-pool2"),
+    ],
+)
+@pytest.mark.parametrize("by", ["STREAMER_JARS", "spark.jars_directory"])
+def test_a_directory_that_is_named_and_lacks_jars_is_an_error(
+    tmp_path: Path, by: str, files: list[str] | None, said: str
+) -> None:
+    place = tmp_path / "jars"
+    if files is not None:
+        _fill(place, *files)
+    both = (str(place), "") if by == "STREAMER_JARS" else ("", str(place))
+    with pytest.raises(StreamerError) as e:
+        _found({}, tmp_path, *both)
+    assert str(e.value).startswith(f"{by} names {place}, which {said}; reading Kafka takes all of ")
+    assert f"mvn -f deploy/jars/pom.xml dependency:copy-dependencies -DoutputDirectory={place}" in (
+        str(e.value)
+    )
+
+
+def _repository(place: Path, lacks: str = "") -> str:
+    """Make a Maven repository with jars of a few bytes; give its URL."""
+    for name, (group, version) in NEEDED.items():
+        directory = place / group.replace(".", "/") / name / version
+        directory.mkdir(parents=True)
+        jar = directory / f"{name}-{version}.jar"
+        if name != lacks:
+            jar.write_bytes(f"jar of {name}".encode())
+            (directory / f"{jar.name}.sha1").write_text(sha1(jar.read_bytes()).hexdigest())
+    return f"{place.as_uri()}/"
+
+
+def _settings_file(tmp_path: Path, url: str) -> dict[str, str]:
+    """Let Ivy know one repository only: not the one in the home directory, nor the network's."""
+    file = tmp_path / "ivysettings.xml"
+    file.write_text(
+        '<ivysettings><settings defaultResolver="one"/><resolvers>'
+        f'<ibiblio name="one" m2compatible="true" usepoms="false" root="{url}"/>'
+        "</resolvers></ivysettings>"
+    )
+    return {"spark.jars.ivySettings": str(file)}
+
+
+@pytest.mark.slow
+def test_jars_are_fetched_once_and_nothing_else_is_left_behind(tmp_path: Path) -> None:
+    lines: list[tuple[str, str, Mapping[str, Any]]] = []
+    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "home"), "STREAMER_JARS": ""}
+    conf = _settings_file(tmp_path, _repository(tmp_path / "maven2"))
+    for _ in range(2):
+        settings = connector_settings(
+            conf, environ, lambda *line: lines.append(line), shared=tmp_path / "shared"
+        )
+    place = kept(environ)
+    assert settings == {"spark.jars": ",".join(str(place / name) for name in FILES)}
+    assert sorted(one.name for one in place.iterdir()) == sorted(FILES)
+    assert [text for _, text, _ in lines] == [
+        "Fetching the jars with which Spark reads Kafka",
+        *["Fetching a jar"] * 4,
+        "Fetched the jars with which Spark reads Kafka",
+    ]
+    assert [fields["from"].rsplit("/", 1)[-1] for _, _, fields in lines[1:-1]] == FILES
+
+
+@pytest.mark.slow
+def test_repositories_of_spark_conf_are_asked_first(tmp_path: Path) -> None:
+    environ = {**os.environ, "DEFAULT_ARTIFACT_REPOSITORY": f"http://127.0.0.1:{free_port()}/"}
+    conf = {"spark.jars.repositories": _repository(tmp_path / "maven2")}
+    wanted = [("org.apache.kafka", "kafka-clients", "3.9.2")]
+    fetch(wanted, tmp_path / "jars", conf, environ, _silent)
+    (jar,) = (tmp_path / "jars").iterdir()
+    assert (jar.name, jar.read_text()) == ("kafka-clients-3.9.2.jar", "jar of kafka-clients")
+
+
+@pytest.mark.slow
+def test_one_paragraph_says_where_was_looked_and_what_to_do(tmp_path: Path) -> None:
+    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "STREAMER_JARS": ""}
+    conf = _settings_file(tmp_path, _repository(tmp_path / "maven2", lacks="commons-pool2"))
+    with pytest.raises(StreamerError) as e:
+        connector_settings(conf, environ, _silent, shared=tmp_path / "shared")
+    own = tmp_path / "streamer/jars"
+    assert str(e.value) == (
+        "The input reads Kafka, for which Spark needs jars that PySpark does not bring, and they "
+        "were not found: STREAMER_JARS is not set; spark.jars_directory is not set; "
+        f"{tmp_path / 'shared'} is not there; {own} is not there; and they could not be fetched: "
+        "no repository has org.apache.commons:commons-pool2:2.13.1. Fetch them with Maven: mvn -f "
+        f"deploy/jars/pom.xml dependency:copy-dependencies -DoutputDirectory={own}. Or name a "
+        "repository that has them in spark.conf: spark.jars.repositories, or an Ivy settings file "
+        "as spark.jars.ivySettings."
+    )
+    assert not list(own.iterdir())
+
+
+@pytest.mark.slow
+def test_a_jar_that_came_broken_is_not_taken(tmp_path: Path) -> None:
+    conf = _settings_file(tmp_path, _repository(tmp_path / "maven2"))
+    (jar,) = (tmp_path / "maven2").rglob("kafka-clients-3.9.2.jar")
+    jar.write_text("half of")
+    wanted = [("org.apache.kafka", "kafka-clients", "3.9.2")]
+    with pytest.raises(FetchError, match="kafka-clients.jar: invalid sha1"):
+        fetch(wanted, tmp_path / "jars", conf, os.environ, _silent)
+    assert not list((tmp_path / "jars").iterdir())
+
+
+@pytest.mark.slow
+def test_a_repository_that_is_not_there_or_never_answers_is_named(tmp_path: Path) -> None:
+    wanted = [("org.apache.kafka", "kafka-clients", "3.9.2")]
+    port = free_port()
+    conf = _settings_file(tmp_path, f"http://who:secret@127.0.0.1:{port}/maven2/")
+    with pytest.raises(FetchError) as e:
+        fetch(wanted, tmp_path / "jars", conf, os.environ, _silent)
+    assert re.match(
+        "no repository has org.apache.kafka:kafka-clients:3.9.2; Server access error at url "
+        f"http://127.0.0.1:{port}/maven2/.* \\(java.net.ConnectException: Connection refused\\)",
+        str(e.value),
+    )
+    assert "secret" not in str(e.value)
+    with pytest.raises(FetchError, match="not done after 0.01 seconds"):
+        fetch(wanted, tmp_path / "jars", conf, os.environ, _silent, patience=0.01)
+    assert not list((tmp_path / "jars").iterdir())

@@ -43,6 +43,7 @@ class _Part:
         )
         self.ex.counters = around.counters
         self.ex.answers = around.answers
+        self.ex.micro_batch = around.micro_batch
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         self._said.append(lambda: self._around.log(level, text, fields))

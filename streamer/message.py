@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from streamer.errors import MessageError
 from streamer.figures import Figures
@@ -193,6 +193,20 @@ def in_place_of(message: Message, made: Message | None) -> Message | None:
 Batch = list[Message]
 
 
+class MicroBatch(NamedTuple):
+    """Which part of which micro-batch a run is: the same when it comes again after a failure.
+
+    Attributes:
+        stream: names the checkpoint, and so the stream for as long as it goes on.
+        number: the micro-batch's, which grows.
+        part: names the shard, or the piece of the input, among those of the micro-batch.
+    """
+
+    stream: str
+    number: int
+    part: str
+
+
 class Execution:
     """What a component may ask of the run that it is in: the time, a log and counters.
 
@@ -214,11 +228,12 @@ class Execution:
         rejected: when the run is strict, how many messages an output has not taken, and the first
             one's error, by the output's key in `tallies`.
         answers: the requests that wait for the messages of this run, and what answers each.
+        micro_batch: which part of which micro-batch it is; None outside of a stream.
     """
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
-        *("counters", "tallies", "figures", "rejected", "answers"),
+        *("counters", "tallies", "figures", "rejected", "answers", "micro_batch"),
     )
 
     def __init__(
@@ -244,6 +259,7 @@ class Execution:
         self.figures = Figures()
         self.rejected: dict[tuple[str, str, str], tuple[int, str]] = {}
         self.answers: dict[str, Batch] = {}
+        self.micro_batch: MicroBatch | None = None
 
     def tally(self, key: tuple[str, str, str]) -> Tally:
         """Return what a component has done in this run so far, to be added to."""

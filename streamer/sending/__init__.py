@@ -9,6 +9,8 @@ An output is one of three:
   `max_in_flight` (1 unless you set it) is how many batches may be sent at once; then `send` is
   called from several threads, and batches keep no order, as in Benthos. `policy` is what
   `batching` says (`batching.output_policy`): batches are cut by it before `send` sees them.
+  An output that sends many batches as fast as one is a `BulkOutput`: where several batches may be
+  on their way, it is given all that are at hand.
   With a connection that lasts, write `connect(ex)` too: it is called before the first `send`, and
   again after a `send` that raises `NotConnectedError`, for as long as it fails, with pauses.
   An output is built anew for every task: what is to last as long as the worker (a pool of
@@ -59,6 +61,10 @@ class SendError(StreamerError):
 
 class NotConnectedError(SendError):
     """The connection is lost; the batch is sent again when it is there again."""
+
+
+class TakenBackError(StreamerError):
+    """What a task has sent is taken back as a whole; its micro-batch has to come again."""
 
 
 class Written(NamedTuple):
@@ -206,6 +212,60 @@ class Output(ABC):
         Raises:
             SendError: it could not be sent, or some of its messages could not.
         """
+
+
+class BulkOutput(Output):
+    """An output to which it is all one how messages are cut into batches.
+
+    With a `max_in_flight` of 1 it is given one batch after the other all the same: then what comes
+    after a batch that fails is not sent before it.
+    """
+
+    @abstractmethod
+    def send_all(self, batches: Sequence[Batch], ex: Execution) -> list[SendError | None]:
+        """Send batches, none of which is empty; return for each what has failed of it.
+
+        Raises:
+            NotConnectedError: all of them are to be sent again, when the connection is there again.
+        """
+
+    def send(self, batch: Batch, ex: Execution) -> None:
+        """Send one batch; see `Output.send`."""
+        [error] = self.send_all([batch], ex)
+        if error is not None:
+            raise error
+
+
+@runtime_checkable
+class Transactional(Protocol):
+    """An output that may be asked to make what one task sends visible all at once, and only once.
+
+    It stands at the end of a stream, with nothing around it. See `engine.bracket`.
+    """
+
+    @property
+    def transactional(self) -> bool:
+        """Whether the config asks for it; if not, the methods are not called."""
+
+    def begin(self, ex: Execution) -> bool:
+        """Begin to send the part of a micro-batch that the run is.
+
+        Returns:
+            Whether it is to be sent; if not it has been, before this task began, and is left out.
+
+        Raises:
+            TakenBackError: it cannot be told.
+        """
+
+    def commit(self, ex: Execution) -> None:
+        """Make all that was sent since `begin` visible.
+
+        Raises:
+            TakenBackError: nothing of it is, or is not known to be; the micro-batch comes again.
+        """
+
+    def abort(self) -> None:
+        """Take all that was sent since `begin` back."""
 
 
 class Composition(ABC):

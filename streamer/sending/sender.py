@@ -7,7 +7,7 @@ to outputs need not know what they are.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from streamer.backoff import RECONNECT
@@ -16,12 +16,14 @@ from streamer.lanes import Lanes
 from streamer.message import Batch, Execution
 from streamer.pipeline import Processor, run
 from streamer.sending import (
+    BulkOutput,
     Composition,
     Encoder,
     NotConnectedError,
     Output,
     SendError,
     Sent,
+    TakenBackError,
     Written,
 )
 from streamer.spec import ParsedComponent
@@ -144,6 +146,9 @@ class Sender(Composition):
         self, batches: Sequence[Batch], ex: Execution, hold: bool
     ) -> list[SendError | None]:
         if self.max_in_flight > 1 and len(batches) > 1:
+            output = self.output
+            if isinstance(output, BulkOutput):
+                return self._tried(batches, lambda: output.send_all(batches, ex), ex)
             return self._lanes.map(lambda _, batch, its: self._send(batch, its), batches, ex)
         errors: list[SendError | None] = []
         for batch in batches:
@@ -154,35 +159,57 @@ class Sender(Composition):
         return errors
 
     def _send(self, batch: Batch, ex: Execution) -> SendError | None:
-        """Send one batch, count it and time it; what goes wrong is logged and returned."""
+        """Send one batch."""
+
+        def send() -> list[SendError | None]:
+            self.output.send(batch, ex)
+            return [None]
+
+        return self._tried([batch], send, ex)[0]
+
+    def _tried(
+        self,
+        batches: Sequence[Batch],
+        send: Callable[[], list[SendError | None]],
+        ex: Execution,
+    ) -> list[SendError | None]:
+        """Send batches, count and time them; what goes wrong is logged and returned."""
         fields = self._origin.fields
         while True:
             if not self._connected:
                 self._connect(ex)
             began = ex.elapsed()
             try:
-                self.output.send(batch, ex)
+                errors = send()
+                break
             except NotConnectedError as error:
                 self._connected = False
                 ex.count("output_connection_lost", 1, **fields)
                 self._origin.log(ex, "WARN", f"Connection of {self._name} lost: {error.text}")
                 continue
-            except MemoryError:
+            except (MemoryError, TakenBackError):
                 raise
             except Exception as raised:
                 found = raised if isinstance(raised, SendError) else SendError(_text(raised))
-                ex.count("output_error", 1, **fields)
-                level, text = "ERROR", f"Failed to send message to {self._name}: {found.text}"
-                if self._name == "reject":
-                    # A failure that the config asks for is no news.
-                    level, text = "DEBUG", f"Rejecting message: {found.text}"
-                self._origin.log(ex, level, text)
-                return found
+                errors = [found] * len(batches)
+                break
+        sent = [batch for batch, error in zip(batches, errors, strict=True) if error is None]
+        if sent:
             tally = ex.tally(self._origin.key)
-            tally.sent += len(batch)
-            tally.batches_sent += 1
-            tally.timed(ex.elapsed() - began, 1)
-            return None
+            tally.sent += sum(map(len, sent))
+            tally.batches_sent += len(sent)
+            tally.timed((ex.elapsed() - began) * len(sent), len(sent))
+        for failure in filter(None, errors):
+            self._failed(failure, ex)
+        return errors
+
+    def _failed(self, error: SendError, ex: Execution) -> None:
+        ex.count("output_error", 1, **self._origin.fields)
+        level, text = "ERROR", f"Failed to send message to {self._name}: {error.text}"
+        if self._name == "reject":
+            # A failure that the config asks for is no news.
+            level, text = "DEBUG", f"Rejecting message: {error.text}"
+        self._origin.log(ex, level, text)
 
     def _connect(self, ex: Execution) -> None:
         """Connect, however often it takes; only one thread does."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import pytest
 
 from streamer.backoff import Backoff
 from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BatchPolicy
-from streamer.sending import NotConnectedError, Output, SendError
+from streamer.sending import BulkOutput, NotConnectedError, Output, SendError
 from streamer.sending.retrying import GIVEN_UP, Retrying
 from tests.outputs.scripted import Scripted, Seen, batches, sender
 
@@ -159,3 +160,34 @@ def test_pauses_grow_to_a_longest_one_and_end_with_the_time():
     assert 50 <= pauses[0] <= 150 and 100 <= pauses[1] <= 300
     assert max(pauses) <= 600 and 20 <= len(pauses) <= 30
     assert len(list(Backoff(1, 1, retries=4).pauses(lambda: 0))) == 4
+
+
+class _Bulk(BulkOutput):
+    """Notes what it is given together; has one failure."""
+
+    def __init__(self, fails: str = "", max_in_flight: int = 64) -> None:
+        self.max_in_flight = max_in_flight
+        self.calls: list[list[str]] = []
+        self._fails = fails
+
+    def send_all(self, batches: Sequence[Batch], ex: Execution) -> list[SendError | None]:
+        texts = ["".join(message.raw.decode() for message in batch) for batch in batches]
+        self.calls.append(texts)
+        failed, self._fails = self._fails, ""
+        return [SendError(f"no {text}") if text == failed else None for text in texts]
+
+
+def test_an_output_that_takes_many_batches_is_given_all_at_once_and_its_failures_are_told_apart():
+    output, seen = _Bulk("b"), Seen()
+    sent = sender(output).deliver(batches("a", "b", "c"), seen.ex)
+    assert output.calls == [["a", "b", "c"]]
+    assert [error and error.text for error in sent.errors] == [None, "no b", None]
+    assert (seen.tally.sent, seen.tally.batches_sent) == (2, 2)
+    assert seen.counts == {"output_error": 1}
+
+
+def test_one_batch_in_flight_is_one_at_a_time_however_many_an_output_takes():
+    output = _Bulk("b", max_in_flight=1)
+    sent = sender(output).deliver(batches("a", "b", "c"), Seen().ex, hold=True)
+    assert output.calls == [["a"], ["b"]]
+    assert [error is not None and error.held for error in sent.errors] == [False, False, True]

@@ -173,8 +173,7 @@ class _Bulk(BulkOutput):
     def send_all(self, batches: Sequence[Batch], ex: Execution) -> list[SendError | None]:
         texts = ["".join(message.raw.decode() for message in batch) for batch in batches]
         self.calls.append(texts)
-        failed, self._fails = self._fails, ""
-        return [SendError(f"no {text}") if text == failed else None for text in texts]
+        return [SendError(f"no {text}") if text == self._fails else None for text in texts]
 
 
 def test_an_output_that_takes_many_batches_is_given_all_at_once_and_its_failures_are_told_apart():

@@ -60,9 +60,20 @@ def connector_settings(
     """
     if any("spark-sql-kafka" in conf.get(key, "") for key in ("spark.jars", "spark.jars.packages")):
         return {}
-    jars = _named(environ, directory) or _found(conf, environ, log, shared)
+    jars = connector_jars(environ, directory, shared) or _fetched(conf, environ, log, shared)
     others = [conf["spark.jars"]] if conf.get("spark.jars") else []
     return {"spark.jars": ",".join([*others, *map(str, jars)])}
+
+
+def connector_jars(
+    environ: Mapping[str, str], directory: str | None = None, shared: Path = SHARED
+) -> list[Path]:
+    """Return the connector's jars; none when no directory has them. Nothing is fetched.
+
+    Raises:
+        StreamerError: a directory that was named lacks a jar.
+    """
+    return _named(environ, directory) or _look(shared)[0] or _look(kept(environ))[0]
 
 
 def kept(environ: Mapping[str, str]) -> Path:
@@ -85,16 +96,12 @@ def _named(environ: Mapping[str, str], directory: str | None) -> list[Path]:
     return []
 
 
-def _found(
+def _fetched(
     conf: Mapping[str, str], environ: Mapping[str, str], log: LogLine, shared: Path
 ) -> list[Path]:
     own = kept(environ)
     seen = [f"{VARIABLE} is not set", "spark.jars_directory is not set"]
-    for place in (shared, own):
-        jars, lacking = _look(place)
-        if not lacking:
-            return jars
-        seen.append(f"{place} {lacking}")
+    seen += [f"{place} {_look(place)[1]}" for place in (shared, own)]
     wanted = [(group, name, version) for name, (group, version) in NEEDED.items()]
     log("INFO", "Fetching the jars with which Spark reads Kafka", {"into": str(own)})
     try:

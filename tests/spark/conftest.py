@@ -12,13 +12,14 @@ import pytest
 from streamer.config import parse_config
 from streamer.engine.snapshot import Counts, Snapshot
 from streamer.plan import make_plan
+from tests.servers.kafka.jars import connector_conf
 
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
     from streamer.spark.session import start_session
 
-    spark = start_session("tests", "local[2]", {}, lambda *line: None, "INFO")
+    spark = start_session("tests", "local[2]", connector_conf(), lambda *line: None, "INFO")
     yield spark
     spark.stop()
 

@@ -1,4 +1,4 @@
-"""Where the broker's jars are."""
+"""Where the jars of the broker are, and those with which Spark reads it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-POM = "deploy/dev/broker-pom.xml"
+from streamer.spark.jars import connector_jars, kept
+
+_POMS = "deploy/dev/broker-pom.xml", "deploy/jars/pom.xml"
 
 
 def broker_jars() -> Path:
@@ -17,10 +19,29 @@ def broker_jars() -> Path:
     """
     place = Path(os.environ.get("STREAMER_BROKER_JARS") or Path.home() / ".cache/streamer/broker")
     if not list(place.glob("kafka_2.13-*.jar")):
-        said = (
-            f"no Kafka broker in {place} (fetch it: mvn -f {POM} dependency:copy-dependencies "
-            f"-DoutputDirectory={place})"
-        )
-        assert os.environ.get("STREAMER_TEST_SERVERS") != "required", said
-        pytest.skip(said)
+        _missing(f"no Kafka broker in {place}", _POMS[0], place)
     return place
+
+
+def connector_conf() -> dict[str, str]:
+    """Return the Spark settings that name the jars of its Kafka connector; none if there are none.
+
+    They are where a stream finds them: in STREAMER_JARS, `/opt/streamer/jars` or
+    `~/.cache/streamer/jars`. Tests do not fetch them.
+    """
+    jars = connector_jars(os.environ)
+    return {"spark.jars": ",".join(map(str, jars))} if jars else {}
+
+
+def needs_connector() -> None:
+    """Skip the test where Spark has no Kafka connector, and say how to fetch it."""
+    if not connector_conf():
+        place = kept(os.environ)
+        _missing(f"no jars of Spark's Kafka connector in {place}", _POMS[1], place)
+
+
+def _missing(what: str, pom: str, place: Path) -> None:
+    command = f"mvn -f {pom} dependency:copy-dependencies -DoutputDirectory={place}"
+    said = f"{what} (fetch: {command})"
+    assert os.environ.get("STREAMER_TEST_SERVERS") != "required", said
+    pytest.skip(said)

@@ -17,7 +17,7 @@ def broker_jars() -> Path:
 
     It is STREAMER_BROKER_JARS, or else `~/.cache/streamer/broker`.
     """
-    place = Path(os.environ.get("STREAMER_BROKER_JARS") or Path.home() / ".cache/streamer/broker")
+    place = Path(os.environ.get("STREAMER_BROKER_JARS") or kept(os.environ).with_name("broker"))
     if not list(place.glob("kafka_2.13-*.jar")):
         _missing(f"no Kafka broker in {place}", _POMS[0], place)
     return place

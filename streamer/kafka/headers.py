@@ -1,0 +1,48 @@
+"""Which metadata become headers of a record, and as which bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from streamer.bloblang.runtime.text import meta_text, to_bytes
+from streamer.metafilter import MetadataFilter
+
+Header = tuple[str, bytes]
+
+Headers = Callable[[Mapping[str, Any]], list[Header]]
+"""Returns the headers that metadata give, sorted by name."""
+
+
+def header_bytes(value: Any) -> bytes:
+    """Return the bytes of one value: bytes as they are, anything else as its text in UTF-8."""
+    if type(value) is str:
+        return value.encode("utf-8", "surrogateescape")
+    return to_bytes(meta_text(value) if type(value) is dict else value)
+
+
+def headers_of(entries: Iterable[tuple[str, Any]]) -> list[Header]:
+    """Return headers; a list gives one for each of its items, as `multi_header` reads them."""
+    found: list[Header] = []
+    for name, value in entries:
+        if type(value) is list:
+            found += ((name, header_bytes(item)) for item in value)
+        else:
+            found.append((name, header_bytes(value)))
+    return found
+
+
+def included(rules: MetadataFilter) -> Headers:
+    """Return the headers of the metadata that rules take; without a rule there are none."""
+    if not rules.is_set:
+        return lambda meta: []
+    return lambda meta: headers_of(rules.taken(meta))
+
+
+def all_but(prefixes: tuple[str, ...]) -> Headers:
+    """Return the headers of all metadata but those that begin with one of these."""
+
+    def made(meta: Mapping[str, Any]) -> list[Header]:
+        return headers_of((key, meta[key]) for key in sorted(meta) if not key.startswith(prefixes))
+
+    return made

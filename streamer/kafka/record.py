@@ -1,0 +1,185 @@
+"""A message as a record of Kafka: topic, key, value, headers, timestamp, and a partition if given.
+
+A record's time is what the fields say; without them it is the largest event time of the window that
+made the message, or the time of the record that it was read as (ksqlDB's rules), or now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from streamer.bloblang import Interpolation
+from streamer.durations import MILLISECOND
+from streamer.errors import MessageError
+from streamer.kafka.dedupe import Deduping
+from streamer.kafka.headers import Header, Headers
+from streamer.message import Batch, Execution, Message
+from streamer.timestamps import parse_rfc3339
+from streamer.window.labels import NEWEST
+
+TOMBSTONE: Final = "kafka_tombstone_message"
+"""The metadata that tells an empty message that stands for null from one that is empty."""
+
+READ_AT: Final = "kafka_timestamp_ms"
+
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
+_LARGEST: Final = 2**31 - 1
+_LATEST: Final = 2**63 - 1
+
+
+class Record(NamedTuple):
+    """What a producer is given.
+
+    Attributes:
+        topic: where it goes.
+        value: None for a tombstone.
+        key: None for none.
+        partition: -1 to leave it to the partitioner.
+        timestamp: Unix ms; 0 for now.
+        headers: in order; a name may be there several times.
+    """
+
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    partition: int
+    timestamp: int
+    headers: list[Header]
+
+
+@dataclass(frozen=True)
+class RecordMaker:
+    """Makes records of messages.
+
+    Attributes:
+        topic: the topic.
+        key: the key; None for none.
+        headers: gives the headers of a message's metadata.
+        static_headers: further ones, which all records have.
+        partition: the partition, where it is said for each message.
+        timestamp: the time, where it is said for each message.
+        unit: what a time is counted in, ms.
+        empty_key: whether a key that is empty is one.
+        deduping: gives the headers by which repeats are known; None for none.
+    """
+
+    topic: Interpolation
+    key: Interpolation | None
+    headers: Headers
+    static_headers: tuple[Header, ...] = ()
+    partition: Interpolation | None = None
+    timestamp: Interpolation | None = None
+    unit: int = 1
+    empty_key: bool = True
+    deduping: Deduping | None = None
+
+    def records(self, batch: Batch, ex: Execution) -> list[Record]:
+        """Return the records of a batch, in order.
+
+        Raises:
+            MessageError: a field of one of them cannot be told; as in Redpanda Connect the whole
+                batch has failed then.
+        """
+        topic, key, made = self.topic.static, self._key(), list[Record]()
+        for index, message in enumerate(batch):
+            headers = self.headers(message.meta)
+            if self.static_headers:
+                headers = [*headers, *self.static_headers]
+            if self.deduping is not None:
+                headers = [*headers, *self.deduping.headers(message, ex)]
+            raw: bytes | None = message.raw
+            if not raw and _is_tombstone(message):
+                raw = None
+            made.append(
+                Record(
+                    _text("topic", self.topic, batch, index, ex) if topic is None else topic,
+                    raw,
+                    None if key is None else key(batch, index, ex),
+                    -1 if self.partition is None else self._partition(batch, index, ex),
+                    time_of(message)
+                    if self.timestamp is None
+                    else self._time(self.timestamp, batch, index, ex),
+                    headers,
+                )
+            )
+        return made
+
+    def _key(self) -> Callable[[Batch, int, Execution], bytes | None] | None:
+        key = self.key
+        if key is None or (key.static == "" and not self.empty_key):
+            return None
+
+        def made(batch: Batch, index: int, ex: Execution) -> bytes | None:
+            try:
+                found = key.bytes_of(batch, index, ex)
+            except MessageError as error:
+                raise MessageError(f"key interpolation error: {error}") from None
+            return found if found or self.empty_key else None
+
+        return made
+
+    def _partition(self, batch: Batch, index: int, ex: Execution) -> int:
+        assert self.partition is not None
+        text = _text("partition", self.partition, batch, index, ex)
+        number = _whole("partition", text)
+        if not 0 <= number <= _LARGEST:
+            raise MessageError(f"partition is {text}; expected 0 to {_LARGEST}")
+        return number
+
+    def _time(self, of: Interpolation, batch: Batch, index: int, ex: Execution) -> int:
+        text = _text("timestamp", of, batch, index, ex)
+        time = _whole("timestamp", text) * self.unit
+        if not 0 <= time <= _LATEST:
+            raise MessageError(f"timestamp is {text}; expected a time from 1970 on")
+        # librdkafka takes 0 for now; a millisecond is as near as can be.
+        return time or 1
+
+
+def time_of(message: Message) -> int:
+    """Return the time that a record has when no field says it, Unix ms; 0 for now."""
+    meta = message.meta
+    if not meta:
+        return 0
+    newest = meta.get(NEWEST)
+    if type(newest) is str:
+        found = _newest(newest)
+        if found > 0:
+            return found
+    read = meta.get(READ_AT)
+    if read is None:
+        return 0
+    try:
+        return max(int(read), 0)
+    except (ValueError, TypeError, OverflowError):
+        return 0
+
+
+@lru_cache(maxsize=1024)
+def _newest(text: str) -> int:
+    """Return a window's largest event time, Unix ms; many messages have the same."""
+    try:
+        return parse_rfc3339(text).ns // MILLISECOND
+    except ValueError:
+        return 0
+
+
+def _is_tombstone(message: Message) -> bool:
+    told: Any = message.meta.get(TOMBSTONE)
+    return told is True or told == "true"
+
+
+def _text(name: str, of: Interpolation, batch: Batch, index: int, ex: Execution) -> str:
+    try:
+        return of.text_of(batch, index, ex)
+    except MessageError as error:
+        raise MessageError(f"{name} interpolation error: {error}") from None
+
+
+def _whole(name: str, text: str) -> int:
+    if not _WHOLE.fullmatch(text):
+        raise MessageError(f"{name} is {text!r}; expected a whole number")
+    return int(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
@@ -20,6 +21,23 @@ Key = tuple[str, str]
 _noted: dict[Key, Any] = {}
 _brought: dict[Key, Any] = {}
 _allowed = True
+_shut: ContextVar[bool] = ContextVar("_shut", default=False)
+
+
+@contextmanager
+def shut(closed: bool = True) -> Iterator[None]:
+    """Refuse impure functions and imports in what is compiled in this very context meanwhile.
+
+    Others go on compiling what they want, in other threads: this is for texts of strangers.
+
+    Args:
+        closed: False takes them again, for a text of our own among those of strangers.
+    """
+    before = _shut.set(closed)
+    try:
+        yield
+    finally:
+        _shut.reset(before)
 
 
 @contextmanager
@@ -87,7 +105,7 @@ class Outside:
             impure: whether the mapping may be impure; None for what the process allows.
             directory: where relative imports and `file_rel` begin; empty for the working directory.
         """
-        self.impure = _allowed and impure is not False
+        self.impure = _allowed and impure is not False and not _shut.get()
         self.directory = os.path.abspath(directory)
         self.read: dict[Key, Any] = {}
         self._sealed = False

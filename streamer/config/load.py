@@ -24,6 +24,7 @@ from streamer.config.old_spellings import without_disabled
 from streamer.config.read import read_yaml
 from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
 from streamer.config.resources import (
+    ResourceText,
     check_references,
     holds_resources_only,
     read_resource_file,
@@ -72,7 +73,7 @@ def parse_config(
     *,
     env: MappingType[str, str] | None = None,
     sets: Sequence[str] = (),
-    resources: Sequence[str] = (),
+    resources: Sequence[str | ResourceText] = (),
     chilled: bool = False,
 ) -> Config:
     """Read a config's text; see `load_config`.
@@ -82,7 +83,7 @@ def parse_config(
         name: what findings call it.
         env: the environment's variables; those of the process when None.
         sets: `path=value` expressions of the command line.
-        resources: files with further resources.
+        resources: files with further resources, or texts.
         chilled: take a config in spite of findings that it can run with.
     """
     given = _Given(os.environ if env is None else env, sets, resources)
@@ -123,7 +124,7 @@ class _Given(NamedTuple):
 
     env: MappingType[str, str]
     sets: Sequence[str]
-    resources: Sequence[str]
+    resources: Sequence[str | ResourceText]
 
 
 def _check(

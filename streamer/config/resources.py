@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingType
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from streamer.bloblang import shut
 from streamer.config.env import replace_variables
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
@@ -42,6 +44,23 @@ FILE_FIELDS: Final = (*_SECTIONS, *DEFINITION_FIELDS)
 """What a resource file may hold: resources, and unit tests, as in Benthos."""
 
 
+@dataclass(frozen=True, eq=False)
+class ResourceText:
+    """Resources that do not come from a file of their own.
+
+    Attributes:
+        name: what findings call the text.
+        text: YAML; what it holds beside resources is not looked at.
+        env: the environment's variables.
+        trusted: whether its mappings may be impure, whatever the config's may.
+    """
+
+    name: str
+    text: str
+    env: MappingType[str, str]
+    trusted: bool = True
+
+
 class _Written(NamedTuple):
     """A resource as it is written, whether or not it could be read."""
 
@@ -68,20 +87,22 @@ def resources_of(reading: Reading, parsed: Parsed, root: Mapping) -> Resources:
 
 
 def read_resource_file(
-    reading: Reading, path: str, env: MappingType[str, str]
+    reading: Reading, given: str | ResourceText, env: MappingType[str, str]
 ) -> tuple[Resources, Mapping | None]:
     """Read a file of resources.
 
     Args:
         reading: the one of the config that they are for, so that labels are told apart.
-        path: the file.
-        env: the environment's variables.
+        given: the file's path, or a text.
+        env: the environment's variables, for a file.
 
     Returns:
         The resources, and the file's tree; None when it cannot be read, with a finding added.
     """
+    text = given if isinstance(given, ResourceText) else None
+    path, env = (text.name, text.env) if text else (str(given), env)
     try:
-        source = Source(path, read_file(path))
+        source = Source(path, text.text if text else read_file(path))
     except ConfigError as e:
         for lint in e.lints:
             reading.findings.add(lint)
@@ -95,8 +116,12 @@ def read_resource_file(
         hint = "begin with `processor_resources:`, for example"
         reading.findings.at(root, "expected_object", message, hint)
         return {}, None
+    if text is not None:
+        for name in root.entries.keys() - _NAMES.keys():
+            del root.entries[name]
     reading.ignores += find_ignores(source, root)
-    parsed = read_fields(reading, FILE_FIELDS, root, "", root)
+    with shut(text is not None and not text.trusted):
+        parsed = read_fields(reading, FILE_FIELDS, root, "", root)
     check_tests(reading.findings, path, parsed["tests"] or ())
     return resources_of(reading, parsed, root), root
 

@@ -22,6 +22,10 @@ RAW: Final = "raw"
 OUTPUT_RAW: Final = "output_raw"
 
 
+# As with gojq in Benthos, a query sees no environment and no modules.
+_WITHOUT: Final = 'def env: {}; def modulemeta: error("modules are not available");'
+
+
 @lru_cache(maxsize=64)
 def _compiled(text: str) -> Any:
     """Return a program whose input is a pair: what the query sees as `.`, and `$metadata`."""
@@ -30,7 +34,7 @@ def _compiled(text: str) -> Any:
     # jq binds arguments when it compiles; metadata is another for each message. The query ends at
     # a line of its own, for it may end with a comment. What is emitted leaves as text, in which jq
     # keeps every digit of a number that it has not touched.
-    return jq.compile(f".[1] as $metadata | .[0] | (\n{text}\n) | tojson")
+    return jq.compile(f"{_WITHOUT} .[1] as $metadata | {{}} as $ENV | .[0] | (\n{text}\n) | tojson")
 
 
 def _query_problem(text: str) -> str | None:
@@ -39,6 +43,7 @@ def _query_problem(text: str) -> str | None:
     try:
         # By itself: what stands around it must not complete it, nor be in what is said of it.
         jq.compile(text, args={"metadata": {}})
+        _compiled(text)
     except ValueError as e:
         first = str(e).splitlines()[0].removeprefix("jq: ").removeprefix("error: ")
         return f"error parsing jq query: {first.partition(' at <')[0]}"

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from streamer.bloblang import (
     compile_mapping,
     luggage,
     no_impure,
+    shut,
 )
 from streamer.message import Message
 from tests.bloblang.running import execution, run
@@ -130,3 +132,20 @@ def test_a_mapping_that_arrives_again_is_not_compiled_again(tmp_path):
     mapping = 'root = env("HOME", true) + "once"'
     packed = pickle.dumps(compile_mapping(mapping))
     assert pickle.loads(packed) is pickle.loads(packed) is compile_mapping(mapping)
+
+
+@pytest.mark.parametrize(("mapping", "message"), IMPURE)
+def test_texts_of_strangers_see_nothing_while_other_threads_compile_what_they_want(
+    mapping: str, message: str
+) -> None:
+    with ThreadPoolExecutor(1) as others:
+        # Compiled before, and so in the cache.
+        compile_interpolation('${! env("HOME") }')
+        with shut():
+            with pytest.raises(BloblangError) as caught:
+                compile_mapping(mapping)
+            with pytest.raises(BloblangError):
+                compile_interpolation('${! env("HOME") }')
+            assert others.submit(compile_mapping, 'root = env("HOME")').result()
+    assert caught.value.message == message
+    assert compile_interpolation('${! env("HOME") }')

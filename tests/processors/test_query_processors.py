@@ -32,6 +32,7 @@ NOT_JSON = "! invalid character 'o' in literal null (expecting 'u')"
         ("jq: {query: '.[]'}", ["[1,2]", "[]", '[{"z":1,"b":2}]'], ["[1,2]", '{"b":2,"z":1}']),
         ("jq: {query: '. # what it ends with'}", ["[1]"], ["[1]"]),
         ("jq: {query: 'def f: 7; f'}", ["0"], ["7"]),
+        ("jq: {query: '[env, $ENV, env.PATH]'}", ["0"], ["[{},{},null]"]),
         ("jq: {query: length, raw: true}", ['ab"d', "é"], ["4", "1"]),
         (
             "jq: {query: '.[]', output_raw: true}",

@@ -1,0 +1,188 @@
+"""From the text of a stream to its config: what belongs to the service comes from the service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from streamer.config import Config, parse_config
+from streamer.config.findings import Findings
+from streamer.config.nodes import Mapping, plain
+from streamer.config.read import read_yaml
+from streamer.config.resources import ResourceText
+from streamer.config.source import Source
+from streamer.errors import ConfigError, Lint
+from streamer.redaction import SCRUBBED
+from streamer.service.streams.allowance import Allowance
+from streamer.service.streams.faults import BadConfigError
+from streamer.spec import Parsed, ParsedComponent
+from streamer.spec.inside import inside
+
+_OF_SERVICE: Final = ("http", "logger", "metrics", "tracer", "shutdown_delay")
+_OF_SPARK: Final = ("master", "conf", "checkpoint")
+_HINT: Final = "it belongs to the service: put it into the config that -o names"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads configs of streams.
+
+    Attributes:
+        root: the service's own config.
+        allowance: what configs that come by API may do.
+        resources: what all streams may refer to.
+        chilled: whether configs of files run in spite of findings that they can run with.
+    """
+
+    root: Config
+    allowance: Allowance = Allowance()
+    resources: Sequence[str | ResourceText] = field(default_factory=tuple)
+    chilled: bool = False
+
+    def of_file(self, text: str, path: str) -> Config:
+        """Read the config of a file.
+
+        Raises:
+            BadConfigError: there is something wrong with it.
+        """
+        try:
+            config = parse_config(text, path, resources=self._resources(), chilled=self.chilled)
+        except ConfigError as e:
+            raise BadConfigError(_texts(e.lints, path)) from None
+        return self._of_service(config, Allowance(programs=True, local=True), self.chilled)
+
+    def of_api(
+        self,
+        text: str,
+        stream_id: str,
+        chilled: bool = False,
+        resources: Sequence[ResourceText] | None = None,
+    ) -> Config:
+        """Read a config that came by API.
+
+        Args:
+            text: YAML, or JSON.
+            stream_id: names it in findings.
+            chilled: take it in spite of findings that it can run with.
+            resources: further resources of the API instead of those that there are.
+
+        Raises:
+            BadConfigError: there is something wrong with it, or it asks for what is not allowed.
+        """
+        allowance = self.allowance
+        early = list(allowance.of_text(text, stream_id))
+        if early:
+            raise BadConfigError(_texts(early, stream_id))
+        env = os.environ if allowance.local else {}
+        try:
+            with allowance.compiling():
+                config = parse_config(
+                    text, stream_id, env=env, resources=self._resources(resources), chilled=chilled
+                )
+        except ConfigError as e:
+            raise BadConfigError(_texts(map(_by_api, e.lints), stream_id)) from None
+        return self._of_service(config, allowance, chilled)
+
+    def _resources(self, more: Sequence[ResourceText] | None = None) -> list[str | ResourceText]:
+        root = self.root
+        own = [ResourceText(root.path or "(service)", root.text, os.environ)] if root.text else []
+        return [*own, *(self.resources if more is None else more)]
+
+    def _of_service(self, config: Config, allowance: Allowance, chilled: bool) -> Config:
+        wrong = list(allowance.of_config(config))
+        wrong += _stdin(config)
+        # Chilled, a section that belongs elsewhere is left out, as Benthos leaves it out.
+        wrong += [] if chilled else _misplaced(config)
+        if SCRUBBED in config.text:
+            message = "there is no secret to put in the place of the mark for one"
+            wrong.append(Lint(config.path, 0, 0, "not_allowed", message, "write the secret"))
+        if wrong:
+            raise BadConfigError(_texts(wrong, config.path))
+        root = self.root
+        spark = {name: root.spark[name] for name in _OF_SPARK}
+        return replace(
+            config,
+            http=root.http,
+            logger=root.logger,
+            metrics=root.metrics,
+            tracer=root.tracer,
+            shutdown_delay=0,
+            spark=Parsed({**config.spark, **spark}),
+            secrets={**root.secrets, **config.secrets},
+        )
+
+
+def document(text: str, name: str = "") -> Any:
+    """Return the value of a YAML or JSON text, within the bounds that configs have.
+
+    Raises:
+        BadConfigError: it cannot be read.
+    """
+    findings = Findings()
+    root = read_yaml(Source(name, text), findings)
+    if root is None:
+        raise BadConfigError(_texts(findings.sorted(), name))
+    try:
+        return plain(root)
+    except ValueError as e:
+        raise BadConfigError([str(e)]) from None
+
+
+def _texts(lints: Any, name: str) -> list[str]:
+    """Return findings as texts; the name of the config itself is known to who asks."""
+    return [str(replace(lint, file="") if lint.file == name else lint) for lint in lints] or [
+        "the config cannot be read"
+    ]
+
+
+def _by_api(lint: Lint) -> Lint:
+    if "--no-impure" in lint.suggestion or "switched off here" in lint.message:
+        hint = "configs that come by API may not; start the service with --allow-local"
+        return replace(lint, suggestion=hint)
+    return lint
+
+
+def _misplaced(config: Config) -> Iterator[Lint]:
+    """Name sections of a stream's config that only the service's own may have."""
+    root = read_yaml(Source(config.path, config.text), Findings())
+    if not isinstance(root, Mapping):
+        return
+    for name in _OF_SERVICE:
+        if name in root.entries:
+            yield _lint(config, root, name, name)
+    spark = root.entries["spark"][1] if "spark" in root.entries else None
+    for name in _OF_SPARK:
+        if isinstance(spark, Mapping) and name in spark.entries:
+            yield _lint(config, spark, name, f"spark.{name}")
+
+
+def _lint(config: Config, holder: Mapping, name: str, shown: str) -> Lint:
+    key = holder.entries[name][0]
+    place = key.source.place(key.start)
+    return Lint(config.path, *place, "unknown_field", f"field {shown} not recognised", _HINT)
+
+
+def _stdin(config: Config) -> Iterator[Lint]:
+    hint = "name another input, such as http_server"
+    for component in _inputs(config.input, config, set()):
+        if component.name == "stdin":
+            message = "the input stdin is not for one of many streams: there is one for all"
+            yield Lint(config.path, component.line, component.column, "not_allowed", message, hint)
+
+
+def _inputs(
+    component: ParsedComponent, config: Config, seen: set[int]
+) -> Iterator[ParsedComponent]:
+    if id(component) in seen:
+        return
+    seen.add(id(component))
+    if component.name == "resource":
+        found = config.resources.get((component.kind, str(component.config)))
+        if found is not None:
+            yield from _inputs(found, config, seen)
+    elif component.kind == "input":
+        yield component
+        for child in inside(component):
+            yield from _inputs(child, config, seen)

@@ -1,0 +1,45 @@
+"""What may go wrong with a request to change streams, by what the API answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamer.errors import StreamerError
+
+
+class UnknownStreamError(StreamerError):
+    """There is no such stream."""
+
+    def __init__(self, stream_id: str) -> None:
+        super().__init__(f"there is no stream {stream_id!r}")
+
+
+class StreamExistsError(StreamerError):
+    """There is a stream of that id already."""
+
+    def __init__(self, stream_id: str) -> None:
+        super().__init__(f"there is a stream {stream_id!r} already")
+
+
+class RefusedError(StreamerError):
+    """The request asks for what the stream, as it is, cannot do; the text says what to do."""
+
+
+class BadRequestError(StreamerError):
+    """The request cannot be understood; the text says why."""
+
+
+class BadConfigError(StreamerError):
+    """A config has findings.
+
+    Attributes:
+        findings: as texts, in the order of the config.
+    """
+
+    def __init__(self, findings: Sequence[str]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(self.findings))
+
+
+class StartError(StreamerError):
+    """A stream did not start; the text says why, and what runs instead."""

@@ -1,0 +1,64 @@
+"""The ids of streams: of requests, and of the files of a directory."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from streamer.errors import StreamerError
+
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_TESTS: Final = ("_streamer_test", "_benthos_test")
+_ENDINGS: Final = (".yaml", ".yml")
+
+
+def id_problem(text: str) -> str | None:
+    """Return what is wrong with the id of a stream, which names a directory and a path."""
+    if _ID.fullmatch(text):
+        return None
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    return f"{shown!r} is no id of a stream; expected up to 128 of A-Z, a-z, 0-9, _ and -"
+
+
+def file_ids(paths: Iterable[str]) -> dict[str, str]:
+    """Return the streams of files by their ids, in order.
+
+    As in Benthos, the id is the file's name without its ending; of files below a directory that
+    was named, the path from there, with `_` between its parts. Files of tests are left out.
+
+    Args:
+        paths: files, and directories with YAML files.
+
+    Raises:
+        StreamerError: two files have one id, an id is none, or a path does not exist.
+    """
+    found: dict[str, str] = {}
+    for path in paths:
+        for stream_id, file in _of_path(path):
+            problem = id_problem(stream_id)
+            if problem is not None:
+                raise StreamerError(f"{file}: {problem}; rename the file")
+            if found.get(stream_id, file) != file:
+                raise StreamerError(
+                    f"{found[stream_id]} and {file} would both be the stream {stream_id}; "
+                    "rename one of them"
+                )
+            found[stream_id] = file
+    return found
+
+
+def _of_path(path: str) -> Iterable[tuple[str, str]]:
+    if not os.path.isdir(path):
+        if not os.path.exists(path):
+            raise StreamerError(f"{path}: there is no such file or directory")
+        yield os.path.splitext(os.path.basename(path))[0], path
+        return
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            bare, ending = os.path.splitext(name)
+            if ending in _ENDINGS and not name.startswith(".") and not bare.endswith(_TESTS):
+                inner = os.path.relpath(os.path.join(folder, bare), path)
+                yield inner.replace(os.sep, "_"), os.path.join(folder, name)

@@ -1,0 +1,203 @@
+"""Configs of streams that come by API: what they may ask for, and what belongs to the service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamer import catalog
+from streamer.config import parse_config
+from streamer.config.resources import ResourceText
+from streamer.redaction import SCRUBBED
+from streamer.service.streams.allowance import FILE_FIELDS, FILES, PROGRAMS, Allowance
+from streamer.service.streams.configs import Reader, document
+from streamer.service.streams.faults import BadConfigError
+from streamer.spec import Field, Kind
+
+NOTHING = Allowance()
+GENERATE = "input: { generate: { mapping: root = 1 } }\n"
+ROOT = """\
+http: { address: "127.0.0.1:0" }
+spark: { master: "local[1]" }
+processor_resources:
+  - { label: run, command: { name: date } }
+  - { label: read, mapping: 'root = file("/etc/hosts")' }
+"""
+
+
+def reader(allowance: Allowance = NOTHING, root: str = ROOT) -> Reader:
+    return Reader(parse_config(root, "root.yaml"), allowance)
+
+
+def refused(text: str, allowance: Allowance = NOTHING) -> str:
+    with pytest.raises(BadConfigError) as caught:
+        reader(allowance).of_api(text, "one")
+    return str(caught.value)
+
+
+def pipeline(processor: str) -> str:
+    return f"{GENERATE}pipeline: {{ processors: [ {processor} ] }}\n"
+
+
+PROGRAM = [
+    pipeline("{ command: { name: date } }"),
+    pipeline("{ subprocess: { name: cat } }"),
+    pipeline("{ try: [ { switch: [ { processors: [ { command: { name: date } } ] } ] } ] }"),
+    pipeline("{ branch: { processors: [ { command: { name: date } } ] } }"),
+    "input: { subprocess: { name: date } }",
+    "input: { broker: { inputs: [ { subprocess: { name: date } } ] } }",
+    f"{GENERATE}output: {{ subprocess: {{ name: cat }} }}",
+    f"{GENERATE}output: {{ drop: {{}}, processors: [ {{ command: {{ name: date }} }} ] }}",
+    f"{GENERATE}processor_resources: [ {{ label: a, command: {{ name: date }} }} ]",
+]
+LOCAL = [
+    pipeline("{ mapping: 'root = file(\"/etc/passwd\")' }"),
+    pipeline("{ mapping: 'root = env(\"HOME\")' }"),
+    pipeline("{ mapping: 'import \"x.blobl\"' }"),
+    pipeline("{ mapping: 'from \"x.blobl\"' }"),
+    pipeline("{ log: { message: '${! env(\"HOME\") }' } }"),
+    pipeline("{ json_schema: { schema_path: 'file:///etc/passwd' } }"),
+    pipeline("{ grok: { expressions: [ x ], pattern_paths: [ /etc/passwd ] } }"),
+    pipeline("{ http: { url: 'http://x', tls: { root_cas_file: /etc/passwd } } }"),
+    pipeline("{ sql_raw: { driver: sqlite, dsn: 'file:x.db', query: select 1 } }"),
+    "input: { file: { paths: [ /etc/passwd ] } }",
+    f"{GENERATE}output: {{ file: {{ path: /tmp/x }} }}",
+    f"{GENERATE}output: {{ broker: {{ outputs: [ {{ file: {{ path: /x }} }} ] }} }}",
+    f"{GENERATE}cache_resources: [ {{ label: a, file: {{ directory: /tmp }} }} ]",
+    "input: { generate: { mapping: 'root = \"${HOME}\"' } }",
+    "input: { generate: { mapping: 'root = \"${NOT_SET:default}\"' } }",
+    "input: { http_client: { url: 'http://x', tls: { client_certs: [ %s ] } } }"
+    % "{ cert_file: /a, key_file: /a }",
+]
+
+
+@pytest.mark.parametrize("text", PROGRAM)
+def test_programs_do_not_run_for_configs_that_come_by_api(text: str) -> None:
+    assert "--allow-programs" in refused(text)
+    assert "--allow-programs" in refused(text, Allowance(local=True))
+    assert reader(Allowance(programs=True)).of_api(text, "one")
+
+
+@pytest.mark.parametrize("text", LOCAL)
+def test_files_and_the_environment_are_out_of_reach_for_configs_that_come_by_api(
+    text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.blobl").write_text("root = this")
+    assert "--allow-local" in refused(text)
+    assert "--allow-local" in refused(text, Allowance(programs=True))
+    # What is wrong with them otherwise may still be said.
+    try:
+        reader(Allowance(local=True)).of_api(text, "one")
+    except BadConfigError as e:
+        assert "allow" not in str(e)
+
+
+def test_chilled_and_comments_allow_nothing() -> None:
+    for text in (PROGRAM[0], LOCAL[0], LOCAL[9]):
+        silenced = f"# streamer:ignore bad_bloblang not_allowed\n{text}"
+        for one in (text, silenced):
+            with pytest.raises(BadConfigError, match="--allow"):
+                reader().of_api(one, "one", chilled=True)
+
+
+def test_a_component_that_takes_configs_by_itself_needs_all_to_be_allowed() -> None:
+    text = "input: { dynamic: {} }"
+    for allowance in (Allowance(), Allowance(programs=True), Allowance(local=True)):
+        assert "--allow-programs and --allow-local" in refused(text, allowance)
+    assert reader(Allowance(True, True)).of_api(text, "one").input.name == "dynamic"
+
+
+def test_resources_of_the_service_may_be_used_whatever_they_do() -> None:
+    config = reader().of_api(pipeline("{ resource: run }, { resource: read }"), "one")
+    assert {label for _, label in config.resources} == {"run", "read"}
+
+
+def test_configs_of_files_may_do_all() -> None:
+    for text in (PROGRAM[0], LOCAL[0]):
+        assert reader().of_file(text, "here.yaml").processors
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("http: { enabled: false }", "(1,1) field http not recognised; it belongs to the service"),
+        ("\nlogger: { level: OFF }", "(2,1) field logger not recognised"),
+        ("metrics: { none: {} }", "(1,1) field metrics not recognised"),
+        ("spark: { conf: { a: b } }", "(1,10) field spark.conf not recognised"),
+        ("spark: { checkpoint: /x }", "(1,10) field spark.checkpoint not recognised"),
+        ("output: { drop: {} }", "stdin is not for one of many streams"),
+        (f"output: {{ reject: '{SCRUBBED}' }}", "there is no secret to put in the place"),
+        ("inptu: {}", "(1,1) field inptu not recognised; did you mean input?"),
+    ],
+)
+def test_what_is_not_for_a_stream_is_refused(text: str, said: str) -> None:
+    given = text if "stdin" in said else f"{text}\n{GENERATE}"
+    assert said in refused(given)
+
+
+def test_chilled_leaves_out_what_belongs_to_the_service() -> None:
+    text = f"{GENERATE}http: {{ address: '0.0.0.0:1' }}\nspark: {{ master: 'local[9]', shards: 3 }}"
+    config = reader().of_api(text, "one", chilled=True)
+    assert config.http["address"] == "127.0.0.1:0"
+    assert (config.spark["master"], config.spark["shards"]) == ("local[1]", 3)
+
+
+def test_what_belongs_to_the_service_comes_from_it() -> None:
+    config = reader().of_api(f"{GENERATE}spark: {{ shards: 2 }}", "one")
+    assert (config.spark["master"], config.spark["shards"]) == ("local[1]", 2)
+    assert config.path == "one"
+
+
+def test_resources_that_came_by_api_may_be_used() -> None:
+    more = ResourceText("cache c", "cache_resources: [ { label: c, memory: {} } ]", {})
+    text = pipeline("{ cache: { resource: c, operator: get, key: a } }")
+    assert "there is no cache resource" in refused(text)
+    assert reader().of_api(text, "one", resources=[more]).resources[Kind.CACHE, "c"]
+
+
+def test_a_text_that_makes_more_than_it_is_gets_nowhere() -> None:
+    laughs = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{b}: &{b} [*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a}]\n"
+        for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    deep = "[" * 100_000
+    for text in (laughs, deep):
+        assert refused(text)
+        with pytest.raises(BadConfigError):
+            document(text)
+
+
+def test_every_field_that_may_name_a_file_is_known_as_what_it_is() -> None:
+    # These name paths of URLs, of documents or of archives, or belong to what is refused whole.
+    harmless = {"path", "paths", "directory", "meta_path", "id_path", "stream_path", "ws_path"}
+    harmless |= {"follow_redirects", "file_output_path"}
+    looks = re.compile(r"path|file|directory|(^|_)dir($|_)|keytab")
+    found = {field.name for _, field in all_fields() if looks.search(field.name)}
+    assert found - harmless - FILE_FIELDS == set()
+    whole = {name for name, field in all_fields() if field.name in ("path", "paths", "directory")}
+    served = {"input http_server", "output http_server", "processor archive"}
+    assert whole - served == {f"{kind} {name}" for kind, name in FILES}
+
+
+def test_the_components_that_are_refused_exist() -> None:
+    names = {name for names in catalog.COMPONENTS.values() for name in names}
+    assert names >= PROGRAMS
+    assert all(name in catalog.COMPONENTS[kind] for kind, name in FILES)
+
+
+def all_fields() -> Iterator[tuple[str, Field]]:
+    def walk(fields: tuple[Field, ...]) -> Iterator[Field]:
+        for field in fields:
+            yield field
+            yield from walk(field.children)
+
+    for kind, names in catalog.COMPONENTS.items():
+        for name in names:
+            spec = catalog.spec(kind, name)
+            assert spec is not None
+            for field in walk(spec.fields):
+                yield f"{kind} {name}", field

@@ -1,0 +1,274 @@
+"""What a cluster is asked, beside its messages: topics, offsets, groups and rights.
+
+One client of librdkafka, which threads may share. Every question has a time within which it is
+answered or fails.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final, NamedTuple
+
+from streamer.kafka.connection import Connection
+from streamer.kafka.errors import (
+    AUTHENTICATION,
+    GROUP_IN_USE,
+    GROUP_REFUSED,
+    SSL,
+    UNKNOWN_PARTITION,
+    UNKNOWN_TOPIC,
+    KafkaError,
+    told,
+    unreached,
+)
+
+Place = tuple[str, int]
+"""A partition: its topic and number."""
+
+GONE: Final = (UNKNOWN_TOPIC, UNKNOWN_PARTITION)
+_NO_OFFSET: Final = -1001
+_STEP: Final = 0.25
+_HEARD: Final = 50
+
+
+class Topic(NamedTuple):
+    """A topic as its cluster describes it.
+
+    Attributes:
+        partitions: its numbers, in order.
+        identity: tells it from one of the same name that was deleted; empty when it has none.
+        readable: whether the client may read it; None when the cluster does not say.
+    """
+
+    partitions: tuple[int, ...]
+    identity: str
+    readable: bool | None
+
+
+class Cluster:
+    """A client of a cluster. What is wrong is raised as `KafkaError`."""
+
+    def __init__(self, connection: Connection, token: Callable[[], str] | None = None) -> None:
+        """Take how it is reached; it is connected when it is asked first.
+
+        Args:
+            connection: how it is reached.
+            token: returns the token of OAUTHBEARER when one is needed; otherwise the connection's.
+        """
+        self._connection = connection
+        self._token = token
+        self._heard: deque[tuple[float, int, str]] = deque(maxlen=_HEARD)
+        self._lock = threading.Lock()
+        self._client: Any = None
+        self._process = 0
+
+    def close(self) -> None:
+        """Let the client go; it is made again when it is asked again."""
+        with self._lock:
+            self._client = None
+
+    def identity(self, patience: float) -> str:
+        """Return the cluster's id, which its brokers share; empty when they have none."""
+        return self._listing(patience).cluster_id or ""
+
+    def topics(self, patience: float) -> dict[str, tuple[int, ...]]:
+        """Return the partitions of all topics that the client may see."""
+        listed = self._listing(patience).topics
+        return {
+            name: tuple(sorted(topic.partitions))
+            for name, topic in listed.items()
+            if topic.error is None
+        }
+
+    def describe(self, topics: Iterable[str], patience: float) -> dict[str, Topic | int]:
+        """Return what topics are; instead of one that there is not, the number of Kafka's error."""
+        from confluent_kafka import TopicCollection
+
+        names = list(topics)
+        if not names:
+            return {}
+        answers = self._admin().describe_topics(
+            TopicCollection(names), include_authorized_operations=True, request_timeout=patience
+        )
+        found: dict[str, Topic | int] = {}
+        for name, answer in answers.items():
+            described, code = self._answer(answer, patience, allowed=(UNKNOWN_TOPIC, 17, 29))
+            found[name] = code if described is None else _topic(described)
+        return found
+
+    def ends(
+        self, places: Iterable[Place], patience: float, committed: bool = False
+    ) -> dict[Place, int]:
+        """Return the offsets after the newest messages; partitions that are gone are left out.
+
+        Args:
+            places: the partitions.
+            patience: seconds.
+            committed: only up to where transactions are committed.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        return self._offsets(dict.fromkeys(places, OffsetSpec.latest()), patience, committed)
+
+    def begins(self, places: Iterable[Place], patience: float) -> dict[Place, int]:
+        """Return the offsets of the oldest messages; partitions that are gone are left out."""
+        from confluent_kafka.admin import OffsetSpec
+
+        return self._offsets(dict.fromkeys(places, OffsetSpec.earliest()), patience)
+
+    def at(self, places: Iterable[Place], ms: int, patience: float) -> dict[Place, int]:
+        """Return the offsets of the first messages of a time or later; -1 where there is none."""
+        from confluent_kafka.admin import OffsetSpec
+
+        return self._offsets(dict.fromkeys(places, OffsetSpec.for_timestamp(ms)), patience)
+
+    def committed(self, group: str, places: Iterable[Place], patience: float) -> dict[Place, int]:
+        """Return what a group has committed; partitions of which it has not are left out."""
+        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(*place) for place in places])
+        answers = self._admin().list_consumer_group_offsets([asked], request_timeout=patience)
+        answer, code = self._answer(answers[group], patience, allowed=(GROUP_REFUSED,))
+        if code == GROUP_REFUSED:
+            raise KafkaError(
+                f"the group {group!r} is refused{self._who()}; grant it READ on the group, or use "
+                "another consumer_group",
+                final=True,
+            )
+        return {
+            (one.topic, one.partition): one.offset
+            for one in answer.topic_partitions
+            if one.error is None and one.offset >= 0
+        }
+
+    def commit(self, group: str, offsets: Mapping[Place, int], patience: float) -> str | None:
+        """Commit offsets for a group; returns why it does not take them, or None.
+
+        Kafka takes them from nobody but its members when a group has any.
+        """
+        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+        asked = [TopicPartition(*place, at) for place, at in sorted(offsets.items())]
+        if not asked:
+            return None
+        answers = self._admin().alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, asked)], request_timeout=patience
+        )
+        answer, code = self._answer(
+            answers[group], patience, allowed=(*GROUP_IN_USE, GROUP_REFUSED, 29, UNKNOWN_TOPIC)
+        )
+        codes = {code}
+        if answer is not None:
+            codes = {told(one.error)[0] for one in answer.topic_partitions if one.error is not None}
+        codes -= {0, UNKNOWN_TOPIC}  # a topic that is gone has nothing to be committed
+        if not codes:
+            return None
+        if codes & set(GROUP_IN_USE):
+            return (
+                f"the group {group!r} has members of its own, so that Kafka takes no offsets from "
+                "others; end them, or use another consumer_group"
+            )
+        if GROUP_REFUSED in codes:
+            return f"the group {group!r} is refused{self._who()}; grant it READ on the group"
+        return f"the group {group!r} does not take offsets: Kafka's error {min(codes)}"
+
+    def _who(self) -> str:
+        sasl = self._connection.sasl
+        return f" to the user {sasl.user!r}" if sasl and sasl.user else ""
+
+    def _listing(self, patience: float) -> Any:
+        """Return the metadata of the cluster; gives up early when waiting is of no use."""
+        admin, until = self._admin(), time.monotonic() + patience
+        while True:
+            left = until - time.monotonic()
+            try:
+                return admin.list_topics(timeout=max(min(left, _STEP), 0.01))
+            except Exception as error:
+                heard = self._said_of_late(patience)
+                hopeless = any(code in (SSL, AUTHENTICATION) for code, _ in heard)
+                if hopeless or left <= _STEP:
+                    raise unreached(self._connection, heard, told(error)[1]) from None
+
+    def _said_of_late(self, seconds: float) -> list[tuple[int, str]]:
+        """Return numbers and texts of what librdkafka has said beside its answers."""
+        self._client.poll(0)
+        since = time.monotonic() - seconds - 1
+        return [(code, text) for at, code, text in list(self._heard) if at >= since]
+
+    def _offsets(
+        self, asked: Mapping[Place, Any], patience: float, committed: bool = False
+    ) -> dict[Place, int]:
+        from confluent_kafka import IsolationLevel, TopicPartition
+
+        if not asked:
+            return {}
+        levels = (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED)
+        answers = self._admin().list_offsets(
+            {TopicPartition(*place): spec for place, spec in asked.items()},
+            isolation_level=levels[committed],
+            request_timeout=patience,
+        )
+        found: dict[Place, int] = {}
+        for place, answer in answers.items():
+            result, _ = self._answer(answer, patience, allowed=GONE)
+            if result is not None:
+                found[place.topic, place.partition] = result.offset
+        return found
+
+    def _answer(
+        self, answer: Future[Any], patience: float, allowed: tuple[int, ...]
+    ) -> tuple[Any, int]:
+        """Return an answer and 0, or None and the number of an error that may be.
+
+        Raises:
+            KafkaError: any other.
+        """
+        try:
+            # librdkafka keeps to the time by itself; this is for when it does not.
+            return answer.result(patience + 5), 0
+        except Exception as error:
+            code, text = told(error)
+            if code in allowed:
+                return None, code
+            if code < 0:
+                heard = self._said_of_late(patience)
+                raise unreached(self._connection, heard, text) from None
+            raise KafkaError(f"Kafka refuses{self._who()}: {text}") from None
+
+    def _hear(self, error: Any) -> None:
+        self._heard.append((time.monotonic(), *told(error)))
+
+    def _admin(self) -> Any:
+        with self._lock:
+            # A client does not live on in a process that was forked.
+            if self._client is None or self._process != os.getpid():
+                from confluent_kafka.admin import AdminClient
+
+                self._client = AdminClient(
+                    {
+                        **self._connection.librdkafka(self._token),
+                        "error_cb": self._hear,
+                        "reconnect.backoff.max.ms": 1000,
+                    }
+                )
+                self._process = os.getpid()
+            client = self._client
+        # What it has to say is handed over, so that it does not pile up.
+        client.poll(0)
+        return client
+
+
+def _topic(described: Any) -> Topic:
+    from confluent_kafka.admin import AclOperation
+
+    rights = described.authorized_operations
+    return Topic(
+        tuple(sorted(partition.id for partition in described.partitions)),
+        str(described.topic_id or ""),
+        None if rights is None else AclOperation.READ in rights,
+    )

@@ -1,0 +1,126 @@
+"""What goes wrong with a broker, in words for the user.
+
+librdkafka answers a question with "Broker transport failure" or "timed out"; why, it says by the
+way, to who listens. Both are put together here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from streamer.errors import StreamerError
+from streamer.kafka.connection import Connection
+
+# librdkafka's own numbers, and Kafka's.
+TRANSPORT: Final = -195
+ALL_DOWN: Final = -187
+SSL: Final = -181
+AUTHENTICATION: Final = -169
+RESOLVE: Final = -193
+UNKNOWN_PARTITION: Final = -190
+UNKNOWN_TOPIC: Final = 3
+TOPIC_REFUSED: Final = 29
+GROUP_REFUSED: Final = 30
+CLUSTER_REFUSED: Final = 31
+SASL_FAILED: Final = 58
+UNKNOWN_MEMBER: Final = 25
+REBALANCE: Final = 27
+ILLEGAL_GENERATION: Final = 22
+GROUP_IN_USE: Final = (UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION)
+
+# "sasl_ssl://localhost:9093/bootstrap: " and "(after 0ms in state CONNECT)".
+_WHERE: Final = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(?:\w+://)?([^/\s]+:\d+)/\w+: ")
+_WHEN: Final = re.compile(r" \(after \d+ms in state [\w-]+\)| \(install ca-certificates package\)")
+_CONNECT: Final = re.compile(r"Connect to ipv\d#(\S+) failed: ")
+_SOURCE: Final = re.compile(r"(\.\./)?[\w/]+\.c:\d+: ?")
+
+
+class KafkaError(StreamerError):
+    """A broker is away, or refuses.
+
+    Attributes:
+        final: asking again is of no use before something has been changed.
+    """
+
+    def __init__(self, text: str, final: bool = False) -> None:
+        """Take the text for the user."""
+        self.final = final
+        super().__init__(text)
+
+
+def told(error: Any) -> tuple[int, str]:
+    """Return number and text of an error of librdkafka's, or of the exception around it."""
+    inner = error.args[0] if isinstance(error, BaseException) and error.args else error
+    try:
+        return inner.code(), inner.str()
+    except AttributeError:
+        return 0, str(error)
+
+
+def unreached(connection: Connection, heard: Sequence[tuple[int, str]], asked: str) -> KafkaError:
+    """Return why there is no answer.
+
+    Args:
+        connection: how the brokers were to be reached.
+        heard: numbers and texts of what librdkafka said meanwhile, the oldest first.
+        asked: what the question itself came to.
+    """
+    for code, text in reversed(heard):
+        if code == AUTHENTICATION:
+            return _refused(connection, text)
+        if code == SSL:
+            return _handshake(connection, text)
+    names = ", ".join(connection.brokers)
+    why = next((_short(text) for code, text in reversed(heard) if code != ALL_DOWN), asked)
+    if "security.protocol" in why or "might require SSL" in why:
+        return KafkaError(
+            f"the broker at {names} hangs up; the config has "
+            f"{'TLS' if connection.encryption else 'no TLS (tls.enabled)'} and "
+            f"{'SASL' if connection.sasl else 'no SASL (sasl)'}, check what the listener expects",
+            final=True,
+        )
+    return KafkaError(
+        f"no broker answers at {names}: {why}; expected one of them to take connections, check "
+        "that Kafka runs and that the addresses are right"
+    )
+
+
+def _refused(connection: Connection, text: str) -> KafkaError:
+    sasl = connection.sasl
+    who = f"{sasl.mechanism} of user {sasl.user!r}" if sasl and sasl.user else "SASL"
+    if sasl and not sasl.user:
+        who = sasl.mechanism
+    return KafkaError(
+        f"the broker {_place(text, connection)} refuses {who}: {_short(text)}; check mechanism, "
+        "user and password in sasl",
+        final=True,
+    )
+
+
+def _handshake(connection: Connection, text: str) -> KafkaError:
+    why = _short(text)
+    do = "check the field tls"
+    if "certificate verify failed" in why or "self-signed" in why or "self signed" in why:
+        do = "set tls.root_cas_file to the authority that signed the broker's certificate"
+    elif "wrong version number" in why:
+        do = "the listener may be without TLS: leave tls out, or use the address of another"
+    elif "bad certificate" in why or "certificate required" in why:
+        do = "the broker expects a certificate of the client that it knows: tls.client_certs"
+    return KafkaError(
+        f"the TLS handshake with {_place(text, connection)} fails: {why}; {do}", final=True
+    )
+
+
+def _place(text: str, connection: Connection) -> str:
+    found = _WHERE.match(text)
+    return found[1] if found else ", ".join(connection.brokers)
+
+
+def _short(text: str) -> str:
+    """Return what librdkafka says, without what is of use to its makers only."""
+    for pattern in (_WHERE, _WHEN, _SOURCE):
+        text = pattern.sub("", text)
+    text = _CONNECT.sub(r"\1: ", text)
+    return " ".join(text.split()).rstrip(". :")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.servers.kafka import Broker, Kafka
+from tests.servers.kafka.secured import Secured, secured_broker
 from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import postgres_server
 from tests.servers.redis import redis_server
@@ -50,3 +51,10 @@ def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def kafka(kafka_broker: Broker) -> Kafka:
     """A client of the shared broker; tests that share it use topics and groups of their own."""
     return kafka_broker.client()
+
+
+@pytest.fixture(scope="session")
+def kafka_secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """A broker with TLS, users and rights, that tests share."""
+    with secured_broker(tmp_path_factory.mktemp("kafka-secured")) as secured:
+        yield secured

@@ -220,7 +220,8 @@ class Broker:
             "log.dirs": str(self.directory / "log"),
             **self._settings,
         }
-        text = "".join(f"{name}={value}\n" for name, value in lines.items())
+        escaped = {name: value.replace("\\", "\\\\") for name, value in lines.items()}
+        text = "".join(f"{name}={value}\n" for name, value in escaped.items())
         properties.write_text(text)
         users = [word for user in self._scram for word in ("--add-scram", user)]
         format_it = ["format", "-t", _CLUSTER, "-c", str(properties), *users]

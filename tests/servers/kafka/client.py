@@ -37,12 +37,12 @@ class Kafka:
     bootstrap: str
     settings: Mapping[str, Any]
 
-    def answers(self) -> bool:
-        """Tell whether the broker answers and takes part in its cluster."""
+    def answers(self, within: float = 2.0) -> bool:
+        """Tell whether the broker answers within so many seconds, a member of its cluster."""
         from confluent_kafka import KafkaException
 
         try:
-            return bool(self._admin.list_topics(timeout=2).brokers)
+            return bool(self.admin.list_topics(timeout=within).brokers)
         except KafkaException:
             return False
 
@@ -58,7 +58,7 @@ class Kafka:
 
         settings = {name.replace("_", "."): str(value) for name, value in config.items()}
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
-        self._admin.create_topics([new])[topic].result(_PATIENCE)
+        self.admin.create_topics([new])[topic].result(_PATIENCE)
         self._until(lambda: len(self._ends(topic)) == partitions, f"topic {topic} is not there")
         return topic
 
@@ -66,17 +66,17 @@ class Kafka:
         """Give a topic more partitions."""
         from confluent_kafka.admin import NewPartitions
 
-        self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(_PATIENCE)
+        self.admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(_PATIENCE)
         self._until(lambda: len(self._ends(topic)) == partitions, f"{topic} did not grow")
 
     def delete(self, topic: str) -> None:
         """Delete a topic and wait until it is gone."""
-        self._admin.delete_topics([topic])[topic].result(_PATIENCE)
+        self.admin.delete_topics([topic])[topic].result(_PATIENCE)
         self._until(lambda: topic not in self.topics(), f"topic {topic} is still there")
 
     def topics(self) -> set[str]:
         """Return the names of all topics."""
-        return set(self._admin.list_topics(timeout=_PATIENCE).topics)
+        return set(self.admin.list_topics(timeout=_PATIENCE).topics)
 
     def produce(
         self,
@@ -154,7 +154,7 @@ class Kafka:
         from confluent_kafka import ConsumerGroupTopicPartitions
 
         asked = [ConsumerGroupTopicPartitions(group)]
-        told = self._admin.list_consumer_group_offsets(asked)[group].result(_PATIENCE)
+        told = self.admin.list_consumer_group_offsets(asked)[group].result(_PATIENCE)
         return {(one.topic, one.partition): one.offset for one in told.topic_partitions}
 
     def commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
@@ -163,7 +163,7 @@ class Kafka:
 
         places = [TopicPartition(topic, partition, at) for partition, at in offsets.items()]
         asked = [ConsumerGroupTopicPartitions(group, places)]
-        told = self._admin.alter_consumer_group_offsets(asked)[group].result(_PATIENCE)
+        told = self.admin.alter_consumer_group_offsets(asked)[group].result(_PATIENCE)
         for place in told.topic_partitions:
             assert place.error is None, f"{group}: {place}"
 
@@ -172,7 +172,7 @@ class Kafka:
         from confluent_kafka import TopicPartition
 
         places = [TopicPartition(topic, partition, at) for partition, at in before.items()]
-        for told in self._admin.delete_records(places).values():
+        for told in self.admin.delete_records(places).values():
             told.result(_PATIENCE)
 
     def _config(self) -> dict[str, Any]:
@@ -185,22 +185,26 @@ class Kafka:
         }
 
     @cached_property
-    def _admin(self) -> Any:
+    def admin(self) -> Any:
+        """librdkafka's client for all that is not said here."""
         from confluent_kafka.admin import AdminClient
 
-        return AdminClient(self._config())
+        client = AdminClient(self._config())
+        if "oauth_cb" in self.settings:
+            client.poll(0.1)  # it asks for the token here, and only here
+        return client
 
     def _ends(self, topic: str) -> dict[int, int]:
         """Return where each partition ends; nothing while one of them is being made."""
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import OffsetSpec
 
-        known = self._admin.list_topics(topic, timeout=_PATIENCE).topics[topic].partitions
+        known = self.admin.list_topics(topic, timeout=_PATIENCE).topics[topic].partitions
         asked = {TopicPartition(topic, one): OffsetSpec.latest() for one in known}
         if not asked or any(one.leader < 0 for one in known.values()):
             return {}
         try:
-            answers = self._admin.list_offsets(asked, request_timeout=_PATIENCE)
+            answers = self.admin.list_offsets(asked, request_timeout=_PATIENCE)
             return {place.partition: told.result().offset for place, told in answers.items()}
         except KafkaException as e:
             if e.args[0].retriable() or e.args[0].code() in _NOT_YET:

@@ -26,6 +26,11 @@ class FileJournal:
             found = json.loads(path.read_bytes())
             self._batch, self._lengths = found["batch"], found["lengths"]
 
+    @property
+    def batch(self) -> int:
+        """The micro-batch in hand; -1 before the first."""
+        return self._batch
+
     def begin(self, batch: int, files: Iterable[str]) -> None:
         """Make ready to append a micro-batch to files; a replay takes back what it wrote.
 

@@ -5,8 +5,11 @@
             /lock            held by the program and its JVM
             /spark           offsets, commits and state, as Spark lays them out
             /spool           what inputs have received and the checkpoint does not have yet
+            /spark-1, …      the same, once a deploy has let the windows begin anew
+            /drain.plan      what runs until the windows before such a deploy are out
             /files*.json     lengths of output files before the micro-batch in hand
             /signals         hints between driver and planner
+            /results         results that are kept for queries (`streamer.retention`)
 ```
 """
 
@@ -24,6 +27,15 @@ from typing import Any
 from streamer.errors import StreamerError
 
 FORMAT = 1
+
+_BATCHES = 1_000_000_000
+"""Micro-batches of a generation, which Spark numbers anew in each."""
+
+_OF_DEPLOYS = ("generation", "spool", "begins_at", "revision", "draining")
+"""What stays in the record when the inputs remember something else."""
+
+_STATELESS = frozenset({"none", "memory"})
+"""Buffers that keep nothing: one can go on where the other was."""
 
 
 class CheckpointError(StreamerError):
@@ -82,8 +94,44 @@ class Checkpoint:
 
     @property
     def spark(self) -> Path:
-        """Spark's own checkpoint."""
-        return self.directory / "spark"
+        """Spark's own checkpoint, of the generation that runs."""
+        return self.directory / _numbered("spark", self._number("generation"))
+
+    @property
+    def spool(self) -> Path:
+        """Where inputs keep what they have received."""
+        return self.directory / _numbered("spool", self._number("spool"))
+
+    @property
+    def begins_at(self) -> dict[str, Any] | None:
+        """The offset that the generation goes on from; None for the beginning of the input."""
+        found: dict[str, Any] | None = self.record().get("begins_at")
+        return found
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has ever run on it."""
+        return not self.resumes and not self._number("generation")
+
+    @property
+    def revision(self) -> str:
+        """What the deploy that began the generation was called; empty for none."""
+        return str(self.record().get("revision", ""))
+
+    def batch(self, number: int) -> int:
+        """Return the number of a micro-batch of Spark's among those of all generations."""
+        return self._number("generation") * _BATCHES + number
+
+    def _number(self, name: str) -> int:
+        # Where the record is whole is looked at by `record`.
+        return int(self._read().get(name, 0))
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self._file.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     @property
     def resumes(self) -> bool:
@@ -124,8 +172,9 @@ class Checkpoint:
         """Clear what a finished run left; tell whether there was one."""
         finished = bool(self.record().get("finished"))
         if finished:
-            for name in ("spark", "spool", "signals"):
-                shutil.rmtree(self.directory / name, ignore_errors=True)
+            for pattern in ("spark", "spark-*", "spool", "spool-*", "signals"):
+                for path in self.directory.glob(pattern):
+                    shutil.rmtree(path, ignore_errors=True)
             # Micro-batches are numbered anew: a journal that stayed would take the first ones for
             # replays and cut files back.
             for journal in self.directory.glob("files*.json"):
@@ -140,16 +189,19 @@ class Checkpoint:
             fingerprint: the plan's.
             inputs: what each input remembers for its next start, by its name.
         """
-        self._write({"format": FORMAT, "fingerprint": dict(fingerprint), "inputs": dict(inputs)})
+        before = self._read()
+        kept = {name: before[name] for name in _OF_DEPLOYS if name in before}
+        self.write({"fingerprint": dict(fingerprint), "inputs": dict(inputs), **kept})
 
     def finish(self) -> None:
         """Note that the input was read to its end and nothing is held: the next start is new."""
-        self._write({**self.record(), "finished": True})
+        self.write({**self.record(), "finished": True})
 
-    def _write(self, record: Mapping[str, Any]) -> None:
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Replace the record at once: after a crash there is the one before, or this one."""
         draft = self._file.with_suffix(".tmp")
         with draft.open("w") as out:
-            out.write(json.dumps(record, indent=1))
+            out.write(json.dumps({"format": FORMAT, **record}, indent=1))
             out.flush()
             os.fdatasync(out.fileno())
         draft.replace(self._file)
@@ -166,7 +218,9 @@ class Checkpoint:
         if bound is None:
             return dict(fingerprint)
         for name, what in (("input", "input"), ("window", "buffer"), ("key", "grouping")):
-            if bound.get(name) != fingerprint.get(name):
+            if _alike(bound.get(name), fingerprint.get(name)):
+                continue
+            if self.resumes or name == "input":
                 raise CheckpointError(
                     f"the checkpoint {self.directory} was made with the {what} {bound.get(name)}, "
                     f"the config has {fingerprint.get(name)}, and open windows cannot be moved; "
@@ -178,3 +232,11 @@ class Checkpoint:
     def close(self) -> None:
         """Give the lock back; a JVM that inherited it holds it until it ends."""
         os.close(self._lock)
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{name}-{number}" if number else name
+
+
+def _alike(bound: Any, found: Any) -> bool:
+    return bound == found or {str(bound), str(found)} <= _STATELESS

@@ -104,6 +104,7 @@ def test_the_number_of_shards_is_the_checkpoints(held):
 )
 def test_another_input_buffer_or_grouping_is_refused(held, name, value, what):
     held.bind(FITS, {})
+    begun(held)
     with pytest.raises(CheckpointError, match=f"was made with {what}.*change the .* back"):
         held.check({**FITS, name: value})
 

@@ -1,0 +1,190 @@
+"""Generations of a checkpoint: windows that begin anew where the ones before have stopped.
+
+A deploy that open windows do not survive begins a generation: fresh state, which reads on from the
+offsets that the former one has committed. What decides between the two is the one record of the
+checkpoint, which is replaced at once; what is left over of the other is swept away later.
+
+While open windows are let out before (a *drain*), the record says so, and the plan that lets them
+out is beside it: whatever is started next finishes that first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from streamer import __version__
+from streamer.engine.journal import FileJournal
+from streamer.plan import Plan
+from streamer.spark.checkpoint import Checkpoint, CheckpointError
+
+_PLAN: Final = "drain.plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """A drain that was begun and is not over.
+
+    Attributes:
+        plan: what runs until its windows are out.
+        keeps_input: whether the generation after it reads the same input.
+    """
+
+    plan: Plan
+    keeps_input: bool
+
+
+def committed_offset(spark: Path) -> dict[str, Any] | None:
+    """Return the offset up to which a Spark checkpoint has taken its input in.
+
+    Args:
+        spark: the checkpoint's directory.
+
+    Returns:
+        The offset of our source; None when no micro-batch has been committed.
+    """
+    newest = _newest(spark / "commits")
+    if newest is None:
+        return None
+    # A version, the micro-batch's metadata, then a line for each source.
+    lines = (spark / "offsets" / str(newest)).read_text().splitlines()[2:]
+    found: dict[str, Any] = json.loads(lines[0])
+    return found
+
+
+def _newest(log: Path) -> int | None:
+    """Return the newest number in one of Spark's logs."""
+    numbers = [int(path.name) for path in log.glob("*") if path.name.isdecimal()]
+    return max(numbers, default=None)
+
+
+def begin_drain(checkpoint: Checkpoint, drain: Drain) -> None:
+    """Note that open windows are let out, and by which plan."""
+    body = pickle.dumps(drain.plan)
+    path = checkpoint.directory / _PLAN
+    draft = path.with_suffix(".tmp")
+    # The plan holds what the config does, passwords among it.
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        out.write(body)
+        out.flush()
+        os.fdatasync(out.fileno())
+    draft.replace(path)
+    note = {
+        "version": __version__,
+        "digest": hashlib.blake2b(body).hexdigest(),
+        "keeps_input": drain.keeps_input,
+    }
+    checkpoint.write({**checkpoint.record(), "draining": note})
+
+
+def drain_of(checkpoint: Checkpoint) -> Drain | None:
+    """Return the drain that was begun, and that a crash has broken off; None for none.
+
+    Raises:
+        CheckpointError: its plan cannot be read by this program.
+    """
+    note = checkpoint.record().get("draining")
+    if note is None:
+        return None
+    path = checkpoint.directory / _PLAN
+    try:
+        if path.stat().st_uid != os.geteuid():
+            raise ValueError("it belongs to somebody else")
+        body = path.read_bytes()
+        if note["version"] != __version__:
+            raise ValueError(f"it was written by streamer {note['version']}")
+        if hashlib.blake2b(body).hexdigest() != note["digest"]:
+            raise ValueError("it is not the one that was written")
+        return Drain(pickle.loads(body), note["keeps_input"])
+    except (OSError, ValueError) as e:
+        raise CheckpointError(
+            f"a deploy was letting open windows out when it was broken off, and {path} cannot be "
+            f"read ({e}); start the streamer that began it once more with the same checkpoint, or "
+            f"take `draining` out of {checkpoint.directory / 'streamer.json'} and start the former "
+            "config"
+        ) from None
+
+
+def end_drain(checkpoint: Checkpoint) -> None:
+    """Forget a drain: the former config goes on, and what is open stays open."""
+    record = checkpoint.record()
+    if record.pop("draining", None) is not None:
+        checkpoint.write(record)
+    (checkpoint.directory / _PLAN).unlink(missing_ok=True)
+
+
+def next_generation(
+    checkpoint: Checkpoint,
+    fingerprint: Mapping[str, Any],
+    keeps_input: bool,
+    revision: str = "",
+) -> None:
+    """Begin a generation: from now on, every start goes on with fresh state.
+
+    Args:
+        checkpoint: no query runs on it.
+        fingerprint: of the plan that is to run.
+        keeps_input: whether it reads on from the offsets that are committed; else its input is
+            another one, and begins at its beginning.
+        revision: what the deploy is called.
+    """
+    offset = committed_offset(checkpoint.spark)
+    if offset is None:
+        offset = checkpoint.begins_at
+    _take_back(checkpoint)
+    record = checkpoint.record()
+    number = int(record.get("generation", 0)) + 1
+    after: dict[str, Any] = {
+        "fingerprint": dict(fingerprint),
+        "inputs": record.get("inputs", {}) if keeps_input else {},
+        "generation": number,
+        "spool": record.get("spool", 0) if keeps_input else number,
+        "revision": revision,
+    }
+    if keeps_input and offset is not None:
+        # The clock does not run backwards, though the windows begin anew.
+        floor = {"floor": offset["floor"]} if "floor" in offset else {}
+        after["begins_at"] = {"data": offset["data"], **floor}
+    checkpoint.write(after)
+
+
+def return_to(checkpoint: Checkpoint, record: Mapping[str, Any]) -> None:
+    """Go back to a generation of which nothing has been swept, as its record was.
+
+    Its state must not have been gone on with by another one: for generations that never ran.
+    """
+    checkpoint.write({name: value for name, value in record.items() if name != "draining"})
+
+
+def _take_back(checkpoint: Checkpoint) -> None:
+    """Cut files back to before a micro-batch that was not committed: it will be read again."""
+    spark = checkpoint.spark
+    planned, done = _newest(spark / "offsets"), _newest(spark / "commits")
+    if planned is None or planned == done:
+        return
+    for path in _journals(checkpoint.directory):
+        journal = FileJournal(path)
+        if journal.batch == checkpoint.batch(planned):
+            journal.take_back()
+
+
+def _journals(directory: Path) -> list[Path]:
+    return [*directory.glob("files*.json"), *directory.glob("dynamic-*/**/*.json")]
+
+
+def sweep(checkpoint: Checkpoint) -> None:
+    """Delete what former generations have left."""
+    keep = {checkpoint.spark, checkpoint.spool}
+    for pattern in ("spark", "spark-*", "spool", "spool-*"):
+        for path in checkpoint.directory.glob(pattern):
+            if path not in keep:
+                shutil.rmtree(path, ignore_errors=True)
+    if "draining" not in checkpoint.record():
+        (checkpoint.directory / _PLAN).unlink(missing_ok=True)

@@ -81,7 +81,7 @@ def _checks(config: Config, plan: Plan, options: Options, with_spark: bool) -> I
     yield checked("checkpoint", lambda: surroundings.checkpoint(plan, directory))
     yield checked("java", lambda: surroundings.java(os.environ))
     if with_spark:
-        yield checked("spark", lambda: surroundings.spark(plan, config.spark["conf"]))
+        yield checked("spark", lambda: surroundings.spark(plan, config.spark, os.environ))
     else:
         yield Check("spark", None, "not started; --spark starts it")
 

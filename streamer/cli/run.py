@@ -126,6 +126,7 @@ def _way(plan: Plan) -> tuple[str, ...]:
 
 
 def _run(run: _Run) -> int:
+    from streamer.spark.jars import spark_conf
     from streamer.spark.session import start_session
 
     life, log, status, stopper = run.life, run.log, run.status, run.stopper
@@ -135,7 +136,7 @@ def _run(run: _Run) -> int:
     session = start_session(
         f"streamer {life.plan.name}",
         life.plan.master,
-        run.config.spark["conf"],
+        spark_conf(life.plan, run.config.spark, os.environ, log),
         log,
         run.level,
         keep_open=(life.checkpoint.lock,),

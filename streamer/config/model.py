@@ -22,7 +22,7 @@ class Config:
         logger: the `logger` section.
         http: the `http` section.
         spark: the `spark` section: `master`, `shards`, `trigger_interval` (ns or None),
-            `checkpoint`, `spool_limit` (bytes), `conf`.
+            `checkpoint`, `spool_limit` (bytes), `conf`, `jars_directory`.
         metrics: where metrics go.
         tracer: where traces go.
         error_handling: the `error_handling` section.

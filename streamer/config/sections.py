@@ -149,6 +149,16 @@ _SPARK: Final = Field(
             advanced=True,
             examples=({"spark.driver.memory": "4g"},),
         ),
+        Field(
+            "jars_directory",
+            "string",
+            "Where the jars are with which Spark reads Kafka. When left out they are looked for "
+            "in `/opt/streamer/jars` and `~/.cache/streamer/jars`, and fetched into the latter "
+            "when they are in neither. The environment's `STREAMER_JARS` wins.",
+            optional=True,
+            advanced=True,
+            examples=("/opt/spark/kafka",),
+        ),
     ),
 )
 

@@ -6,11 +6,13 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from streamer.durations import format_duration
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.source.places import writable_place
+from streamer.spec import Parsed
 
 
 def java(env: Mapping[str, str]) -> str:
@@ -63,18 +65,21 @@ def checkpoint(plan: Plan, directory: str) -> str:
         held.close()
 
 
-def spark(plan: Plan, conf: Mapping[str, str]) -> str:
-    """Start a Spark session, and stop it.
+def spark(plan: Plan, section: Parsed, env: Mapping[str, str]) -> str:
+    """Start a Spark session as the config's `spark` section says, and stop it.
 
     Raises:
         StreamerError: it does not start; the text has its last words.
     """
+    from streamer.spark.jars import spark_conf
     from streamer.spark.session import start_session
 
+    def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
+        pass
+
+    conf = spark_conf(plan, section, env, log)
     began = time.monotonic_ns()
-    session = start_session(
-        f"streamer dry-run {plan.name}", plan.master, conf, lambda level, text, fields: None, "OFF"
-    )
+    session = start_session(f"streamer dry-run {plan.name}", plan.master, conf, log, "OFF")
     took = time.monotonic_ns() - began
     version = session.version
     session.stop()

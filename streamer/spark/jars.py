@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from streamer.errors import StreamerError
+from streamer.plan import Plan
 from streamer.spark.ivy import FetchError, fetch
+from streamer.spec import Kind, Parsed, ParsedComponent
+from streamer.spec.inside import inside
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -27,11 +30,38 @@ NEEDED: Mapping[str, tuple[str, str]] = {
 }
 """What Spark needs, as Maven names it: the artifact, its group and the version that is fetched."""
 
+_INPUTS = ("kafka", "kafka_franz", "redpanda")
 VARIABLE = "STREAMER_JARS"
 SHARED = Path("/opt/streamer/jars")
 _POM = "deploy/jars/pom.xml"
 # Names of jars may have the group before them, as Spark's own downloads do.
 _NAME = re.compile(r"(?:[\w.-]+_)?({})-(\d[\w.-]*)\.jar".format("|".join(map(re.escape, NEEDED))))
+
+
+def spark_conf(
+    plan: Plan, section: Parsed, environ: Mapping[str, str], log: LogLine
+) -> Mapping[str, str]:
+    """Return the Spark settings of a stream: the user's, and the connector if it reads Kafka.
+
+    Args:
+        plan: the stream.
+        section: the config's `spark` section.
+        environ: see `connector_settings`.
+        log: see `connector_settings`.
+
+    Raises:
+        StreamerError: it reads Kafka, and there is no connector.
+    """
+    conf: Mapping[str, str] = section["conf"]
+    if not _reads_kafka(plan.input):
+        return conf
+    return {**conf, **connector_settings(conf, environ, log, section["jars_directory"])}
+
+
+def _reads_kafka(input: ParsedComponent) -> bool:
+    if input.kind is Kind.INPUT and input.name in _INPUTS:
+        return True
+    return any(_reads_kafka(one) for one in inside(input))
 
 
 def connector_settings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from streamer.config import parse_config
 from streamer.errors import StreamerError
+from streamer.plan import Plan, make_plan
 from streamer.spark.ivy import FetchError, fetch
-from streamer.spark.jars import NEEDED, connector_settings, kept
+from streamer.spark.jars import NEEDED, connector_settings, kept, spark_conf
+from streamer.spec import Parsed
 from tests.servers import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +90,25 @@ def test_what_spark_conf_names_is_kept_and_a_connector_of_the_users_is_left_alon
         {"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.0"},
     ):
         assert connector_settings(conf, {"STREAMER_JARS": "/not/there"}, _silent) == {}
+
+
+def _planned(text: str) -> tuple[Plan, Any]:
+    config = parse_config(text)
+    return make_plan(config), config.spark
+
+
+def test_only_a_stream_that_reads_kafka_is_given_the_connector(tmp_path: Path) -> None:
+    place = _fill(tmp_path / "jars", *FILES)
+    spark = f"spark: {{jars_directory: {place}, conf: {{spark.a: b}}}}"
+    plan, section = _planned(f"input: {{broker: {{inputs: [stdin: {{}}]}}}}\n{spark}")
+    assert spark_conf(plan, section, {}, _silent) == {"spark.a": "b"}
+    (child,) = plan.input.config["inputs"]
+    kafka = replace(child, name="kafka")
+    broker = replace(plan.input, config=Parsed({"inputs": (kafka,)}))
+    jars = ",".join(str(place / name) for name in FILES)
+    for reads in (kafka, broker):
+        conf = spark_conf(replace(plan, input=reads), section, {}, _silent)
+        assert conf == {"spark.a": "b", "spark.jars": jars}
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ SECTION_RULINGS: Final[dict[str, Ruling]] = {
 SPARK_RULINGS: Final[dict[str, Ruling]] = {
     "master": _AT_START,
     "conf": _AT_START,
+    "jars_directory": _AT_START,
     "spool_limit": _AT_START,
     "checkpoint": Ruling(
         Effect.RESTART, "the stream stays with its checkpoint until the program starts anew"

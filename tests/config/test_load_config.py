@@ -85,6 +85,7 @@ def test_sections_have_their_defaults_filled_in() -> None:
         "checkpoint": None,
         "spool_limit": 1 << 30,
         "conf": {"spark.ui.enabled": "true"},
+        "jars_directory": None,
     }
     assert config.metrics.name == "prometheus"
 

@@ -35,7 +35,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"bloblang"}),
     frozenset({"grok", "syslog"}),
     frozenset({"spec"}),
-    frozenset({"source", "window"}),
+    frozenset({"retention", "source", "window"}),
     frozenset({"failure", "formats", "query", "lanes", "patterns"}),
     frozenset({"metafilter", "tls"}),
     frozenset({"pipeline", "rate_limiting"}),
@@ -70,7 +70,7 @@ GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 LONGEST = 500
 REASON = "In one file because "
 STARTS_WITHOUT = (
-    *("pyspark", "pyarrow", "numpy", "jsonschema", "aiohttp", "httpx", "prompt_toolkit"),
+    *("pyspark", "pyarrow", "duckdb", "numpy", "jsonschema", "aiohttp", "httpx", "prompt_toolkit"),
 )
 _MODULE_NAME = re.compile(r"(streamer|pyspark)(\.\w+)+")
 

@@ -15,6 +15,8 @@ from typing import Final
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.window.system import SystemWindow, problems
+from streamer.windowing.event_time import retention_problems
+from streamer.windowing.fields import RETENTION, RETENTION_FIELD
 
 TIMESTAMP_MAPPING: Final = "timestamp_mapping"
 SIZE: Final = "size"
@@ -39,6 +41,7 @@ def _check(parsed: Parsed) -> Iterable[tuple[str, str]]:
     )
     # Lint puts the field's name in front.
     yield from ((name, text.removeprefix(f"{name} ")) for name, text in found)
+    yield from retention_problems(parsed)
 
 
 _FIELDS: Final = (
@@ -127,6 +130,7 @@ _FIELDS: Final = (
         options=("wait", "flush", "keep"),
         advanced=True,
     ),
+    RETENTION_FIELD,
 )
 
 SPEC: Final = Spec(
@@ -197,6 +201,7 @@ def build(parsed: Parsed, context: BuildContext) -> SystemWindowBuffer:
         expire_after=parsed[EXPIRE_AFTER],
         on_expired=parsed[ON_EXPIRED],
         end_of_input=parsed[END_OF_INPUT],
+        retention=parsed[RETENTION],
     )
     timestamp = compile_mapping(parsed[TIMESTAMP_MAPPING])
     return SystemWindowBuffer(window, timestamp, parsed[LATE_OUTPUT] or None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
 
 from streamer.engine.answers import unpacked
 from streamer.engine.frame import Frame, FrameKind, parted
+from streamer.engine.keeping import Keeper
 from streamer.engine.meters import Meters
 from streamer.engine.places import NOWHERE, Places
 from streamer.engine.snapshot import Snapshot
@@ -49,6 +51,7 @@ class Delivery:
         sleep: Callable[[float], None] = time.sleep,
         places: Places = NOWHERE,
         now: Callable[[], float] = time.monotonic,
+        results: Keeper | None = None,
     ) -> None:
         """Set up.
 
@@ -61,7 +64,9 @@ class Delivery:
             sleep: waits between two tries, seconds.
             places: where the ends of the stream stand.
             now: a clock that never runs backwards, seconds.
+            results: keeps the results of windows.
         """
+        self._results = results
         self._writers = writers
         self._log = log
         self._stopping = stopping
@@ -74,6 +79,12 @@ class Delivery:
         self.statuses: dict[int, Mapping[str, Any]] = {}
         self.meters = Meters(now)
         self.batch = -1
+
+    def go_on(self, former: Delivery) -> None:
+        """Go on counting where another delivery of the same stream has stopped."""
+        self.meters = former.meters
+        self.statuses = former.statuses
+        self.batch = former.batch
 
     def deliver(self, batch: int, frames: Sequence[Frame], began: float | None = None) -> None:
         """Deliver one micro-batch.
@@ -100,6 +111,7 @@ class Delivery:
         for number, writer in enumerate(self._writers):
             mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
             self._write(number, writer, batch, mine)
+        self._keep(batch, ordered)
         took = self._now() - writing
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
         if batch != self.batch:
@@ -165,35 +177,59 @@ class Delivery:
             figures["held"] = [self.statuses[shard].get("held", 0) for shard in shards]
         return figures
 
+    def _keep(self, batch: int, frames: Sequence[Frame]) -> None:
+        """Keep the results of windows, once the outputs have them."""
+        keeper = self._results
+        if keeper is None:
+            return
+        portions = [frame.body for frame in frames if frame.kind == FrameKind.RESULT]
+        statuses = [orjson.loads(f.body) for f in frames if f.kind == FrameKind.STATUS]
+        now = max((status["now"] for status in statuses), default=0)
+        if now:
+            self._until_done(
+                lambda: keeper.write(batch, portions, now), "keep the results of windows"
+            )
+
     def _write(self, number: int, writer: Writer, batch: int, frames: Sequence[Frame]) -> None:
-        wait = FIRST_WAIT
-        count, began = self.meters.count, self._now()
+        count = self.meters.count
         place = self._places.outputs[number] if number < len(self._places.outputs) else {}
-        while True:
-            try:
-                writer.write(batch, frames)
-                break
-            except BrokenPipeError:
-                raise
-            except OSError as e:
-                count("output_error", place)
-                lost = number in self._connected
-                count("output_connection_lost" if lost else "output_connection_failed", place)
-                self._connected.discard(number)
-                if self._stopping():
-                    raise DeliveryStoppedError(str(e)) from e
-                self._log("ERROR", f"Failed to write to the output: {e}; trying again", {})
-            until = wait
-            wait = min(wait * 2, LONGEST_WAIT)
-            while until > 0 and not self._stopping():
-                self._sleep(min(until, 0.25))
-                until -= 0.25
-            began = self._now()
+
+        def failed() -> None:
+            count("output_error", place)
+            lost = number in self._connected
+            count("output_connection_lost" if lost else "output_connection_failed", place)
+            self._connected.discard(number)
+
+        write = partial(writer.write, batch, frames)
+        began = self._until_done(write, "write to the output", failed)
         if number not in self._connected:
             self._connected.add(number)
             count("output_connection_up", place)
         if frames:
             self.meters.time("output_latency_ns", place, round((self._now() - began) * 1e9))
+
+    def _until_done(
+        self, work: Callable[[], None], what: str, failed: Callable[[], None] = lambda: None
+    ) -> float:
+        """Do something until it succeeds, with growing pauses; return when that was begun."""
+        wait = FIRST_WAIT
+        while True:
+            began = self._now()
+            try:
+                work()
+                return began
+            except BrokenPipeError:
+                raise
+            except OSError as e:
+                failed()
+                if self._stopping():
+                    raise DeliveryStoppedError(str(e)) from e
+                self._log("ERROR", f"Failed to {what}: {e}; trying again", {})
+            until = wait
+            wait = min(wait * 2, LONGEST_WAIT)
+            while until > 0 and not self._stopping():
+                self._sleep(min(until, 0.25))
+                until -= 0.25
 
 
 def _by(source: Sequence[str]) -> str:

@@ -12,6 +12,9 @@ from typing import NamedTuple
 JOIN = 1 << 20
 """Bytes up to which neighbouring payloads of one route become one frame."""
 
+KEPT = -1
+"""Stands for the output of payloads that are results to be kept."""
+
 _SIZE = 8
 
 
@@ -36,6 +39,8 @@ class FrameKind(IntEnum):
     """Bytes for an output that have orders of their own: the number of parts, for each its order
     and its size, and the bytes. A frame costs some hundred times what a part does: each is a row of
     Spark's. Sessions end each at a time of its own."""
+    RESULT = 8
+    """Results of windows that are to be kept, as `retention.rows.packed` makes them."""
 
 
 class Frame(NamedTuple):
@@ -91,7 +96,7 @@ def _frame(held: list[Payload], shard: int, seq: int) -> Frame:
     first = held[0]
     bodies = [payload.body for payload in held]
     orders = [payload.order for payload in held]
-    kind, whole = FrameKind.DATA, bodies
+    kind, whole = FrameKind.RESULT if first.output == KEPT else FrameKind.DATA, bodies
     if len(held) > 1 and orders.count(first.order) < len(orders):
         kind = FrameKind.PARTS
         numbers = array("q", [len(held), *orders, *map(len, bodies)])

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from streamer.engine.emitted import Emitted
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.folds import TOGETHER, FoldedPipeline
 from streamer.engine.frame import Payload
-from streamer.message import Execution
+from streamer.message import Batch, Execution
 from streamer.pipeline import Processor, run, run_each
 from streamer.plan import Plan
 from streamer.window import Emission
 from streamer.window.folds.release import FoldedGroup
+
+if TYPE_CHECKING:
+    from streamer.engine.results import Results
 
 _AT_ONCE: Final = ("each", "event", "count")
 _SINGLES: Final = 500
@@ -52,9 +55,25 @@ class Leaving:
         # Of such an output's bytes it is known which message they are of.
         plain = stages[0] if isinstance(stages[0], OutputStage) and stages[0].plain else None
         self._plain = plain if self._folding.alone else None
+        self._results: Results | None = None
+        if plan.retention is not None:
+            # Imported here: most streams keep no results.
+            from streamer.engine.results import Results
+
+            self._results = Results(plan)
 
     def payloads(self, emissions: Iterable[Emission]) -> Iterator[Payload]:
         """Run batches through the processors and the outputs."""
+        results = self._results
+        if results is None:
+            yield from self._leaving(emissions)
+            return
+        for payload in self._leaving(emissions):
+            yield payload
+            yield from results.full()
+        yield from results.rest()
+
+    def _leaving(self, emissions: Iterable[Emission]) -> Iterator[Payload]:
         first, ex = self._stages[0], self._ex
         for (what, order, more), same in groupby(emissions, key=self._way):
             if what == "dropped":
@@ -74,14 +93,25 @@ class Leaving:
                     yield from first.payloads(batches, order, ex)
             else:
                 processors = self._processors[1:] if more else self._processors
-                taken = (emission.messages for emission in self._counted(same))
-                yield from first.payloads(run(processors, taken, ex), order, ex)
+                yield from first.payloads(self._run(processors, same), order, ex)
+
+    def _run(self, processors: Sequence[Processor], same: Iterable[Emission]) -> Iterator[Batch]:
+        results = self._results
+        if results is None:
+            taken = (emission.messages for emission in self._counted(same))
+            yield from run(processors, taken, self._ex)
+            return
+        for emission in self._counted(same):
+            results.begin(emission)
+            for batch in run(processors, [emission.messages], self._ex):
+                results.add(batch)
+                yield batch
 
     def _way(self, emission: Emission) -> Way:
         batch = emission.messages
         if emission.apart:
             return "apart", _FIRST, ""
-        if emission.reason == "event" and len(batch) == 1:
+        if emission.reason == "event" and len(batch) == 1 and self._results is None:
             return "single", _FIRST, ""
         if isinstance(batch, FoldedGroup):
             return "folded", _FIRST if self._plain else _order(emission), batch.text
@@ -99,11 +129,32 @@ class Leaving:
             assert isinstance(emission.messages, FoldedGroup)
             groups.append(emission.messages)
         if self._plain is None:
-            yield from self._stages[0].payloads(self._folding.run(groups), order, self._ex)
+            batches = self._noted(emissions, groups) if self._results else self._folding.run(groups)
+            yield from self._stages[0].payloads(batches, order, self._ex)
             return
-        made = zip(map(_order, emissions), self._folding.mapped(groups), strict=True)
+        messages = self._folding.mapped(groups)
+        if self._results is not None:
+            self._results.add_each(emissions, messages)
+        made = zip(map(_order, emissions), messages, strict=True)
         ordered = [(order, message) for order, message in made if message is not None]
         yield from self._plain.ordered(ordered, self._ex)
+
+    def _noted(
+        self, emissions: Sequence[Emission], groups: Sequence[FoldedGroup]
+    ) -> Iterator[Batch]:
+        """Run groups as `FoldedPipeline.run` does, and note what becomes of each."""
+        assert self._results is not None
+        if self._folding.alone:
+            messages = self._folding.mapped(groups)
+            self._results.add_each(emissions, messages)
+            yield from ([message] for message in messages if message is not None)
+            return
+        # What becomes of a group behind its mapping is known only while it is alone.
+        for emission, group in zip(emissions, groups, strict=True):
+            self._results.begin(emission)
+            for batch in self._folding.run([group]):
+                self._results.add(batch)
+                yield batch
 
     def _counted(self, emissions: Iterable[Emission]) -> Iterator[Emission]:
         for emission in emissions:

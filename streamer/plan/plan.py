@@ -22,7 +22,7 @@ from streamer.plan.resources import Resources, resolved, resource_of
 from streamer.plan.windowing import windowing_of
 from streamer.plan.written import written_inside
 from streamer.spec import BuildContext, Kind, ParsedComponent
-from streamer.window.words import AnyWindow
+from streamer.window.words import AnyWindow, retention
 
 WINDOW_INTERVAL = 2 * SECOND
 DIRECT_INTERVAL = SECOND // 2
@@ -136,6 +136,11 @@ class Plan:
     def written_numbers(self) -> dict[str, int]:
         """The numbers of what the driver writes, by path."""
         return {output.path: number for number, output in enumerate(self.written)}
+
+    @property
+    def retention(self) -> int | None:
+        """How long results are kept for queries, ns; None for not at all."""
+        return None if self.window is None else retention(self.window)
 
     @property
     def fingerprint(self) -> dict[str, Any]:

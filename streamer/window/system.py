@@ -32,6 +32,7 @@ class SystemWindow:
             the larger of one epoch and 10 s.
         on_expired: whether an expired window is dropped, or kept and emitted late.
         end_of_input: what becomes of open windows when a bounded input has ended.
+        retention: ns that emitted results are kept for queries; None for not at all.
     """
 
     size: int
@@ -41,6 +42,7 @@ class SystemWindow:
     expire_after: int | None = None
     on_expired: OnExpired = "drop"
     end_of_input: EndOfInput = "wait"
+    retention: int | None = None
 
     @property
     def epoch(self) -> int:

@@ -89,6 +89,11 @@ def lateness(window: AnyWindow) -> int:
     return window.time.allowed_lateness
 
 
+def retention(window: AnyWindow) -> int | None:
+    """Return how long results are kept for queries after their window's end, ns; None for not."""
+    return window.retention if isinstance(window, SystemWindow) else window.time.retention
+
+
 def step(window: AnyWindow) -> int:
     """Return about how far apart windows are, ns: a scale for pictures of them."""
     if isinstance(window, SystemWindow):

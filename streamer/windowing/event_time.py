@@ -80,7 +80,7 @@ def event_time_problems(parsed: Parsed) -> Problems:
     yield from lateness_problems(parsed)
     yield from _must_be_positive(parsed, f.IDLE_TIMEOUT, "leave it out to wait for the clock")
     yield from _must_be_positive(parsed, f.KEY_RETENTION, "leave it out for a week")
-    yield from _must_be_positive(parsed, f.RETENTION, "leave it out to keep no results")
+    yield from retention_problems(parsed)
     yield from _scope_problems(parsed)
     if parsed[f.EMIT].lower() == "forward" and _mapping(parsed, f.HAVING) is not None:
         yield (
@@ -126,6 +126,11 @@ def size_problems(parsed: Parsed) -> Problems:
     if size is None or size <= 0:
         found = "empty" if size is None else format_duration(size)
         yield f.SIZE, f"is {found}, but a window needs a length above 0s, such as 10m"
+
+
+def retention_problems(parsed: Parsed) -> Problems:
+    """Return what is wrong with how long results are kept."""
+    yield from _must_be_positive(parsed, f.RETENTION, "leave it out to keep no results")
 
 
 def _must_be_positive(parsed: Parsed, name: str, hint: str) -> Problems:

@@ -161,11 +161,11 @@ _EMIT_FIELD: Final = Field(
     default="final",
     options=("final", "changes", "each", "forward"),
 )
-_RETENTION_FIELD: Final = Field(
+RETENTION_FIELD: Final = Field(
     RETENTION,
     "string",
-    "How long results are kept for queries after they have been emitted; not at all when empty. "
-    "There are no queries yet, so that it has no effect.",
+    "How long what comes out of the pipeline is kept for queries (`streamer query`), by window and "
+    "key, after the end of its window; not at all when empty. It lies beside the checkpoint.",
     default="",
     duration=True,
     advanced=True,
@@ -179,5 +179,5 @@ def event_time_fields(*own: Field) -> tuple[Field, ...]:
         *(TIMESTAMP_FIELD, KEY_FIELD, *own),
         *_CLOSING_FIELDS,
         *_CLOCK_FIELDS,
-        *(FILTER_FIELD, HAVING_FIELD, _EMIT_FIELD, LATE_OUTPUT_FIELD, _RETENTION_FIELD, END_FIELD),
+        *(FILTER_FIELD, HAVING_FIELD, _EMIT_FIELD, LATE_OUTPUT_FIELD, RETENTION_FIELD, END_FIELD),
     )

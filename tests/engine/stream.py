@@ -18,6 +18,7 @@ from streamer.engine.direct import DirectStage
 from streamer.engine.folding import FROM_THE_START, FoldedSince, next_folded
 from streamer.engine.frame import Frame, FrameKind
 from streamer.engine.intake import clock_rows, pack_piece
+from streamer.engine.keeping import Keeper
 from streamer.engine.places import Places
 from streamer.engine.release import release
 from streamer.engine.snapshot import Snapshot
@@ -56,7 +57,13 @@ class State:
 class Run:
     """One start of the program; `state` is what an earlier one left."""
 
-    def __init__(self, text: str, state: State | None = None, start_id: str = "first") -> None:
+    def __init__(
+        self,
+        text: str,
+        state: State | None = None,
+        start_id: str = "first",
+        results: Keeper | None = None,
+    ) -> None:
         self.plan = make_plan(parse_config(text, "test.yaml"))
         source: Any = build_context(self.plan.resources).build(self.plan.input)
         self.source = source.resume([]) if self.plan.input.name == "file" else source
@@ -72,6 +79,7 @@ class Run:
             lambda *line: self.log.append(line),
             lambda: False,
             places=Places.of(self.plan),
+            results=results,
         )
 
     def step(self, t: int, limit: Limit = ALL, tries: int = 1) -> MicroBatch:

@@ -1,0 +1,57 @@
+"""Which streams keep their results, where, and by which rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from streamer.plan import Plan
+from streamer.window.kinds import Session
+from streamer.window.system import SystemWindow
+
+RESULTS: Final = "results"
+"""The directory of results in a checkpoint."""
+
+
+class Keeper(Protocol):
+    """Keeps the results of a stream."""
+
+    def write(self, batch: int, portions: Sequence[bytes], now: int) -> None:
+        """Keep those of a micro-batch; when it returns, they are safe.
+
+        Args:
+            batch: its number.
+            portions: what the workers have packed; none when there are no results.
+            now: its time, ns.
+
+        Raises:
+            OSError: they could not be kept; a second call keeps them all again.
+        """
+
+
+def store_of(plan: Plan, checkpoint: Path, *, afresh: bool, log: Any) -> Any:
+    """Return the store of a stream's results; None when it keeps none.
+
+    Args:
+        plan: the stream's plan.
+        checkpoint: its directory.
+        afresh: micro-batches are numbered from the beginning.
+        log: takes log lines.
+
+    Raises:
+        RetentionError: what is there cannot be read, or nothing can be written.
+    """
+    if plan.retention is None:
+        return None
+    # Imported here: it takes pyarrow's reader and writer of Parquet.
+    from streamer.retention.layout import Rules
+    from streamer.retention.store import Store
+
+    window = plan.window
+    if window is None or isinstance(window, SystemWindow):
+        rules = Rules(plan.retention)
+    else:
+        sessions, follows = isinstance(window.kind, Session), window.time.clock == "stream"
+        rules = Rules(plan.retention, sessions, follows)
+    return Store(checkpoint / RESULTS, rules, afresh=afresh, log=log)

@@ -1,0 +1,199 @@
+"""Many small files of results become few, sorted by key, without what has expired or is replaced.
+
+Results lie by the time when their windows end, in buckets of `Rules.width`. Rows that come into a
+bucket are sorted together with the newest of its files, as long as these are not much larger: so a
+row is written anew a few times only, and a bucket has a few files. Files of a bucket follow one
+another in the order of micro-batches, without overlap.
+
+DuckDB sorts, in one thread, with bounded memory: what is more goes to the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from streamer.retention.layout import File, Layout, Manifest, put
+from streamer.retention.rows import ORDER, ROWS, table_of
+from streamer.retention.selection import files_sql, ranked_sql, rows_sql, time_sql
+
+MEMORY: Final = "256MB"
+GROUP_ROWS: Final = 20_480
+"""How many rows are read at least to find one."""
+
+_AT_ONCE: Final = 200
+_ENDS: Final = b"streamer.ends"
+
+
+def written(path: Path, portions: Iterable[bytes], epoch: int, now: int) -> tuple[int, int]:
+    """Write the file of a micro-batch; return the first and the last end of its windows, ns.
+
+    Args:
+        path: of the file.
+        portions: what `rows.packed` made of its results.
+        epoch: stands for the micro-batch.
+        now: its time, ns.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    table = table_of(portions, epoch, now)
+    ends = table.column("window_end").cast("int64").to_numpy()
+    first, last = int(ends.min()), int(ends.max())
+    table = table.replace_schema_metadata({_ENDS: f"{first} {last}"})
+
+    def fill(draft: Path) -> None:
+        pq.write_table(table, draft, compression="zstd", row_group_size=GROUP_ROWS)
+
+    put(path, fill)
+    return first, last
+
+
+def ends_of(path: Path) -> tuple[int, int]:
+    """Return the same of a file that is there.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    first, last = pq.read_metadata(path).metadata[_ENDS].split()
+    return int(first), int(last)
+
+
+class Compaction:
+    """One round; all files that it makes are complete and on the disk when it is done."""
+
+    def __init__(self, layout: Layout, manifest: Manifest, cutoff: int) -> None:
+        """Prepare.
+
+        Args:
+            layout: where the files are.
+            manifest: what counts.
+            cutoff: windows that end at or before this have expired, ns.
+        """
+        import duckdb
+
+        self._layout = layout
+        self._manifest = manifest
+        self._cutoff = cutoff
+        self._number = manifest.number
+        self._stopped = False
+        self._database = duckdb.connect(
+            ":memory:",
+            config={
+                "threads": 1,
+                "memory_limit": MEMORY,
+                "temp_directory": str(layout.spill),
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            },
+        )
+
+    def stop(self) -> None:
+        """Give up, from another thread."""
+        self._stopped = True
+        self._database.interrupt()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+    def run(self, waiting: Sequence[int]) -> tuple[list[File], int]:
+        """Sort micro-batches into the files that there are.
+
+        Args:
+            waiting: the micro-batches, in order; none to let go of what has expired.
+
+        Returns:
+            The files that count from now on, and the number of the newest.
+
+        Raises:
+            OSError, duckdb.Error: it cannot be done.
+        """
+        files = [file for file in self._manifest.files if file.last > self._cutoff]
+        for start in range(0, len(waiting), _AT_ONCE):
+            some = waiting[start : start + _AT_ONCE]
+            paths = [self._layout.path(epoch) for epoch in some]
+            for begins, count in self._buckets(paths):
+                files = self._sorted_in(files, paths, begins, count, (some[0], some[-1]))
+        return files, self._number
+
+    def _buckets(self, paths: Sequence[Path]) -> list[tuple[int, int]]:
+        """Return where the buckets begin that files have rows for, and how many."""
+        width = self._manifest.rules.width
+        rows = rows_sql(paths, [self._living])
+        begins = f"e - ((e % {width}) + {width}) % {width}"
+        return self._asked(
+            f"SELECT {begins} AS begins, count(*) "
+            f"FROM (SELECT epoch_ns(window_end) AS e FROM ({rows})) GROUP BY 1 ORDER BY 1"
+        )
+
+    def _asked(self, sql: str) -> list[Any]:
+        if self._stopped:
+            raise InterruptedError("the stream stops")
+        return self._database.execute(sql).fetchall()
+
+    @property
+    def _living(self) -> str:
+        return f"window_end > {time_sql(self._cutoff)}"
+
+    def _sorted_in(
+        self,
+        files: list[File],
+        paths: Sequence[Path],
+        begins: int,
+        count: int,
+        epochs: tuple[int, int],
+    ) -> list[File]:
+        """Return files with the rows of one bucket that other files have."""
+        width = self._manifest.rules.width
+        there = [file for file in files if (file.begins, file.width) == (begins, width)]
+        taken: list[File] = []
+        while there and there[-1].rows <= 2 * count:
+            taken.append(there.pop())
+            count += taken[-1].rows
+        sources = [*(self._layout.files / file.name for file in reversed(taken)), *paths]
+        made = self._made(sources, begins)
+        kept = [file for file in files if file not in taken]
+        return [*kept, self._file(made, begins, taken, epochs)]
+
+    def _made(self, sources: Sequence[Path], begins: int) -> Path:
+        rules = self._manifest.rules
+        bounds = [
+            self._living,
+            f"window_end >= {time_sql(begins)}",
+            f"window_end < {time_sql(begins + rules.width)}",
+        ]
+        ranked = ranked_sql(rows_sql(sources, bounds), rules)
+        columns = ", ".join(
+            "CAST(CASE WHEN emit = 'forward' THEN earlier ELSE total - 1 END AS INTEGER) AS earlier"
+            if name == "earlier"
+            else name
+            for name in ROWS.names
+        )
+        order = ", ".join(f"{name} NULLS LAST" for name in ORDER)
+        self._number += 1
+        path = self._layout.files / f"{self._number:012d}.parquet"
+
+        def fill(draft: Path) -> None:
+            target = str(draft).replace("'", "''")
+            self._asked(
+                f"COPY (SELECT {columns} FROM ({ranked}) WHERE latest ORDER BY {order}) "
+                f"TO '{target}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP_ROWS})"
+            )
+
+        put(path, fill)
+        return path
+
+    def _file(
+        self, path: Path, begins: int, taken: Sequence[File], epochs: tuple[int, int]
+    ) -> File:
+        rows, first, last = self._asked(
+            "SELECT count(*), epoch_ns(min(window_end)), epoch_ns(max(window_end)) "
+            f"FROM read_parquet({files_sql([path])})"
+        )[0]
+        oldest = min([epochs[0], *(file.oldest for file in taken)])
+        width = self._manifest.rules.width
+        return File(path.name, first, last, begins, width, rows, oldest, epochs[1])

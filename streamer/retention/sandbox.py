@@ -1,0 +1,74 @@
+"""A database that can read some files and do nothing else, and not for long.
+
+What is asked may come from anybody: no other file, no network, no extension and no setting can be
+reached; memory is bounded, nothing is written, and a clock runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from streamer.retention.question import QuestionError
+from streamer.retention.selection import pattern, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+MEMORY: Final = "512MB"
+SECONDS: Final = 10.0
+
+
+@contextmanager
+def sandbox(paths: Sequence[Path], seconds: float = SECONDS) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection that can read these files.
+
+    Args:
+        paths: the files.
+        seconds: how long what is asked may take.
+
+    Raises:
+        QuestionError: it took longer.
+    """
+    import duckdb
+
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "threads": 2,
+            "memory_limit": MEMORY,
+            "temp_directory": "",
+            "allow_community_extensions": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+        },
+    )
+    overdue = threading.Event()
+
+    def stop() -> None:
+        overdue.set()
+        connection.interrupt()
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    try:
+        # A file is let through by its name, and by the pattern that stands for it alone.
+        allowed = [text for path in paths for text in {str(path), pattern(path)}]
+        connection.execute(f"SET allowed_paths = [{', '.join(map(quoted, allowed))}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        timer.start()
+        yield connection
+    except duckdb.InterruptException:
+        if not overdue.is_set():
+            raise
+        raise QuestionError(
+            f"the answer took longer than {seconds:g} s; ask for less: one key, a shorter time"
+        ) from None
+    finally:
+        timer.cancel()
+        connection.close()

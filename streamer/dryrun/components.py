@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from streamer.catalog import build_context
@@ -14,10 +14,16 @@ from streamer.spec.probe import Probing
 _CONNECTED: Final = (Kind.INPUT, Kind.OUTPUT, Kind.CACHE, Kind.RATE_LIMIT)
 
 
-def component_checks(plan: Plan) -> Iterator[Check]:
+def component_checks(
+    plan: Plan, wanted: Callable[[ParsedComponent], bool] = lambda component: True
+) -> Iterator[Check]:
     """Build every processor, and connect every input, output, cache and rate limit.
 
     A component inside of another (an output of a `broker`) is connected by itself.
+
+    Args:
+        plan: the plan.
+        wanted: tells which components to look at.
     """
     seen: list[int] = []
     roots = [plan.input, plan.buffer, *plan.processors, *plan.outputs, *plan.resources.values()]
@@ -27,7 +33,8 @@ def component_checks(plan: Plan) -> Iterator[Check]:
             if id(component) in seen:
                 continue
             seen.append(id(component))
-            if component.kind in _CONNECTED or component.kind == Kind.PROCESSOR:
+            looked_at = component.kind in _CONNECTED or component.kind == Kind.PROCESSOR
+            if looked_at and wanted(component):
                 yield from _check(plan, component)
 
 

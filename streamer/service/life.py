@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from streamer.config import Config
 from streamer.durations import SECOND
 from streamer.engine.delivery import LogLine
 from streamer.engine.snapshot import Snapshot
+from streamer.errors import StreamerError
 from streamer.plan import Plan
+from streamer.plan.judgement import Judgement, judge
+from streamer.service.probation import Probation, Standing
+from streamer.service.replacing import (
+    Deployed,
+    OnReset,
+    Replacing,
+    again,
+    check_ready,
+    finish_drain,
+)
 from streamer.service.view import Now, StreamView
 
 if TYPE_CHECKING:
@@ -19,13 +32,17 @@ if TYPE_CHECKING:
 class Life:
     """One run of a stream. The steps are taken in order: made, opened, started, polled, left.
 
-    All that a step has begun is undone by `close`, whichever step it was.
+    All that a step has begun is undone by `close`, whichever step it was. While it runs, another
+    revision can take its place (`replace`).
 
     Attributes:
-        plan: what runs.
+        config: what runs.
+        plan: its plan.
         checkpoint: held until `close`.
         renewed: whether the earlier run read its input to the end, so that this one begins anew.
         resumes: whether an earlier run left something to go on with.
+        stopping: tells whether the run is to stop, while something is waited for.
+        changed: hears of the config that runs after one that has failed on probation.
     """
 
     def __init__(
@@ -45,10 +62,16 @@ class Life:
         """
         from streamer.spark.checkpoint import Checkpoint
 
-        self._config = config
+        self.config = config
+        self.stopping: Callable[[], bool] = lambda: False
+        self.changed: Callable[[Config], None] = lambda config: None
         self._log = log
         self._view = view
         self._opened: Stream | None = None
+        self._session: Any = None
+        self._overlay: Any = None
+        self._probation: Probation | None = None
+        self._former: tuple[Config, Plan] | None = None
         self.plan = plan
         self.checkpoint: Checkpoint = Checkpoint(directory)
         try:
@@ -67,11 +90,29 @@ class Life:
         Raises:
             StreamerError: the checkpoint does not fit, or what is to be read is not there.
         """
+        self._overlay = overlay
+        # What a deploy has begun is finished first, for which Spark is needed.
+        if "draining" not in self.checkpoint.record():
+            self.made(self.plan)
+
+    def made(self, plan: Plan, former: Stream | None = None, drains: Any = None) -> Stream:
+        """Make a stream, which is the run's from now on; see `Stream`."""
         from streamer.spark.stream import Stream
 
         self._opened = Stream(
-            self.plan, self.checkpoint, self._log, overlay=overlay, endpoints=self._view.endpoints
+            plan,
+            self.checkpoint,
+            self._log,
+            overlay=self._overlay,
+            endpoints=self._view.endpoints,
+            former=former,
+            drains=drains,
         )
+        return self._opened
+
+    def begin(self, stream: Stream) -> None:
+        """Start the query of a stream that was made."""
+        stream.start(self._session)
 
     @property
     def stream(self) -> Stream:
@@ -81,8 +122,56 @@ class Life:
 
     def start(self, session: Any) -> None:
         """Start the query in a Spark session."""
-        self.stream.start(session)
+        self._session = session
+        if self._opened is None:
+            finish_drain(
+                self, self.plan.fingerprint, self._patience, lambda: self.stopping(), self._log
+            )
+            self.made(self.plan)
+        self.begin(self.stream)
         self._view.running(self._now)
+
+    def replace(
+        self,
+        config: Config,
+        plan: Plan,
+        judgement: Judgement,
+        on_reset: OnReset | None = None,
+        revision: str = "",
+        probation: float | None = None,
+    ) -> Deployed:
+        """Let another revision take the place of what runs; in the thread that polls.
+
+        Args:
+            config: what is to run.
+            plan: its plan.
+            judgement: of the change from `config` as it is now.
+            on_reset: what becomes of open windows, where these must begin anew.
+            revision: what the deploy is called; a checkpoint that begins anew remembers it.
+            probation: seconds in which the revision may fail, so that what ran before comes back;
+                None when it is to stay whatever happens.
+
+        Raises:
+            DeployError: it was refused, or did not start; what ran before does so again.
+            BrokenOffError: the run is to stop while open windows are let out.
+        """
+        check_ready(plan, self.plan)
+        former = (self.config, self.plan)
+        replacing = Replacing(self, self._log, self._patience, lambda: self.stopping())
+        done = replacing.replace(plan, judgement, on_reset, revision)
+        self._took(config, plan)
+        self._probation, self._former = None, None
+        if probation is not None and done.effect is not None:
+            self._probation, self._former = Probation(time.monotonic() + probation), former
+        return done
+
+    def _took(self, config: Config, plan: Plan) -> None:
+        self.config, self.plan = config, plan
+        self._view.replaced(config)
+
+    @property
+    def _patience(self) -> float:
+        return self.config.shutdown_timeout / SECOND
 
     def _now(self) -> Now:
         stream = self.stream
@@ -90,8 +179,41 @@ class Life:
         return Now(stream.snapshot(), dict(meters.counts), stream.problem, meters.times())
 
     def poll(self) -> bool:
-        """Look after the query; see `Stream.poll`."""
-        return self.stream.poll()
+        """Look after the query, see `Stream.poll`; let a revision that fails go again.
+
+        Raises:
+            StreamerError: it failed too often without getting further.
+            BrokenPipeError: nobody reads the standard output any more.
+        """
+        if self._probation is None:
+            return self.stream.poll()
+        try:
+            over = self.stream.poll()
+        except StreamerError as e:
+            if self.stopping():
+                raise
+            self._roll_back(str(e))
+            return False
+        stream, now = self.stream, time.monotonic()
+        standing = Standing(stream.failures, stream.delivered, stream.problem)
+        why = self._probation.failed(standing, now)
+        if why:
+            self._roll_back(why)
+            return False
+        if self._probation.over(now):
+            self._probation, self._former = None, None
+        return over
+
+    def _roll_back(self, why: str) -> None:
+        """Let the former revision take its place again, from the offsets that are committed."""
+        assert self._former is not None
+        config, plan = self._former
+        self._probation, self._former = None, None
+        self._log("ERROR", f"The new revision has failed, and the former one comes back: {why}", {})
+        replacing = Replacing(self, self._log, 0.0, lambda: self.stopping())
+        replacing.replace(again(plan), judge(self.config, config), OnReset.DISCARD)
+        self._took(config, plan)
+        self.changed(config)
 
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing."""
@@ -106,7 +228,7 @@ class Life:
         Returns:
             Whether it finished in time; if not, it is replayed.
         """
-        wait = self._config.shutdown_timeout if timeout is None else timeout
+        wait = self.config.shutdown_timeout if timeout is None else timeout
         return self.stream.stop(wait / SECOND)
 
     def finish(self) -> bool:

@@ -57,6 +57,11 @@ class StreamView:
         """The components that have metrics."""
         return expected(self.config)
 
+    def replaced(self, config: Config) -> None:
+        """Say that another config runs now."""
+        self.config = config
+        self.__dict__.pop("expected", None)
+
     def running(self, now: Callable[[], Now]) -> None:
         """Say that the stream runs, and whom to ask about it."""
         with self._lock:

@@ -44,6 +44,7 @@ class SourcePlan:
         interval: how long data may wait, ns.
         pieces: how many tasks share a micro-batch.
         folding: the identity of the mapping that windows fold for; empty when they do not.
+        begins_at: the offset that a fresh checkpoint goes on from; None for the input's beginning.
     """
 
     source: Replayable
@@ -54,6 +55,7 @@ class SourcePlan:
     interval: int
     pieces: int
     folding: str = ""
+    begins_at: dict[str, Any] | None = None
 
 
 class StreamReader(DataSourceStreamReader):
@@ -68,7 +70,8 @@ class StreamReader(DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a stream without a checkpoint begins."""
-        return {"data": self._plan.source.initial(), "tick": 0, "start": "", "ended": False}
+        begins = {"data": self._plan.source.initial(), "tick": 0, "start": "", "ended": False}
+        return begins | (self._plan.begins_at or {})
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return `start` when nothing is worth a micro-batch now, or where it goes to."""

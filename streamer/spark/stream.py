@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -20,6 +19,7 @@ from streamer.caching.shared import Host
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
+from streamer.engine.keeping import store_of
 from streamer.engine.live import Ear
 from streamer.engine.meters import Meters
 from streamer.engine.places import Places
@@ -33,6 +33,7 @@ from streamer.plan.plan import cores
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
+from streamer.spark.draining import Drains
 from streamer.spark.source import SourcePlan, stream_source
 from streamer.spark.stages import frames_of
 
@@ -51,6 +52,7 @@ class Stream:
     Attributes:
         plan: what runs.
         problem: why the newest try of a micro-batch failed; empty once one is delivered.
+        delivered: micro-batches that were delivered since this was made.
     """
 
     def __init__(
@@ -61,6 +63,8 @@ class Stream:
         read_stdin: Callable[[int], bytes] | None = None,
         overlay: Overlay | None = None,
         endpoints: Any = None,
+        former: Stream | None = None,
+        drains: Drains | None = None,
     ) -> None:
         """Make a stream ready.
 
@@ -71,6 +75,9 @@ class Stream:
             read_stdin: reads up to so many bytes of the standard input, b"" at its end.
             overlay: what shares a terminal with the standard output.
             endpoints: the stream's HTTP server, for components that are served there.
+            former: a stream of the same input on the same checkpoint, which was retired: the input
+                stays open, and what was counted goes on.
+            drains: to read no further than this says, and let open windows out.
 
         Raises:
             StreamerError: the checkpoint does not fit, or the input's files are missing.
@@ -82,13 +89,15 @@ class Stream:
         self._log = log
         self._stopping = threading.Event()
         self._signals = Signals(checkpoint.directory / "signals")
-        self._answers = Answers()
+        self._answers: Answers = Answers() if former is None else former._answers
+        self._drains = drains
         self._query: StreamingQuery | None = None
         self._caches: Host | None = None
         self._failures = 0
         self._failed_at_batch = -2
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
+        results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
         self._delivery = Delivery(
             writers,
             log,
@@ -96,27 +105,44 @@ class Stream:
             on_status=self._on_status,
             on_answers=self._answers.answered,
             places=self._places,
+            results=results,
         )
         self._pace = 0.0
         self._broken: Exception | None = None
         self._newest_told = False
         self._rejected = ""
         self.problem = ""
-        self._house = self._furnished(read_stdin, endpoints)
+        self.delivered = 0
+        if former is None:
+            self._house = self._furnished(read_stdin, endpoints)
+        else:
+            self._house = former._house
+            self._source: Replayable = former._source
+            self._delivery.go_on(former._delivery)
+        # What listens or writes goes with the stream; inputs may outlive it.
+        self._own = self._house.branch("", self._house.directory)
+        if results is not None:
+            self._own.room.on_stop(results.close)
         try:
-            self._source = self._open_source()
-            open_writers(writers, self._house.room())
+            if former is None:
+                self._source = self._open_source()
+            else:
+                self._bind(self._house.remembered)
+                self._house.save = self._bind
+            open_writers(writers, self._own.room)
             self._ear = Ear(self._on_live, local=self._house.local)
         except BaseException:
             # Other streams of the process go on, and so would what this one has begun.
-            self._house.stop()
+            self._own.stop()
+            if former is None:
+                self._house.stop()
             raise
         self.plan = replace(self.plan, live=self._ear.address)
 
     def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:
         known = self._checkpoint.record().get("inputs", {})
-        directory = self._checkpoint.directory / "spool"
-        house = House(directory, known, self._log, self._count, self._stopping, read_stdin)
+        directory = self._checkpoint.spool
+        house = House(directory, known, self._log, self._count, threading.Event(), read_stdin)
         house.spool_limit = self.plan.spool_limit
         house.local = self.plan.master.startswith("local")
         house.endpoints = endpoints
@@ -127,10 +153,12 @@ class Stream:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
         found = opened(source, house.room())
-        save = partial(self._checkpoint.bind, self.plan.fingerprint)
-        save(house.remembered)
-        house.save = save
+        self._bind(house.remembered)
+        house.save = self._bind
         return found
+
+    def _bind(self, remembered: Mapping[str, Any]) -> None:
+        self._checkpoint.bind(self.plan.fingerprint, remembered)
 
     def _count(self, name: str, by: int = 1, **labels: str) -> None:
         self.meters.count(name, {**self._places.input, **labels}, by)
@@ -145,7 +173,7 @@ class Stream:
         self._rejected = ""
         self.meters.count("input_connection_up", self._places.input)
         source_plan = SourcePlan(
-            source=self._source,
+            source=self._source if self._drains is None else self._drains.of(self._source),
             window=self.plan.window,
             start_id=uuid.uuid4().hex[:12],
             signals=self._signals,
@@ -153,6 +181,7 @@ class Stream:
             interval=self.plan.interval,
             pieces=cores(self.plan.master),
             folding=self.plan.folding.identity,
+            begins_at=self._checkpoint.begins_at,
         )
         session.dataSource.register(stream_source(source_plan))
         session.conf.set("spark.sql.shuffle.partitions", str(max(self.plan.shards, 1)))
@@ -171,8 +200,11 @@ class Stream:
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         try:
-            self._delivery.deliver(number, [Frame(*row) for row in rows], began)
+            self._delivery.deliver(
+                self._checkpoint.batch(number), [Frame(*row) for row in rows], began
+            )
             self.problem = ""
+            self.delivered += 1
         except RejectedError as e:
             self._rejected = str(e)
             raise
@@ -198,6 +230,10 @@ class Stream:
         delivery = self._delivery
         counts = dict(delivery.meters.counts)
         return Snapshot.of(list(delivery.statuses.values()), counts, delivery.batch)
+
+    def statuses(self) -> list[Mapping[str, Any]]:
+        """Return the newest status of each shard."""
+        return list(self._delivery.statuses.values())
 
     @property
     def meters(self) -> Meters:
@@ -263,8 +299,31 @@ class Stream:
         Returns:
             Whether it finished in time.
         """
-        self._stopping.set()
         self._house.stop()
+        return self._stop_query(timeout)
+
+    def retire(self, timeout: float) -> None:
+        """Let the micro-batch in hand finish, then stop, but keep the input open for a successor.
+
+        Args:
+            timeout: seconds to wait for it; then it is abandoned, and the successor replays it.
+        """
+        if not self._stop_query(timeout):
+            self.abandon()
+
+    @property
+    def failures(self) -> int:
+        """How often the micro-batch in hand has failed."""
+        return self._failures if self._delivery.batch == self._failed_at_batch else 0
+
+    @property
+    def answers(self) -> bool:
+        """Whether the input holds requests open until they are answered."""
+        return self._house.answers is not None
+
+    def _stop_query(self, timeout: float) -> bool:
+        self._stopping.set()
+        self._own.stop()
         self._ear.close()
         self._signals.stop()
         query = self._query

@@ -1,0 +1,60 @@
+"""Whether a revision that was just deployed has failed, so that the former one comes back.
+
+A revision fails when, within the time of its probation,
+
+- a micro-batch of it has failed `FAILURES` times one after the other, or the stream has given up;
+- or that time is over, something waits to be delivered or has failed, and it has not delivered one
+  micro-batch since it was deployed: an output that takes nothing, for example.
+
+Messages on which processors fail are no such failure: they are marked and go on, as always; with
+`error_handling.strict` their micro-batch fails, and is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+FAILURES: Final = 2
+"""Failures of one micro-batch, one after the other, after which a revision has failed."""
+
+PROBATION: Final = 120.0
+"""Seconds for which a revision is looked at, when nothing else is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of a revision that runs.
+
+    Attributes:
+        failures: how often the micro-batch in hand has failed.
+        delivered: micro-batches delivered since it was deployed.
+        problem: what it waits for, or why a micro-batch failed; empty when all is well.
+    """
+
+    failures: int
+    delivered: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Probation:
+    """The first minutes of a revision.
+
+    Attributes:
+        until: when they are over, by a clock that never runs backwards, s.
+    """
+
+    until: float
+
+    def over(self, now: float) -> bool:
+        """Whether they are over."""
+        return now >= self.until
+
+    def failed(self, standing: Standing, now: float) -> str:
+        """Return why the revision has failed; empty when it has not."""
+        if standing.failures >= FAILURES:
+            return f"a micro-batch has failed {standing.failures} times: {standing.problem}"
+        if self.over(now) and not standing.delivered and standing.problem:
+            return f"nothing was delivered: {standing.problem}"
+        return ""

@@ -28,6 +28,7 @@ _COMMANDS: Final = {
     "graph": ("streamer.cli.graph", "Draw a config: as a tree, for Mermaid, or as SVG."),
     "timeline": ("streamer.cli.timeline", "Show which message falls into which window, and why."),
     "tap": ("streamer.cli.tap", "Show the first messages after each stage, without Spark."),
+    "query": ("streamer.cli.query", "Show the results of windows that a stream keeps."),
     "dry-run": ("streamer.cli.dry_run", "Connect inputs and outputs without moving a message."),
     "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
     "create": ("streamer.cli.create", "Print a new config, with defaults and explanations."),

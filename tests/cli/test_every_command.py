@@ -16,6 +16,7 @@ import click
 import pytest
 
 from streamer.cli.main import cli, invoke
+from tests.retention.kept import Row, keep
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 FILES = {
@@ -95,6 +96,14 @@ CASES = (
     ),
     Case("timeline windows.yaml", 1, "", "Missing option '--input'"),
     Case("timeline bad.yaml --input in.json", 1, "", SAID, coloured=True),
+    Case("query kept", 0, '{"n":1}', coloured=True),
+    Case("query kept --key nope", 0, "", "no results"),
+    Case("query kept --sql 'SELECT count(*) AS n FROM results' --format json", 0, '{"n":1}'),
+    Case("query kept --sql 'DROP TABLE results'", 1, "", "expected a SELECT", coloured=True),
+    Case("query windows.yaml", 1, "", "windows.yaml keeps no results", coloured=True),
+    Case("query bad.yaml", 1, "", SAID, coloured=True),
+    Case("query kept --from soon", 1, "", "--from is 'soon', expected a time", coloured=True),
+    Case("query", 1, "", "query needs a config"),
     Case("blobl 'root = this.a' -i in.json", 0, "x"),
     Case("blobl 'root = nope()' -i in.json", 1, "", "nope", coloured=True),
     Case("create stdin//drop", 0, "input:"),
@@ -121,6 +130,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("NO_COLOR", raising=False)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
+    keep(tmp_path / "kept" / "results", Row("a", content=b'{"n":1}'))
     return tmp_path
 
 

@@ -1,0 +1,216 @@
+"""`streamer query`: the results of windows that a stream keeps, while it runs or not."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from streamer.cli.hidden import hidden
+from streamer.cli.opened import merged, opened
+from streamer.cli.options import Options, options_of, stream_options
+from streamer.errors import StreamerError
+from streamer.plan.place import default_checkpoint
+from streamer.value import dump_json
+
+if TYPE_CHECKING:
+    from streamer.retention.question import Question, Result
+
+_HELP: Final = """\
+Show the results of windows that a stream keeps, while it runs or not.
+
+A stream keeps them whose window buffer has the field `retention`. CONFIG is its config, or its
+checkpoint directory. Without --all-revisions, of each window its latest revision is shown.
+
+\b
+  streamer query config.yaml --key alice
+  streamer query config.yaml --from 2026-11-21T00:00:00Z --to 2026-11-22T00:00:00Z --format csv
+  streamer query config.yaml --sql "SELECT key, content->>'$.count' FROM results LIMIT 10"
+"""
+_COLUMNS: Final = ("key", "start", "end", "emit", "revision", "content")
+_ALL: Final = (
+    *("key", "start", "end", "emitted_at", "emit", "revision"),
+    *("content", "content_base64", "metadata", "error"),
+)
+_WIDEST: Final = 80
+
+Row = Sequence[Any]
+
+
+@click.command("query", help=_HELP)
+@click.argument("file", metavar="[CONFIG]", required=False)
+@click.option("--key", metavar="KEY", help="The windows of this key, as window_key shows it.")
+@click.option(
+    "--from", "since", metavar="TIME", help="Windows that start at or after it (RFC 3339, Unix s)."
+)
+@click.option("--to", "until", metavar="TIME", help="Windows that end at or before it.")
+@click.option(
+    "--latest/--all-revisions",
+    default=True,
+    help="Of each window the latest revision (default), or all that there still are.",
+)
+@click.option("--sql", metavar="SELECT", help="A SELECT of DuckDB's over the table results.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=1000, show_default=True, help="Results at most."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="A table to look at, a JSON object a line, or CSV.",
+)
+@stream_options
+@click.pass_obj
+def query_cli(
+    root: Options,
+    /,
+    file: str | None,
+    key: str | None,
+    since: str | None,
+    until: str | None,
+    latest: bool,
+    sql: str | None,
+    limit: int,
+    form: str,
+    **given: Any,
+) -> int:
+    """Show results."""
+    if sql is not None and (key is not None or since is not None or until is not None):
+        raise click.UsageError("--sql says itself which results: leave out --key, --from and --to")
+    options = merged(root, options_of(**given), file, "query")
+    directory = _directory(options)
+    # These are made with DuckDB and pyarrow: not for --help.
+    from streamer.retention.question import Question
+    from streamer.retention.times import time_of
+
+    question = Question(
+        key,
+        None if since is None else time_of("--from", since),
+        None if until is None else time_of("--to", until),
+        not latest,
+    )
+    if sql is None:
+        more = _show_results(directory, question, limit, form)
+    else:
+        more = _show_answer(directory, sql, not latest, limit, form)
+    if more:
+        click.echo(f"there is more; these are the first {limit:,} (--limit)", err=True)
+    return 0
+
+
+def _directory(options: Options) -> Path:
+    """Return where the results are of the checkpoint, or of the config, that is named."""
+    from streamer.engine.keeping import RESULTS
+
+    named = options.config
+    if named is None and options.checkpoint is None:
+        raise click.UsageError("query needs a config, or the checkpoint directory of a stream")
+    if named is not None and Path(named).is_dir():
+        return Path(named) / RESULTS
+    if named is None:
+        return Path(str(options.checkpoint)) / RESULTS
+    with opened(options) as config:
+        found = options.checkpoint or config.spark["checkpoint"]
+        found = found or default_checkpoint(config.path, os.environ)
+        directory = Path(str(found).removeprefix("file://")) / RESULTS
+        if config.buffer.config.get("retention") is None and not directory.exists():
+            shown = hidden(config)(config.path)
+            raise StreamerError(
+                f"{shown} keeps no results: its buffer, {config.buffer.name}, has no retention; "
+                "give a window buffer one (retention: 7d), and start the stream"
+            )
+        return directory
+
+
+def _show_results(directory: Path, question: Question, limit: int, form: str) -> bool:
+    from streamer.retention.query import every
+
+    results = every(directory, question, time.time_ns())
+    found = islice(results, limit)
+    if form == "json":
+        _print_lines(dump_json(result.plain()).decode() for result in found)
+    elif form == "csv":
+        _print_csv(_ALL, (_cells(result, _ALL) for result in found))
+    else:
+        _print_table(_COLUMNS, [_cells(result, _COLUMNS) for result in found])
+    return next(results, None) is not None
+
+
+def _cells(result: Result, columns: Sequence[str]) -> list[Any]:
+    plain = result.plain()
+    # What is no JSON is shown as it is; of other contents, the text is.
+    if "content" in plain:
+        plain["content"] = result.content.decode()
+    elif "content" in columns and "content_base64" not in columns:
+        plain["content"] = plain["content_base64"]
+    return [plain.get(name) for name in columns]
+
+
+def _show_answer(directory: Path, sql: str, revisions: bool, limit: int, form: str) -> bool:
+    from streamer.retention.cells import plain
+    from streamer.retention.statement import select
+
+    answer = select(directory, sql, time.time_ns(), revisions=revisions, limit=limit)
+    rows = [[plain(value) for value in row] for row in answer.rows]
+    if form == "json":
+        _print_lines(
+            dump_json(dict(zip(answer.columns, row, strict=True))).decode() for row in rows
+        )
+    elif form == "csv":
+        _print_csv(answer.columns, rows)
+    else:
+        _print_table(answer.columns, rows)
+    return answer.cut
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def _print_csv(columns: Sequence[str], rows: Iterable[Row]) -> None:
+    for row in _headed(columns, rows):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="").writerow([_text(value) for value in row])
+        click.echo(text.getvalue())
+
+
+def _headed(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Row]:
+    yield columns
+    yield from rows
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:
+    if not rows:
+        click.echo("no results", err=True)
+        return
+    texts = [[_short(_text(value)) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
+    head = _line(columns, widths)
+    click.echo(click.style(head, bold=True))
+    for row in texts:
+        click.echo(_line(row, widths))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else dump_json(value).decode()
+
+
+def _short(text: str) -> str:
+    text = text.replace("\n", " ").replace("\r", " ").replace("\x1b", "")
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"

@@ -48,6 +48,7 @@ def pack_piece(
     folded: FoldedSince = FROM_THE_START,
     partition: str = "",
     label: str = "",
+    arrival: int | None = None,
 ) -> Iterator[Row]:
     """Read one piece of a source and pack its messages.
 
@@ -60,6 +61,7 @@ def pack_piece(
         folded: which windows fold, as the micro-batch's offset says.
         partition: names the source's partition that the piece is from.
         label: of the input that the piece is from, where the piece does not know it.
+        arrival: the number of the first message's arrival; by that of the piece when it is None.
 
     Raises:
         StreamerError: the windows join two inputs, and the piece is from neither.
@@ -76,8 +78,8 @@ def pack_piece(
     origin = origin_of(plan.input, piece, plan.resources)
     processors = plan.context().all(origin.processors)
     side = _side(plan.window, label or origin.label)
-    packer = _packer(plan, number << PIECE_BITS, partition, fold, folded.after, side)
-    arrival = number << PIECE_BITS
+    arrival = number << PIECE_BITS if arrival is None else arrival
+    packer = _packer(plan, arrival, partition, fold, folded.after, side)
     tally = ex.tally(Origin(plan.buffer).key)
     for chunk in source.read(piece, ex):
         if isinstance(chunk, Raws) and not processors:

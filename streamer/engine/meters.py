@@ -37,6 +37,10 @@ class Meters:
         """Add to a counter."""
         self.counts[key_of(name, labels)] += by
 
+    def set(self, name: str, labels: Mapping[str, str], value: int) -> None:
+        """Set a gauge."""
+        self.counts[key_of(name, labels)] = value
+
     def time(self, name: str, labels: Mapping[str, str], ns: int) -> None:
         """Add one time, ns."""
         self._timing(name, labels).add(ns, [(bucket_of(ns), 1)], self._now())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,40 @@ class Signals:
             return True, json.loads((self._directory / "newest").read_text())
         except (FileNotFoundError, ValueError):
             return False, None
+
+    def set_known(self, ends: Sequence[Mapping[str, Any]]) -> None:
+        """Say where the newest micro-batch that was planned ends in each Kafka input."""
+        self._say("known", ends)
+
+    def known(self) -> list[Mapping[str, Any]]:
+        """Return where the newest micro-batch ends in each Kafka input; none before the first."""
+        return self._said("known") or []
+
+    def set_trouble(self, text: str, lost: bool = False) -> None:
+        """Say why no micro-batch starts, or that all is well when `text` is empty.
+
+        Args:
+            text: one line.
+            lost: whether it is for good.
+        """
+        if (text, lost) != self.trouble():
+            self._say("trouble", [text, lost])
+
+    def trouble(self) -> tuple[str, bool]:
+        """Return why no micro-batch starts, and whether that is for good."""
+        text, lost = self._said("trouble") or ("", False)
+        return text, lost
+
+    def _say(self, name: str, what: Any) -> None:
+        draft = self._directory / f"{name}.tmp"
+        draft.write_text(json.dumps(what))
+        draft.replace(self._directory / name)
+
+    def _said(self, name: str) -> Any:
+        try:
+            return json.loads((self._directory / name).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
 
     def set_pace(self, seconds: float) -> None:
         """Say how long to rest between two looks that find nothing, s."""

@@ -42,10 +42,12 @@ class Metadata:
     Attributes:
         key_bytes: `kafka_key` is bytes, not a string, as with `redpanda`.
         multi_header: a header's value is the list of all values of that name.
+        named_first: a header cannot take the place of `kafka_key` and its like, as with `kafka`.
     """
 
     key_bytes: bool = False
     multi_header: bool = False
+    named_first: bool = False
 
 
 @runtime_checkable
@@ -100,6 +102,13 @@ class KafkaReading(Protocol):
             DataLostError: a partition ends before what is known of it, or is gone; not when
                 `fail_on_data_loss` is off.
             StreamerError: no broker answers in time, or it refuses.
+        """
+
+    def lost(self, known: Offsets) -> str | None:
+        """Return which messages were deleted before they were read, in one line; None for none.
+
+        For when Spark fails and names no reason of use. It names topic, partition, offsets and the
+        setting that goes on all the same.
         """
 
     def commit(self, ends: Offsets) -> str | None:

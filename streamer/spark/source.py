@@ -18,13 +18,16 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
+from streamer.engine.beside import KafkaChild
 from streamer.engine.folding import folded_since, next_folded
+from streamer.engine.gate import Gate, Waiting
 from streamer.engine.ticks import Pacer, Rest, Signals, tick
 from streamer.source.replayable import Limit, Replayable
 from streamer.window.event import EventWindow
 from streamer.window.system import SystemWindow
 
 SCHEMA = "number int, piece binary, offset string"
+_NOTHING = Waiting(0, False, [])
 _TASKS = 8
 """Spark's tasks in a micro-batch for each one that can run at once, at most."""
 
@@ -44,6 +47,8 @@ class SourcePlan:
         interval: how long data may wait, ns.
         pieces: how many tasks share a micro-batch.
         folding: the identity of the mapping that windows fold for; empty when they do not.
+        kafka: the inputs that Spark reads with its own source.
+        tells_lag: whether tasks are told where Kafka's partitions end.
         begins_at: the offset that a fresh checkpoint goes on from; None for the input's beginning.
     """
 
@@ -55,6 +60,8 @@ class SourcePlan:
     interval: int
     pieces: int
     folding: str = ""
+    kafka: tuple[KafkaChild, ...] = ()
+    tells_lag: bool = False
     begins_at: dict[str, Any] | None = None
 
 
@@ -66,6 +73,7 @@ class StreamReader(DataSourceStreamReader):
         self._plan = plan
         self._pacer = Pacer(plan.interval)
         self._rest = Rest(plan.signals)
+        self._gate = Gate(plan.kafka, plan.signals) if plan.kafka else None
         self._committed: dict[str, Any] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -74,27 +82,37 @@ class StreamReader(DataSourceStreamReader):
         return begins | (self._plan.begins_at or {})
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return `start` when nothing is worth a micro-batch now, or where it goes to."""
-        self._rest.take()
-        found = self._latest(start)
-        self._rest.looked(found is not start)
-        return found
+        """Return `start` when nothing is worth a micro-batch now, or where it goes to.
+
+        Beside Kafka inputs it returns only when a micro-batch is worth it (`streamer.engine.gate`).
+        """
+        while True:
+            self._rest.take()
+            found = self._latest(start)
+            self._rest.looked(found is not start)
+            if self._gate is None or found is not start:
+                return found
+            self._gate.nap()
 
     def _latest(self, start: dict[str, Any]) -> dict[str, Any]:
         plan = self._plan
-        if plan.signals.stopping():
+        if self._gate is None and plan.signals.stopping():
             return start
         # Spark asks when the micro-batch that ended here is written, and commits it with the next
         # one: where a spool is full there would be none.
         if start["data"] != self._committed:
             self.commit(start)
+        # Spark takes what Kafka has when this returns, and so all from before the tick. While no
+        # broker answers, time passes.
+        kafka = _NOTHING if self._gate is None else self._gate.waiting()
         now = time.time_ns()
         ticked = tick(plan.window, start["tick"], plan.signals.due(), now)
         found = plan.source.latest(start["data"], now, plan.limit)
+        waiting, more = found.waiting + kafka.messages, found.more or kafka.more
         ended = found.ended
         begins = start["start"] != plan.start_id
-        urgent = ticked != start["tick"] or found.more or ended or begins
-        takes = self._pacer.takes(found.waiting, urgent, now)
+        urgent = ticked != start["tick"] or more or ended or begins
+        takes = self._pacer.takes(waiting, urgent, now)
         if not takes and found.waiting:
             ended = False
         if takes or ticked != start["tick"] or begins or ended != start["ended"]:
@@ -107,10 +125,19 @@ class StreamReader(DataSourceStreamReader):
                 "start": plan.start_id,
                 "ended": ended,
                 "folded": folded,
-                "lag": found.more,
+                "lag": more,
                 "floor": max(now, start.get("floor", now)),
+                **self._beside(start, kafka),
             }
         return start
+
+    def _beside(self, start: dict[str, Any], kafka: Waiting) -> dict[str, Any]:
+        """Return what an offset has besides when Kafka is read too."""
+        if self._gate is None:
+            return {}
+        # An offset that is not new would bring no clock.
+        found = {"step": start.get("step", 0) + 1}
+        return {**found, "ends": kafka.ends} if self._plan.tells_lag else found
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the pieces of a micro-batch; the first brings the clock with it."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ from streamer.window import Row as PackRow
 
 ROW_SCHEMA = "shard int, kind int, pane long, arrival long, body binary"
 FRAME_SCHEMA = "kind int, `order` long, shard int, seq int, output int, route string, body binary"
-_ROW = pa.schema(
+ROW = pa.schema(
     [
         ("shard", pa.int32()),
         ("kind", pa.int32()),
@@ -35,7 +36,7 @@ _ROW = pa.schema(
         ("body", pa.binary()),
     ]
 )
-_FRAME = pa.schema(
+FRAME = pa.schema(
     [
         ("kind", pa.int32()),
         ("order", pa.int64()),
@@ -51,7 +52,7 @@ _BATCH_BYTES = 16 << 20
 _Batches = Iterable[pa.RecordBatch]
 
 
-def _arrow(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def arrow(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Turn tuples whose last item is bytes into record batches of bounded size."""
     held: list[tuple[Any, ...]] = []
     size = 0
@@ -75,12 +76,19 @@ def _pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[str, An
     for batch in batches:
         for row in batch.to_pylist():
             offset = json.loads(row["offset"])
-            # T does not run backwards, though the machine's clock may.
-            t = max(row["t"] * 1_000_000, offset.get("floor", 0) // 1_000_000 * 1_000_000)
-            yield row["number"], row["piece"], offset, t
+            yield row["number"], row["piece"], offset, time_of(row["t"], offset)
 
 
-def _calm_collector() -> None:
+def time_of(recorded: int, offset: Mapping[str, Any]) -> int:
+    """Return T, ns, by the time that Spark recorded, ms, and the offset.
+
+    It does not run backwards, though the machine's clock may.
+    """
+    floor: int = offset.get("floor", 0) // 1_000_000
+    return max(recorded, floor) * 1_000_000
+
+
+def calm_collector() -> None:
     """Let the cycle collector look less often: documents have no cycles, and there are many."""
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
@@ -105,8 +113,8 @@ def pack_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterator[
                     yield row._replace(shard=names[row.shard])
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        _calm_collector()
-        yield from _arrow(rows(batches), _ROW)
+        calm_collector()
+        yield from arrow(rows(batches), ROW)
 
     return stage
 
@@ -123,8 +131,8 @@ def direct_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterato
                 yield stage.status(offset["ended"])
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        _calm_collector()
-        yield from _arrow(produced(batches), _FRAME)
+        calm_collector()
+        yield from arrow(produced(batches), FRAME)
 
     return stage
 
@@ -159,7 +167,7 @@ class ShardProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the shard's state."""
-        _calm_collector()
+        calm_collector()
         self._packs = handle.getMapState("packs", "pane long, seq int", "body binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
@@ -174,7 +182,11 @@ class ShardProcessor(StatefulProcessor):
 
 
 def frames_of(
-    plan: Plan, source: Replayable, stream: DataFrame, clock: Column | None = None
+    plan: Plan,
+    source: Replayable,
+    stream: DataFrame,
+    clock: Column | None = None,
+    beside: Sequence[DataFrame] = (),
 ) -> DataFrame:
     """Return the frames of a stream, from the rows of its source.
 
@@ -183,12 +195,16 @@ def frames_of(
         source: reads the pieces that the rows name.
         stream: the rows.
         clock: gives the micro-batch's time, Unix ms; the time that Spark records by default.
+        beside: what stage 1 makes of other sources. They come after ours, which Spark so asks first
+            whether a micro-batch is worth it.
     """
     timed = stream.withColumn("t", F.unix_millis(F.current_timestamp()) if clock is None else clock)
     if plan.window is None:
-        return timed.mapInArrow(direct_stage(plan, source), FRAME_SCHEMA)
+        staged = timed.mapInArrow(direct_stage(plan, source), FRAME_SCHEMA)
+        return reduce(DataFrame.union, beside, staged)
+    staged = timed.mapInArrow(pack_stage(plan, source), ROW_SCHEMA)
     return (
-        timed.mapInArrow(pack_stage(plan, source), ROW_SCHEMA)
+        reduce(DataFrame.union, beside, staged)
         .groupBy("shard")
         .transformWithState(ShardProcessor(plan), FRAME_SCHEMA, "append", "None")
     )

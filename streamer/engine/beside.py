@@ -1,0 +1,161 @@
+"""Kafka inputs, which Spark reads with its own source, and the rest of an input beside them.
+
+The rest (ticks, files, spools) is read by our source. Where an input of a broker is Kafka's, an
+empty one keeps its place there, so that the others have the numbers that the config gives them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from streamer.errors import StreamerError
+from streamer.kafka.reading import KafkaReading, Metadata, Offsets
+from streamer.message import Execution
+from streamer.source.replayable import Chunk, Latest, Limit, Offset, Replayable
+from streamer.source.several import Several
+
+
+class KafkaPlace(NamedTuple):
+    """What tasks know of a Kafka input.
+
+    Attributes:
+        number: its number among the Kafka inputs of the stream, from 0.
+        way: its numbers in the brokers that it is in, the outermost first; none for the only input.
+        names: its names in them.
+        metadata: how its messages are described.
+    """
+
+    number: int
+    way: tuple[int, ...]
+    names: tuple[str, ...]
+    metadata: Metadata
+
+
+@dataclass(frozen=True)
+class KafkaChild:
+    """A Kafka input of a stream.
+
+    Attributes:
+        place: where it stands.
+        reading: the input.
+        most: messages that a micro-batch takes of it at most, unless the config says fewer.
+    """
+
+    place: KafkaPlace
+    reading: KafkaReading
+    most: int = Limit().messages
+
+
+class Nothing:
+    """Stands where an input is that Spark reads: it has nothing, and never ends."""
+
+    def initial(self) -> Offset:
+        """Return the only position."""
+        return {}
+
+    def latest(self, start: Offset, now: int, limit: Limit) -> Latest:
+        """Return that nothing waits."""
+        return Latest(start, 0)
+
+    def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
+        """Return no pieces."""
+        return []
+
+    def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
+        """Give nothing."""
+        yield from ()
+
+    def partition(self, piece: Any) -> str:
+        """Return no name."""
+        return ""
+
+    def committed(self, end: Offset) -> None:
+        """Hear nothing new."""
+
+    def finished(self) -> None:
+        """Never hear it: there is no end."""
+
+
+def apart(source: Any) -> tuple[Replayable, list[KafkaChild]]:
+    """Return what our source reads of an opened input, and its Kafka inputs in their order."""
+    found: list[KafkaChild] = []
+
+    def rest(source: Any, way: tuple[int, ...], names: tuple[str, ...]) -> Replayable:
+        if isinstance(source, KafkaReading):
+            place = KafkaPlace(len(found), way, names, source.metadata)
+            found.append(KafkaChild(place, source))
+            return Nothing()
+        if not isinstance(source, Several):
+            return cast("Replayable", source)
+        inside = {
+            name: rest(child, (*way, number), (*names, name))
+            for number, (name, child) in enumerate(source.sources.items())
+        }
+        return replace(source, sources=inside)
+
+    ours = rest(source, (), ())
+    return (ours, found) if found else (source, [])
+
+
+class Planned(NamedTuple):
+    """What Spark's log says of a micro-batch.
+
+    Attributes:
+        number: the micro-batch's.
+        time: its recorded time, Unix ms.
+        offset: where our source's part of it ends.
+        ends: where it ends in Kafka, for each of the inputs.
+    """
+
+    number: int
+    time: int
+    offset: Mapping[str, Any]
+    ends: Sequence[Offsets]
+
+    def told(self) -> str:
+        """Return it as tasks are told."""
+        return json.dumps(self)
+
+    @classmethod
+    def heard(cls, text: str) -> Planned:
+        """Return what `told` has written."""
+        return cls(*json.loads(text))
+
+
+def planned(spark: Path, number: int) -> Planned:
+    """Read where a micro-batch ends from Spark's checkpoint.
+
+    Args:
+        spark: Spark's checkpoint directory.
+        number: the micro-batch's.
+
+    Raises:
+        StreamerError: the log has another form than it is known to have.
+    """
+    path = spark / "offsets" / str(number)
+    version, settings, *offsets = path.read_text().split("\n")
+    if version != "v1" or len(offsets) < 2:
+        raise StreamerError(
+            f"{path} begins with {version!r} and has {len(offsets)} offsets: expected v1, and one "
+            "offset for each input; it was not written by this version of Spark"
+        )
+    ours, *kafka = [{} if text == "-" else json.loads(text) for text in offsets]
+    return Planned(number, json.loads(settings)["batchTimestampMs"], ours, kafka)
+
+
+def newest_planned(spark: Path) -> Planned | None:
+    """Read where the newest micro-batch of a checkpoint ends; None before there is any."""
+    try:
+        numbers = [int(path.name) for path in (spark / "offsets").iterdir() if path.name.isdigit()]
+    except FileNotFoundError:
+        return None
+    return planned(spark, max(numbers)) if numbers else None
+
+
+def is_committed(spark: Path, number: int) -> bool:
+    """Tell whether all of a micro-batch is done, as Spark's checkpoint has it."""
+    return (spark / "commits" / str(number)).exists()

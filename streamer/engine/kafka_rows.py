@@ -1,0 +1,253 @@
+"""Messages of Kafka as stage 1 reads them: from the columns that Spark's Kafka source gives.
+
+A task of Spark's has one stretch of one partition, or several of these after one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamer.engine.beside import KafkaPlace, Planned
+from streamer.kafka.reading import Metadata
+from streamer.message import NO_META, Execution, Message
+from streamer.source.replayable import Chunk, Raws
+from streamer.source.several import ChildPiece
+from streamer.window.row import PIECE_BITS
+
+FIRST_NUMBER: Final = 1 << 22
+"""The number of the first piece: those before it are our own source's."""
+
+_MASK: Final = (1 << PIECE_BITS) - 1
+
+NAMED: Final = (
+    *("kafka_key", "kafka_topic", "kafka_partition", "kafka_offset", "kafka_lag"),
+    *("kafka_timestamp_unix", "kafka_timestamp_ms", "kafka_tombstone_message"),
+)
+"""The metadata that every message has; all others are its headers."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which metadata anybody can read; the others are not made.
+
+    Attributes:
+        keys: by name; None for all, headers too.
+    """
+
+    keys: frozenset[str] | None = None
+
+    def wants(self, *names: str) -> bool:
+        """Tell whether one of these may be read."""
+        return self.keys is None or not self.keys.isdisjoint(names)
+
+    @property
+    def headers(self) -> bool:
+        """Whether a header may be read: any name may be one's."""
+        return self.keys is None or bool(self.keys)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of Spark's source that are needed."""
+        found = ["value", "topic", "partition", "offset"]
+        if self.wants("kafka_key"):
+            found.append("key")
+        if self.wants("kafka_timestamp_unix", "kafka_timestamp_ms"):
+            found.append("timestamp")
+        if self.headers:
+            found.append("headers")
+        return found
+
+
+class Stretch(NamedTuple):
+    """Messages of one partition, which follow one another: a piece of a Kafka input.
+
+    Attributes:
+        topic: their topic.
+        partition: the partition.
+        offset: of the first.
+        batches: the columns.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    batches: Iterator[pa.RecordBatch]
+
+
+def stretches(batches: Iterable[pa.RecordBatch]) -> Iterator[Stretch]:
+    """Cut a task's columns where another partition begins; use one up before taking the next."""
+    cuts = _cuts(batches)
+    ahead = next(cuts, None)
+
+    def of(place: tuple[str, int]) -> Iterator[pa.RecordBatch]:
+        nonlocal ahead
+        while ahead is not None and _place(ahead) == place:
+            found, ahead = ahead, None
+            yield found
+            ahead = next(cuts, None)
+
+    while ahead is not None:
+        topic, partition = _place(ahead)
+        offset = ahead.column("offset")[0].as_py()
+        yield Stretch(topic, partition, offset, of((topic, partition)))
+
+
+def _cuts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give batches of which each has messages of one partition."""
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        partitions = batch.column("partition").to_numpy(zero_copy_only=False)
+        topics = batch.column("topic")
+        if (partitions == partitions[0]).all() and pc.all(pc.equal(topics, topics[0])).as_py():
+            yield batch
+            continue
+        ids = pc.dictionary_encode(topics).indices.to_numpy(zero_copy_only=False)
+        other = (partitions[1:] != partitions[:-1]) | (ids[1:] != ids[:-1])
+        edges = [0, *(np.flatnonzero(other) + 1).tolist(), batch.num_rows]
+        for start, end in pairwise(edges):
+            yield batch.slice(start, end - start)
+
+
+def _place(batch: pa.RecordBatch) -> tuple[str, int]:
+    return batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py()
+
+
+class KafkaRows:
+    """Reads the stretches of one Kafka input in one micro-batch.
+
+    Numbers of pieces and of arrivals are the same whenever the micro-batch is run again.
+    """
+
+    def __init__(self, input_place: KafkaPlace, micro_batch: Planned, wanted: Wanted) -> None:
+        """Take what is read.
+
+        Args:
+            input_place: the input.
+            micro_batch: what Spark's log says of the micro-batch.
+            wanted: the metadata that is needed.
+        """
+        self._place = input_place
+        self._wanted = wanted
+        places = [
+            (number, topic, int(partition))
+            for number, ends in enumerate(micro_batch.ends)
+            for topic, partitions in ends.items()
+            for partition in partitions
+        ]
+        self._numbers = {
+            place[1:]: FIRST_NUMBER + rank
+            for rank, place in enumerate(sorted(places))
+            if place[0] == input_place.number
+        }
+        newest = micro_batch.offset.get("ends") or micro_batch.ends
+        self._newest: Mapping[str, Mapping[str, int]] = newest[input_place.number] if newest else {}
+
+    def number(self, stretch: Stretch) -> int:
+        """Return a piece's place among those of the micro-batch."""
+        return self._numbers[stretch.topic, stretch.partition]
+
+    def arrival(self, stretch: Stretch) -> int:
+        """Return the arrival number of a piece's first message."""
+        return self.number(stretch) << PIECE_BITS | stretch.offset & _MASK
+
+    def piece(self, stretch: Stretch) -> Any:
+        """Return a stretch as a piece of the stream's input, which knows the way to its own."""
+        piece: Any = stretch
+        for number in reversed(self._place.way):
+            piece = ChildPiece(number, piece)
+        return piece
+
+    def partition(self, piece: Any) -> str:
+        """Name the partition that a piece is from."""
+        stretch = _stretch(piece)
+        return ":".join((*self._place.names, f"{stretch.topic}/{stretch.partition}"))
+
+    def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
+        """Give the messages of a piece."""
+        stretch = _stretch(piece)
+        kept = self._wanted
+        newest = self._newest.get(stretch.topic, {}).get(str(stretch.partition), 0)
+        for batch in stretch.batches:
+            if kept.keys is not None and not kept.keys:
+                yield Raws(_values(batch), NO_META)
+                continue
+            metas = _metas(batch, stretch, newest, self._place.metadata, kept)
+            yield [[Message(raw, meta)] for raw, meta in zip(_values(batch), metas, strict=True)]
+
+
+def _stretch(piece: Any) -> Stretch:
+    while isinstance(piece, ChildPiece):
+        piece = piece.piece
+    found: Stretch = piece
+    return found
+
+
+def _values(batch: pa.RecordBatch) -> list[bytes]:
+    values = batch.column("value")
+    # A tombstone is a message without bytes.
+    return (values.fill_null(b"") if values.null_count else values).to_pylist()  # type: ignore[no-any-return]
+
+
+def _metas(
+    batch: pa.RecordBatch, stretch: Stretch, newest: int, how: Metadata, wanted: Wanted
+) -> list[Mapping[str, Any]]:
+    """Return the metadata of each message, as Redpanda Connect names them."""
+    columns: dict[str, Any] = {}
+    count = batch.num_rows
+    offsets: list[int] = batch.column("offset").to_pylist()
+    if wanted.wants("kafka_key"):
+        keys = batch.column("key")
+        columns["kafka_key"] = (keys.fill_null(b"") if keys.null_count else keys).to_pylist()
+        if not how.key_bytes:
+            columns["kafka_key"] = [_text(key) for key in columns["kafka_key"]]
+    columns["kafka_topic"] = [stretch.topic] * count
+    columns["kafka_partition"] = [stretch.partition] * count
+    columns["kafka_offset"] = offsets
+    if wanted.wants("kafka_lag"):
+        columns["kafka_lag"] = [max(newest - offset - 1, 0) for offset in offsets]
+    if wanted.wants("kafka_timestamp_unix", "kafka_timestamp_ms"):
+        ms = pc.divide(batch.column("timestamp").cast(pa.int64()), 1000).to_pylist()
+        columns["kafka_timestamp_ms"] = ms
+        columns["kafka_timestamp_unix"] = [one // 1000 for one in ms]
+    if wanted.wants("kafka_tombstone_message"):
+        columns["kafka_tombstone_message"] = batch.column("value").is_null().to_pylist()
+    names = [name for name in columns if wanted.wants(name)]
+    metas = [
+        dict(zip(names, values, strict=True))
+        for values in zip(*(columns[name] for name in names), strict=True)
+    ] or [{} for _ in range(count)]
+    if wanted.headers:
+        headers = batch.column("headers")
+        if headers.null_count < count:
+            for meta, found in zip(metas, headers.to_pylist(), strict=True):
+                if found:
+                    _add(meta, found, how, wanted)
+    return metas  # type: ignore[return-value]
+
+
+def _add(
+    meta: dict[str, Any], headers: list[dict[str, Any]], how: Metadata, wanted: Wanted
+) -> None:
+    """Add headers to the metadata of a message."""
+    found: dict[str, Any] = {}
+    for header in headers:
+        name, text = header["key"], _text(header["value"] or b"")
+        if how.multi_header:
+            found.setdefault(name, []).append(text)
+        else:
+            found[name] = text
+    for name, value in found.items():
+        if wanted.wants(name) and not (how.named_first and name in NAMED):
+            meta[name] = value
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

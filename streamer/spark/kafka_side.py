@@ -1,0 +1,158 @@
+"""The Kafka side of a stream: what its driver does for the inputs that Spark reads."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamer.engine.beside import KafkaChild, newest_planned, planned
+from streamer.engine.kafka_keeper import KafkaKeeper, SetGauge
+from streamer.engine.kafka_rows import Wanted
+from streamer.engine.ticks import Signals
+from streamer.errors import StreamerError
+from streamer.plan import Plan
+from streamer.source.replayable import Limit
+from streamer.spark.kafka import PLANNED, SETTINGS, kafka_rows
+
+_OF_KAFKA: Final = re.compile(r"org\.apache\.kafka\.|KafkaException|kafka\.\w*TimeoutException")
+_LOST: Final = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|KafkaIllegalStateException")
+_LONGEST: Final = 10.0
+_SELDOM: Final = 60.0
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+
+class KafkaSide:
+    """The Kafka inputs of one stream, on its driver."""
+
+    def __init__(
+        self,
+        children: Sequence[KafkaChild],
+        plan: Plan,
+        spark: Path,
+        signals: Signals,
+        gauge: SetGauge,
+        log: LogLine,
+    ) -> None:
+        """Begin to look after them.
+
+        Args:
+            children: the inputs.
+            plan: the stream's plan.
+            spark: Spark's checkpoint directory.
+            signals: how the process that plans micro-batches is talked to.
+            gauge: sets a gauge, by its name and labels.
+            log: takes log lines.
+        """
+        self.children = tuple(_bounded(child, plan.limit_bytes) for child in children)
+        self.wanted = Wanted()
+        self._spark = spark
+        self._signals = signals
+        self._log = log
+        self._trouble = ""
+        self._said_at = 0.0
+        self._keeper = KafkaKeeper(self.children, spark, gauge, log)
+
+    def frames(self, session: SparkSession, plan: Plan) -> list[DataFrame]:
+        """Return what stage 1 makes of each, for a query in a session of the stream's own."""
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
+        properties = session._jvm.java.lang.System
+        for child in self.children:
+            for name, value in child.reading.jvm_properties().items():
+                properties.setProperty(name, value)
+        newest = newest_planned(self._spark)
+        if newest is not None:
+            self._signals.set_known(newest.ends)
+            self._keeper.knows(newest.number, newest.ends)
+        return kafka_rows(session, plan, self.children, self.wanted)
+
+    def plans(self, batch: DataFrame, number: int) -> None:
+        """Tell tasks, the planner and the groups of a micro-batch that is about to run.
+
+        It is called by the thread whose local properties tasks are given.
+        """
+        found = planned(self._spark, number)
+        batch.sparkSession.sparkContext.setLocalProperty(PLANNED, found.told())
+        self._signals.set_known(found.ends)
+        self._keeper.plans(number, found.ends)
+
+    def delivered(self) -> None:
+        """Hear that the micro-batch has run."""
+        self._keeper.delivered()
+
+    def trouble(self) -> str | None:
+        """Return what is wrong with a broker now, "" when nothing is any more; None for no news."""
+        text = self._signals.trouble()[0] or self._keeper.trouble
+        before, self._trouble = self._trouble, text
+        now = time.monotonic()
+        if text and (not before or now - self._said_at >= _SELDOM):
+            self._log("ERROR", f"Waiting for Kafka: {text}", {})
+            self._said_at = now
+        if before and not text:
+            self._log("INFO", "Kafka answers again", {})
+        return None if text == before else text
+
+    def recovers(self, error: str, stopping: Event) -> bool:
+        """Wait, after the query has failed, until all brokers answer.
+
+        Args:
+            error: what Spark says of the failure.
+            stopping: ends the wait.
+
+        Returns:
+            Whether the failure was a broker's: no micro-batch can be blamed for it.
+
+        Raises:
+            StreamerError: what was to be read is gone.
+        """
+        text, lost = self._signals.trouble()
+        if lost:
+            raise StreamerError(text)
+        if _LOST.search(error):
+            self._lost(error)
+        pause, waited = 0.25, False
+        while (text := self._unreachable()) and not stopping.is_set():
+            self._signals.set_trouble(text)
+            self.trouble()
+            waited = True
+            stopping.wait(pause)
+            pause = min(pause * 2, _LONGEST)
+        self._signals.set_trouble("")
+        return waited or _OF_KAFKA.search(error) is not None
+
+    def close(self) -> None:
+        """Tell the groups what is safe, when the query has ended."""
+        self._keeper.close()
+
+    def _unreachable(self) -> str:
+        found = (child.reading.reachable() for child in self.children)
+        return next((text for text in found if text is not None), "")
+
+    def _lost(self, error: str) -> None:
+        """Raise what was lost, in our words where the brokers tell what it was."""
+        newest = newest_planned(self._spark)
+        for child, ends in zip(self.children, newest.ends if newest else (), strict=False):
+            lost = child.reading.lost(ends)
+            if lost is not None:
+                raise StreamerError(lost)
+        found = re.search(r"(?:KAFKA_DATA_LOSS|IllegalStateException)[^\n]*", error)
+        raise StreamerError(
+            f"Kafka no longer has what is to be read: {found[0] if found else error}; set "
+            "fail_on_data_loss: false on the input to go on with what is there"
+        )
+
+
+def _bounded(child: KafkaChild, size: int) -> KafkaChild:
+    """Return an input that takes so many messages at most as are about `size` bytes."""
+    mean = child.reading.message_size()
+    most = Limit().messages if not mean else max(min(Limit().messages, size // mean), 1)
+    bound = child.reading.bound
+    return replace(child, most=most if bound is None else min(bound, most))

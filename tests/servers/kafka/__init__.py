@@ -1,5 +1,15 @@
 """A real Kafka broker for tests: one JVM, from jars that Maven fetched.
 
+They are in STREAMER_BROKER_JARS, or else in `~/.cache/streamer/broker`; the jars with which Spark reads
+Kafka where a stream finds them, in STREAMER_JARS or `~/.cache/streamer/jars`. Both are fetched by
+
+    mvn -f deploy/dev/broker-pom.xml dependency:copy-dependencies \\
+        -DoutputDirectory="$HOME/.cache/streamer/broker"
+    mvn -f deploy/jars/pom.xml dependency:copy-dependencies \\
+        -DoutputDirectory="$HOME/.cache/streamer/jars"
+
+as `.ci/run` does; where they are not, tests are skipped and say so.
+
 Use it through the fixture `kafka`: one broker for the whole run, tests use topics of their own. A
 test that kills, stops or restarts its broker starts one for itself:
 

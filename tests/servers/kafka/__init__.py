@@ -1,7 +1,7 @@
 """A real Kafka broker for tests: one JVM, from jars that Maven fetched.
 
-They are in STREAMER_BROKER_JARS, or else in `~/.cache/streamer/broker`; the jars with which Spark reads
-Kafka where a stream finds them, in STREAMER_JARS or `~/.cache/streamer/jars`. Both are fetched by
+They are in STREAMER_BROKER_JARS, or else in `~/.cache/streamer/broker`; the jars with which Spark
+reads Kafka where a stream finds them: STREAMER_JARS or `~/.cache/streamer/jars`. To fetch both:
 
     mvn -f deploy/dev/broker-pom.xml dependency:copy-dependencies \\
         -DoutputDirectory="$HOME/.cache/streamer/broker"

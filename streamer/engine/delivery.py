@@ -80,11 +80,17 @@ class Delivery:
         self.meters = Meters(now)
         self.batch = -1
 
-    def go_on(self, former: Delivery) -> None:
-        """Go on counting where another delivery of the same stream has stopped."""
+    def go_on(self, former: Delivery, state: bool) -> None:
+        """Go on counting where another delivery of the same stream has stopped.
+
+        Args:
+            former: the other one.
+            state: whether its shards are those of this one too.
+        """
         self.meters = former.meters
-        self.statuses = former.statuses
-        self.batch = former.batch
+        if state:
+            self.statuses = former.statuses
+            self.batch = former.batch
 
     def deliver(self, batch: int, frames: Sequence[Frame], began: float | None = None) -> None:
         """Deliver one micro-batch.

@@ -41,6 +41,13 @@ spark: {master: "local[2]", shards: 1}
 """
 
 
+def unbuffered(text: str) -> str:
+    """Return the config without windows, by C."""
+    begin, end = text.index("buffer:"), text.index("pipeline:")
+    bare = text[:begin] + text[end:]
+    return bare.replace('json("id").from_all().unique()', '[json("id")]').replace('"A"', '"C"')
+
+
 class Living:
     """A run of a stream that is looked after by the test."""
 
@@ -140,3 +147,82 @@ def test_a_revision_that_cannot_be_built_leaves_the_former_one_running(living, t
         stream.deploy(text.replace("2s", "3s"))
     assert stream.life.stream is running
     stream.takes(stream.life.snapshot().messages + 100)
+
+
+def test_windows_that_cannot_go_on_are_let_out_and_new_ones_go_on_from_there(
+    living, tmp_path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    text = CONFIG.replace("OUT", str(out)).replace("SIZE", "1h")
+    stream = living(text)
+    stream.takes(300)
+    done = stream.deploy(text.replace("1h", "2h").replace('"A"', '"B"'), OnReset.DRAIN)
+    print("pause", done.pause)
+    first = every_id_once(out)
+    assert len(first) >= 300 and {one["by"] for one in windows(out)} == {"A"}
+    stream.takes(300)
+    # The third one keeps nothing; what the second one holds is let out as well.
+    stream.deploy(unbuffered(text), OnReset.DRAIN)
+    second = every_id_once(out)
+    assert len(second) >= len(first) + 300
+    stream.until(lambda: len(windows(out)) > 300)
+    every_id_once(out)
+    assert {one["by"] for one in windows(out)} == {"A", "B", "C"}
+
+
+def test_windows_that_are_discarded_are_counted_and_nothing_else_is_lost(living, tmp_path) -> None:
+    out = tmp_path / "out.jsonl"
+    text = CONFIG.replace("OUT", str(out)).replace("SIZE", "1h")
+    stream = living(text)
+    stream.takes(300)
+    done = stream.deploy(text.replace("1h", "2h"), OnReset.DISCARD)
+    assert done.discarded >= 300 and not windows(out)
+    assert any(
+        "drops the windows" in line and fields["messages"] == done.discarded
+        for _, line, fields in stream.log
+    )
+    stream.takes(300)
+    stream.deploy(text.replace("1h", "3h"), OnReset.DRAIN)
+    ids = [one for window in windows(out) for one in window["ids"]]
+    assert ids == list(range(done.discarded, done.discarded + len(ids))) and len(ids) >= 300
+
+
+def test_another_input_begins_when_what_the_former_one_has_received_is_out(
+    living, tmp_path
+) -> None:
+    out, source = tmp_path / "out.jsonl", tmp_path / "in.jsonl"
+    text = CONFIG.replace("OUT", str(out)).replace("SIZE", "1h")
+    stream = living(text)
+    stream.takes(300)
+    source.write_text("".join(f'{{"id":{-n},"at":"2026-01-01T00:00:00Z"}}\n' for n in range(1, 9)))
+    begin, end = text.index("  generate"), text.index("buffer:")
+    stream.deploy(f"{text[:begin]}  file: {{paths: [{source}]}}\n{text[end:]}", OnReset.DRAIN)
+    former = every_id_once(out)
+    assert len(former) >= 300
+    deadline = time.monotonic() + 120
+    while not stream.life.poll():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    ids = [one for window in windows(out) for one in window["ids"]]
+    assert sorted(ids) == [*range(-8, 0), *former]
+
+
+STRICT = """    - mapping: root = throw("no good")
+output: """
+
+
+def test_a_revision_that_fails_goes_again_and_no_window_has_noticed(living, tmp_path) -> None:
+    out = tmp_path / "out.jsonl"
+    text = CONFIG.replace("OUT", str(out)).replace("SIZE", "5s")
+    stream = living(text)
+    stream.until(lambda: len(windows(out)) >= 1)
+    bad = text.replace("output: ", STRICT) + "error_handling: {strict: true}\n"
+    came_back: list[Any] = []
+    stream.life.changed = came_back.append
+    stream.deploy(bad, probation=600.0)
+    stream.until(lambda: bool(came_back))
+    assert any("the former one comes back" in line for _, line, _ in stream.log)
+    count = len(windows(out))
+    stream.until(lambda: len(windows(out)) >= count + 2)
+    every_id_once(out)
+    assert stream.life.config is came_back[0]

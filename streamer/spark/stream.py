@@ -16,6 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamer.answering import Answers
 from streamer.caching.shared import Host
+from streamer.engine.beside import apart
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
@@ -34,6 +35,8 @@ from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.draining import Drains
+from streamer.spark.kafka_side import KafkaSide
+from streamer.spark.micro_batch import tell
 from streamer.spark.source import SourcePlan, stream_source
 from streamer.spark.stages import frames_of
 
@@ -141,6 +144,11 @@ class Stream:
                 self._house.stop()
             raise
         self.plan = replace(self.plan, live=self._ear.address)
+        self._ours, kafka = apart(self._source)
+        signals, gauge = self._signals, self._gauge
+        self._kafka = (
+            KafkaSide(kafka, self.plan, checkpoint.spark, signals, gauge, log) if kafka else None
+        )
 
     def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:
         known = self._checkpoint.record().get("inputs", {})
@@ -166,9 +174,13 @@ class Stream:
     def _count(self, name: str, by: int = 1, **labels: str) -> None:
         self.meters.count(name, {**self._places.input, **labels}, by)
 
+    def _gauge(self, name: str, labels: Mapping[str, str], value: int) -> None:
+        self.meters.set(name, {**self._places.input, **labels}, value)
+
     def start(self, session: SparkSession) -> None:
         """Start the query in a Spark session, on the checkpoint's state if it has any."""
-        self._session = session
+        # Streams that share a session would change each other's settings.
+        session = self._session = session if session is self._session else session.newSession()
         self._caches = self._caches or self.plan.host_caches()
         self._signals.clear()
         self._signals.set_pace(self._pace)
@@ -176,7 +188,7 @@ class Stream:
         self._rejected = ""
         self.meters.count("input_connection_up", self._places.input)
         source_plan = SourcePlan(
-            source=self._source if self._drains is None else self._drains.of(self._source),
+            source=self._ours if self._drains is None else self._drains.of(self._ours),
             window=self.plan.window,
             start_id=uuid.uuid4().hex[:12],
             signals=self._signals,
@@ -185,12 +197,15 @@ class Stream:
             pieces=cores(self.plan.master),
             folding=self.plan.folding.identity,
             begins_at=self._checkpoint.begins_at,
+            kafka=self._kafka.children if self._kafka else (),
+            tells_lag=self._kafka is not None and self._kafka.wanted.wants("kafka_lag"),
         )
         session.dataSource.register(stream_source(source_plan))
         session.conf.set("spark.sql.shuffle.partitions", str(max(self.plan.shards, 1)))
         stream = session.readStream.format("streamer").load()
+        beside = self._kafka.frames(session, self.plan) if self._kafka else []
         self._query = (
-            frames_of(self.plan, self._source, stream)
+            frames_of(self.plan, self._ours, stream, beside=beside)
             .writeStream.queryName(self.plan.name)
             .foreachBatch(self._deliver)
             .option("checkpointLocation", str(self._checkpoint.spark))
@@ -200,8 +215,13 @@ class Stream:
 
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
+        if self._kafka is not None:
+            self._kafka.plans(batch, number)
+        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number))
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        if self._kafka is not None:
+            self._kafka.delivered()
         try:
             self._delivery.deliver(
                 self._checkpoint.batch(number), [Frame(*row) for row in rows], began
@@ -280,6 +300,8 @@ class Stream:
             raised = self._rejected or str(self._query.exception() or "Spark ended the query")
             self._recover(raised)
             return False
+        if self._kafka is not None and (trouble := self._kafka.trouble()) is not None:
+            self.problem = trouble
         statuses = list(self._delivery.statuses.values())
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False
@@ -341,6 +363,8 @@ class Stream:
         except (Py4JError, OSError):
             return False
         finally:
+            if self._kafka is not None:
+                self._kafka.close()
             if self._caches is not None:
                 self._caches.close()
             self.plan.forget()
@@ -355,9 +379,12 @@ class Stream:
             self._log("WARN", f"The query was left behind: {_last_line(str(e))}", {})
 
     def _recover(self, error: str) -> None:
+        kafka = None if self._rejected else self._kafka
+        # A broker that was away says nothing about the micro-batch.
+        excused = kafka is not None and kafka.recovers(error, self._stopping)
         if self._delivery.batch != self._failed_at_batch:
             self._failures, self._failed_at_batch = 0, self._delivery.batch
-        self._failures += 1
+        self._failures += not excused
         self.meters.count("input_connection_lost", self._places.input)
         reason = _last_line(error)
         if self._failures > RETRIES or self._stopping.is_set():
@@ -365,7 +392,7 @@ class Stream:
                 f"the stream failed {self._failures} times at the same micro-batch: {reason}"
             )
         self.problem = reason
-        pause = min(2.0 ** (self._failures - 1), LONGEST_PAUSE)
+        pause = min(2.0 ** max(self._failures - 1, 0), LONGEST_PAUSE)
         self._log("ERROR", f"The micro-batch failed: {reason}; trying again in {pause:g} s", {})
         if not self._stopping.wait(pause):
             assert self._session is not None

@@ -14,7 +14,7 @@ from streamer.engine.feed import feed
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.task import Task
 from streamer.failure import Origin
-from streamer.message import Batch, Execution
+from streamer.message import Batch, Execution, MicroBatch
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
 from streamer.plan.origins import origin_of
@@ -31,6 +31,7 @@ class DirectStage:
         plan: Plan,
         output: Stage | None = None,
         now: Callable[[], int] = time.time_ns,
+        micro_batch: MicroBatch | None = None,
     ) -> None:
         """Build the processors and the output.
 
@@ -38,6 +39,7 @@ class DirectStage:
             plan: the stream's plan.
             output: takes the place of the plan's.
             now: the clock of the processors, Unix ns.
+            micro_batch: which part of which micro-batch the task is, where that is known.
         """
         context = plan.context()
         self._plan = plan
@@ -47,13 +49,19 @@ class DirectStage:
         self._processors = context.all(plan.processors)
         self._output = output or OutputStage(plan, 0, plan.output)
         self._now = now
+        self._micro_batch = micro_batch
 
     def frames(self, source: Readable, number: int, piece: Any) -> Iterator[Frame]:
         """Read and process one piece; `number` is its place in the micro-batch."""
         task = Task(self._plan.level, self._now, strict=self._plan.strict, live=self._plan.live)
+        task.execution.micro_batch = self._micro_batch
         yield from frames(self._payloads(source, number, piece, task.execution), number)
         for kind, body in task.said():
             yield Frame(kind, number, number, 0, 0, "", body)
+
+    def finish(self) -> None:
+        """Hear that all pieces of the task are done; see `Stage.finish`."""
+        self._output.finish()
 
     def status(self, ended: bool) -> Frame:
         """Return what the driver must know after a micro-batch."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from typing import Protocol
 
 from streamer.backoff import REPLAY
 from streamer.documents import write_ahead
+from streamer.engine.bracket import Bracket
 from streamer.engine.frame import Payload
 from streamer.failure import Origin
-from streamer.message import Batch, Execution, Message
+from streamer.message import Batch, Execution, Message, Placed
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
-from streamer.sending import Encoder
+from streamer.plan.written import is_numbered
+from streamer.sending import Encoder, Transactional
 from streamer.sending.retrying import Retrying, telling
 from streamer.sending.sender import Sender
 from streamer.spec import ParsedComponent
@@ -33,6 +35,13 @@ class Stage(Protocol):
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
         """Take batches; `order` is where they stand among those of the micro-batch."""
 
+    def finish(self) -> None:
+        """Hear that the task has given all of its micro-batch.
+
+        Raises:
+            TakenBackError: what was sent is taken back; the task has failed.
+        """
+
 
 class OutputStage:
     """One output with its processors, as the workers run it."""
@@ -47,6 +56,10 @@ class OutputStage:
         self._key = Origin(component).key
         self._retrying = Retrying(self._sender.deliver, REPLAY, telling(Origin(component)))
         self._encoder = self._sender.output if isinstance(self._sender.output, Encoder) else None
+        output = self._sender.output
+        transactional = isinstance(output, Transactional) and output.transactional
+        self._bracket = Bracket(output) if transactional else None
+        self._places = count() if is_numbered(component, plan.resources) else None
 
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
         """Send batches, or encode them for the driver.
@@ -70,9 +83,43 @@ class OutputStage:
                 for route, body in output.encode(batch, ex):
                     yield Payload(order, self._number, route, body, output.append)
             return
+        if self._places is not None:
+            batches = self._placed(batches, self._places)
+        if self._bracket is not None:
+            self._bracketed(self._bracket, batches, ex)
+            return
         for some in _some(batches):
             for leaf, route, body, append in self._retrying.until_sent(some, ex):
                 yield Payload(order, self._numbers[leaf], route, body, append)
+
+    def finish(self) -> None:
+        """End the task's part of the micro-batch; see `Stage`."""
+        if self._places is not None:
+            self._places = count()
+        if self._bracket is not None:
+            self._bracket.close()
+
+    def _bracketed(self, bracket: Bracket, batches: Iterable[Batch], ex: Execution) -> None:
+        """Send batches in a transaction, unless they have been sent in one."""
+        try:
+            for some in _some(batches):
+                if bracket.takes(ex):
+                    for _ in self._retrying.until_sent(some, ex):
+                        raise AssertionError("an output with transactions leaves nothing to write")
+                else:
+                    tally = ex.tally(self._key)
+                    tally.sent += sum(map(len, some))
+                    tally.batches_sent += len(some)
+        except BaseException:
+            bracket.drop()
+            raise
+        if ex.rejected:
+            bracket.refuse()
+
+    def _placed(self, batches: Iterable[Batch], places: Iterator[int]) -> Iterator[Batch]:
+        """Let messages know where they stand among those of the task."""
+        for batch in batches:
+            yield [Placed.like(message, (self._number, next(places))) for message in batch]
 
     @property
     def plain(self) -> bool:

@@ -13,6 +13,7 @@ from streamer.engine.frame import Frame, FrameKind, frames
 from streamer.engine.intake import SAID_ROWS
 from streamer.engine.leaving import Leaving
 from streamer.engine.task import Task
+from streamer.message import MicroBatch
 from streamer.plan import Plan
 from streamer.window import Kind, Reading, Row, Shard, Store
 
@@ -26,6 +27,7 @@ def release(
     store: Store,
     outputs: Sequence[Stage] = (),
     now: Callable[[], int] = time.time_ns,
+    micro_batch: MicroBatch | None = None,
 ) -> Iterator[Frame]:
     """Take the rows of one micro-batch into a shard; return what comes out of it.
 
@@ -36,6 +38,7 @@ def release(
         store: the shard's state.
         outputs: take the place of the plan's, by the number of the output.
         now: the clock of the processors, Unix ns.
+        micro_batch: which part of which micro-batch this is, where that is known.
     """
     assert plan.window is not None
     kernel_rows: list[Row] = []
@@ -50,6 +53,7 @@ def release(
         kernel_rows.append(row)
     task = Task(plan.level, now, strict=plan.strict, live=plan.live)
     ex = task.execution
+    ex.micro_batch = micro_batch
     having = compile_mapping(plan.having) if plan.having else None
     text = plan.folding.text
     shard_ = Shard(plan.window, store, plan.late_output is not None, having, text)
@@ -58,6 +62,8 @@ def release(
     stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
     leaving = Leaving(plan, processors, stages, ex)
     yield from frames(leaving.payloads(step), shard)
+    for stage in stages:
+        stage.finish()
     status = step.status
     for line in status.log:
         ex.log(line.level, line.text, line.fields)

@@ -143,6 +143,9 @@ class _Kept:
         self._key = Origin(component).key
         self._taken: list[tuple[int, Batch]] = []
 
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
         """Keep what comes out of the processors; nothing is left to be written."""
         batches = run(self._processors, batches, ex)

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from streamer.plan.resources import Resources, resolved
-from streamer.spec import Kind, ParsedComponent
+from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.spec.inside import inside
 
 WRITTEN: Final = frozenset({"dynamic", "file", "http_server", "stdout"})
 """Outputs whose bytes return to the driver."""
+
+_DEDUPE: Final = "dedupe_headers"
 
 
 def written_inside(
@@ -27,6 +29,25 @@ def written_inside(
         for one in _below(output, resources, ()):
             found.setdefault(one.path, one)
     return tuple(found.values())
+
+
+def is_numbered(output: ParsedComponent, resources: Resources) -> bool:
+    """Tell whether an output, or one inside of it, tells messages apart by their places."""
+    return any(
+        isinstance(one.config, Parsed) and one.config.get(_DEDUPE) is True
+        for one in _all_below(resolved(output, resources), resources, ())
+    )
+
+
+def _all_below(
+    output: ParsedComponent, resources: Resources, way: tuple[str, ...]
+) -> Iterator[ParsedComponent]:
+    yield output
+    for child in inside(output):
+        if child.kind == Kind.OUTPUT:
+            one = resolved(child, resources)
+            if one.path not in way:
+                yield from _all_below(one, resources, (*way, one.path))
 
 
 def _below(

@@ -20,6 +20,7 @@ import json
 import os
 import shutil
 import time
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ FORMAT = 1
 _BATCHES = 1_000_000_000
 """Micro-batches of a generation, which Spark numbers anew in each."""
 
-_OF_DEPLOYS = ("generation", "spool", "begins_at", "revision", "draining")
+_KEPT = ("identity", "generation", "spool", "begins_at", "revision", "draining")
 """What stays in the record when the inputs remember something else."""
 
 _STATELESS = frozenset({"none", "memory"})
@@ -118,6 +119,11 @@ class Checkpoint:
         """What the deploy that began the generation was called; empty for none."""
         return str(self.record().get("revision", ""))
 
+    @property
+    def identity(self) -> str:
+        """What no other checkpoint is called; empty before `bind`."""
+        return str(self.record().get("identity", ""))
+
     def batch(self, number: int) -> int:
         """Return the number of a micro-batch of Spark's among those of all generations."""
         return self._number("generation") * _BATCHES + number
@@ -190,7 +196,8 @@ class Checkpoint:
             inputs: what each input remembers for its next start, by its name.
         """
         before = self._read()
-        kept = {name: before[name] for name in _OF_DEPLOYS if name in before}
+        kept: dict[str, Any] = {"identity": uuid.uuid4().hex[:16]}
+        kept |= {name: before[name] for name in _KEPT if name in before}
         self.write({"fingerprint": dict(fingerprint), "inputs": dict(inputs), **kept})
 
     def finish(self) -> None:

@@ -16,6 +16,7 @@ from streamer.engine.frame import Frame
 from streamer.engine.intake import pack_piece
 from streamer.engine.kafka_rows import KafkaRows, Wanted, stretches
 from streamer.plan import Plan
+from streamer.spark.micro_batch import heard
 from streamer.spark.shards import labels
 from streamer.spark.stages import (
     FRAME,
@@ -103,9 +104,10 @@ def _pack(plan: Plan, place: KafkaPlace, wanted: Wanted) -> _Stage:
 def _direct(plan: Plan, place: KafkaPlace, wanted: Wanted) -> _Stage:
     def produced(batches: _Batches) -> Iterator[Frame]:
         source = KafkaRows(place, _planned(), wanted)
-        made = DirectStage(plan)
+        made = DirectStage(plan, micro_batch=heard())
         for stretch in stretches(batches):
             yield from made.frames(source, source.number(stretch), source.piece(stretch))
+        made.finish()
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
         calm_collector()

@@ -127,6 +127,8 @@ class StreamReader(DataSourceStreamReader):
                 "folded": folded,
                 "lag": more,
                 "floor": max(now, start.get("floor", now)),
+                # Wherever it comes again, the tasks are the same.
+                "pieces": plan.pieces,
                 **self._beside(start, kafka),
             }
         return start
@@ -142,13 +144,14 @@ class StreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the pieces of a micro-batch; the first brings the clock with it."""
         offset = json.dumps(end)
-        pieces = self._plan.source.split(start["data"], end["data"], self._plan.pieces)
+        tasks = end.get("pieces", self._plan.pieces)
+        pieces = self._plan.source.split(start["data"], end["data"], tasks)
         rows: list[tuple[int, bytes | None]] = [(0, None)]
         if pieces:
             rows = [(number, pickle.dumps(piece)) for number, piece in enumerate(pieces)]
         # A directory of many small files has a piece for each; a task of Spark's costs more than
         # most of these.
-        share = -(-len(rows) // max(self._plan.pieces * _TASKS, 1))
+        share = -(-len(rows) // max(tasks * _TASKS, 1))
         return [
             InputPartition((rows[first : first + share], offset))
             for first in range(0, len(rows), share)

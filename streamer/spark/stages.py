@@ -22,6 +22,7 @@ from streamer.engine.release import release
 from streamer.engine.ticks import reading
 from streamer.plan import Plan
 from streamer.source.replayable import Replayable
+from streamer.spark.micro_batch import heard
 from streamer.spark.shards import labels
 from streamer.window import Row as PackRow
 
@@ -123,12 +124,13 @@ def direct_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterato
     """Return the one stage of a stream without windows, for `mapInArrow`."""
 
     def produced(batches: _Batches) -> Iterator[Frame]:
-        stage = DirectStage(plan)
+        stage = DirectStage(plan, micro_batch=heard())
         for number, piece, offset, _ in _pieces(batches):
             if piece is not None:
                 yield from stage.frames(source, number, pickle.loads(piece))
             if number == 0:
                 yield stage.status(offset["ended"])
+        stage.finish()
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
         calm_collector()
@@ -174,7 +176,8 @@ class ShardProcessor(StatefulProcessor):
         """Keep what came in and release what is due."""
         shard = labels(self._plan.shards).index(key[0])
         incoming = (PackRow(shard, r.kind, r.pane, r.arrival, bytes(r.body)) for r in rows)
-        for frame in release(self._plan, shard, incoming, SparkStore(self._packs)):
+        part, store = heard(f"s{shard}"), SparkStore(self._packs)
+        for frame in release(self._plan, shard, incoming, store, micro_batch=part):
             yield Row(**frame._asdict())
 
     def close(self) -> None:

@@ -1,0 +1,38 @@
+"""How tasks hear which micro-batch they work on: by a local property of Spark's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from streamer.message import MicroBatch
+
+_PROPERTY: Final = "streamer.micro_batch"
+
+
+def tell(batch: DataFrame, stream: str, number: int) -> None:
+    """Tell the tasks of a micro-batch, from the thread that is about to run them.
+
+    Args:
+        batch: the micro-batch.
+        stream: names the checkpoint; without blanks.
+        number: the micro-batch's.
+    """
+    batch.sparkSession.sparkContext.setLocalProperty(_PROPERTY, f"{stream} {number}")
+
+
+def heard(part: str = "") -> MicroBatch | None:
+    """Return which micro-batch the task works on; None when nobody has told.
+
+    Args:
+        part: names the part of it; without one it is the task itself, whose number is the same
+            when the micro-batch comes again.
+    """
+    context = TaskContext.get()
+    told = context.getLocalProperty(_PROPERTY) if context else None
+    if context is None or not told:
+        return None
+    stream, number = told.split(" ")
+    return MicroBatch(stream, int(number), part or str(context.partitionId()))

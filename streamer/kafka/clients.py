@@ -43,11 +43,13 @@ class Topic(NamedTuple):
         partitions: its numbers, in order.
         identity: tells it from one of the same name that was deleted; empty when it has none.
         readable: whether the client may read it; None when the cluster does not say.
+        writable: the same of writing.
     """
 
     partitions: tuple[int, ...]
     identity: str
     readable: bool | None
+    writable: bool | None = None
 
 
 class Cluster:
@@ -271,4 +273,5 @@ def _topic(described: Any) -> Topic:
         tuple(sorted(partition.id for partition in described.partitions)),
         str(described.topic_id or ""),
         None if rights is None else AclOperation.READ in rights,
+        None if rights is None else AclOperation.WRITE in rights,
     )

@@ -91,7 +91,7 @@ class Selection:
 
 
 def java_pattern(include: Sequence[str], exclude: Sequence[str]) -> str:
-    """Return one Java expression that matches whole names which have one of these and none of those.
+    """Return one Java expression that matches names which have one of these, and none of those.
 
     `find` of RE2 becomes a look ahead from the name's beginning, where `^` and `$` mean the same.
     """

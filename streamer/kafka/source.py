@@ -1,0 +1,295 @@
+"""An opened Kafka input: what Spark's source is told, and what is asked and told beside it.
+
+The interface that the engine uses, with what each part promises, is `reading.KafkaReading`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from streamer.errors import StreamerError
+from streamer.kafka.clients import Place
+from streamer.kafka.connection import Connection
+from streamer.kafka.errors import KafkaError
+from streamer.kafka.preflight import Found, places_of, preflight
+from streamer.kafka.reading import DataLostError, Metadata, Offsets, Standing
+from streamer.kafka.sampling import mean_size
+from streamer.kafka.sasl import OAUTHBEARER
+from streamer.kafka.starting import Start, as_json, flat, nested, starting_offsets
+from streamer.kafka.tokens import ALLOWED_URLS, java_problem, token_url
+from streamer.kafka.topics import EARLIEST, Selection
+from streamer.kafka.watch import Watch, behind
+from streamer.source.opening import Room
+
+# What one micro-batch takes when nobody says otherwise.
+_MOST: Final = 1_000_000
+_GLANCE: Final = 3.0
+_LISTED: Final = 3
+
+
+@dataclass(frozen=True)
+class KafkaSource:
+    """A Kafka input; `opened` makes it ready. It can be pickled.
+
+    Attributes:
+        name: of the component, which what is wrong begins with.
+        connection: how the cluster is reached.
+        selection: what is read.
+        start: where it is begun without a checkpoint.
+        group: the consumer group that is told what is safe; empty for none.
+        metadata: how messages are described.
+        lag_metric: the gauge of the lag.
+        lag_period: how often it is set, ns.
+        commit_period: how often offsets are committed, ns.
+        bound: the most messages of a micro-batch, or None.
+        min_partitions: into how many parts a micro-batch is cut at least, or None.
+        fail_on_data_loss: whether messages that are gone before they were read end the stream.
+        read_committed: whether only messages of committed transactions are read.
+        consumer: further properties of Java's consumer.
+        starting: where each partition is begun, once it is opened.
+        watch: knows how far the topics go.
+    """
+
+    name: str
+    connection: Connection
+    selection: Selection
+    start: Start = Start("earliest")
+    group: str = ""
+    metadata: Metadata = Metadata()
+    lag_metric: str = ""
+    lag_period: int = 5_000_000_000
+    commit_period: int = 1_000_000_000
+    bound: int | None = None
+    min_partitions: int | None = None
+    fail_on_data_loss: bool = True
+    read_committed: bool = False
+    consumer: Mapping[str, str] = field(default_factory=dict)
+    starting: Mapping[Place, int] = field(default_factory=dict)
+    watch: Watch = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        watch = Watch(self.connection, self.selection, self.read_committed)
+        object.__setattr__(self, "watch", watch)
+
+    @property
+    def bootstrap(self) -> str:
+        """The brokers that are asked first, for what is said and logged."""
+        return ",".join(self.connection.brokers)
+
+    def opened(self, room: Room) -> KafkaSource:
+        """Look whether it can be read, and choose where it begins; see `Opening`."""
+        self._check_token(room.local)
+        try:
+            found = self._look()
+            known = room.known()
+            if known:
+                self._check_same(known, found)
+                starting = self._again(known, found)
+            else:
+                starting = starting_offsets(
+                    self.watch.cluster,
+                    _places(found, self.selection),
+                    self.selection,
+                    self.start,
+                    found.committed,
+                    self.connection.patience,
+                )
+        except KafkaError as error:
+            raise StreamerError(f"input {self.name}: {error}") from None
+        room.remember(
+            {
+                "cluster": found.cluster,
+                "topics": {name: topic.identity for name, topic in found.topics.items()},
+                "starting": nested(starting),
+            }
+        )
+        self.close()
+        return replace(self, starting=starting)
+
+    def probe(self) -> str:
+        """Look whether it could be read; see `Probing`."""
+        try:
+            found = self._look()
+            places = list(_places(found, self.selection))
+            ends = self.watch.cluster.ends(places, self.connection.patience, self.read_committed)
+            behind_ = behind(self.watch, found.committed, ends, {})
+        except KafkaError as error:
+            raise StreamerError(str(error)) from None
+        finally:
+            self.close()
+        topics, partitions = _count(len(found.topics), "topic"), _count(len(places), "partition")
+        of_group = f" for the group {self.group!r}" if self.group else ""
+        return f"{topics}, {partitions}, {_count(behind_, 'message')}{of_group}"
+
+    def options(self, most: int) -> dict[str, str]:
+        """Return the options of Spark's source; see `KafkaReading`."""
+        found = {f"kafka.{name}": value for name, value in self.connection.java().items()}
+        found |= {f"kafka.{name}": value for name, value in self.consumer.items()}
+        if self.read_committed:
+            found["kafka.isolation.level"] = "read_committed"
+        found |= self.selection.spark_options()
+        found |= {
+            "includeHeaders": "true",
+            "failOnDataLoss": "true" if self.fail_on_data_loss else "false",
+            "maxOffsetsPerTrigger": str(min(most, self.bound or most)),
+            # Without any topic yet, those that come are read from their beginning.
+            "startingOffsets": as_json(self.starting) if self.starting else "earliest",
+        }
+        if self.min_partitions is not None:
+            found["minPartitions"] = str(self.min_partitions)
+        return found
+
+    def jvm_properties(self) -> dict[str, str]:
+        """Return the system properties that the JVM must have; see `KafkaReading`."""
+        sasl = self.connection.sasl
+        if sasl is None or sasl.mechanism != OAUTHBEARER:
+            return {}
+        return {ALLOWED_URLS: token_url(sasl.token)}
+
+    def standing(self, known: Offsets) -> Standing:
+        """Ask how much waits beyond the newest micro-batch; see `KafkaReading`."""
+        at = flat(known)
+        try:
+            ends = self.watch.ends(at)
+            waiting = behind(self.watch, at, ends, dict(self.starting))
+        except KafkaError as error:
+            raise StreamerError(f"input {self.name}: {error}") from None
+        lost = self.watch.lost(at, ends)
+        if lost and self.fail_on_data_loss:
+            raise DataLostError(self._lost_text(lost, at, ends, "ends at"))
+        if lost and not waiting:
+            waiting = 1  # what is gone is left behind by a micro-batch
+        return Standing(waiting, waiting > (self.bound or _MOST), nested(ends))
+
+    def lost(self, known: Offsets) -> str | None:
+        """Return what was deleted before it was read; see `KafkaReading`."""
+        at = flat(known)
+        try:
+            ends = self.watch.cluster.ends(at, self.connection.patience)
+            begins = self.watch.cluster.begins(at, self.connection.patience)
+        except KafkaError:
+            return None
+        gone = [place for place, offset in at.items() if ends.get(place, -1) < offset]
+        if gone:
+            return self._lost_text(sorted(gone), at, ends, "ends at")
+        cut = [place for place, offset in at.items() if begins[place] > offset]
+        return self._lost_text(sorted(cut), at, begins, "begins at") if cut else None
+
+    def commit(self, ends: Offsets) -> str | None:
+        """Tell the group what is safe; see `KafkaReading`."""
+        if not self.group:
+            return None
+        try:
+            return self.watch.cluster.commit(self.group, flat(ends), self.connection.patience)
+        except KafkaError as error:
+            return f"the group {self.group!r} could not be told what is safe: {error}"
+
+    def reachable(self) -> str | None:
+        """Return None when all is well, else why not; see `KafkaReading`."""
+        try:
+            self._look(min(self.connection.patience, _GLANCE))
+        except KafkaError as error:
+            return f"input {self.name}: {error}"
+        return None
+
+    def lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
+        """Return how far the newest standing is ahead; see `KafkaReading`."""
+        at = flat(ends)
+        return {
+            (topic, str(number)): max(newest - at[topic, number], 0)
+            for (topic, number), newest in self.watch.newest.items()
+            if (topic, number) in at
+        }
+
+    def message_size(self) -> int | None:
+        """Return the mean size of recent messages; see `KafkaReading`."""
+        try:
+            found = self._look()
+            places = list(_places(found, self.selection))
+            cluster, patience = self.watch.cluster, self.connection.patience
+            ends = cluster.ends(places, patience, self.read_committed)
+            return mean_size(self.connection, cluster.begins(places, patience), ends)
+        except KafkaError:
+            return None
+
+    def close(self) -> None:
+        """Let the clients of this process go; what is asked next opens them again."""
+        self.watch.forget()
+
+    def _look(self, patience: float = 10.0) -> Found:
+        return preflight(self.watch.cluster, self.connection, self.selection, self.group, patience)
+
+    def _check_token(self, local: bool) -> None:
+        sasl = self.connection.sasl
+        if sasl is None or sasl.mechanism != OAUTHBEARER:
+            return
+        if problem := java_problem(sasl.token):
+            raise StreamerError(
+                f"input {self.name}: the token of OAUTHBEARER {problem}; Spark's Kafka client "
+                "reads JWTs with sub and exp only, use one, or SCRAM-SHA-512"
+            )
+        if not local:
+            raise StreamerError(
+                f"input {self.name}: OAUTHBEARER hands Spark its token in a file of this machine, "
+                "which the machines of a cluster do not see; use SCRAM-SHA-512, PLAIN or "
+                "client_certs of tls"
+            )
+
+    def _check_same(self, known: Any, found: Found) -> None:
+        """Look whether the checkpoint is of this cluster and of these topics.
+
+        Raises:
+            StreamerError: it is not.
+        """
+        if known["cluster"] and found.cluster and known["cluster"] != found.cluster:
+            raise StreamerError(
+                f"input {self.name}: the checkpoint was made with the Kafka cluster "
+                f"{known['cluster']!r}, and {self.bootstrap} is {found.cluster!r}, where its "
+                "offsets mean other messages; use the addresses of the former, or another "
+                "checkpoint"
+            )
+        if not self.fail_on_data_loss:
+            return
+        for topic, identity in known["topics"].items():
+            now = found.topics.get(topic)
+            if now is None and not self.selection.by_pattern:
+                raise DataLostError(
+                    f"input {self.name}: the checkpoint has offsets of the topic {topic!r}, which "
+                    "the field topics no longer names; name it, use another checkpoint, or set "
+                    "fail_on_data_loss: false"
+                )
+            if now is not None and identity and now.identity and identity != now.identity:
+                raise DataLostError(
+                    f"input {self.name}: the topic {topic!r} was deleted and made anew, so that "
+                    "the checkpoint's offsets mean other messages; use another checkpoint, or set "
+                    "fail_on_data_loss: false to go on from those offsets"
+                )
+
+    def _again(self, known: Any, found: Found) -> dict[Place, int]:
+        """Return where an earlier start began; partitions that came since begin at their oldest."""
+        earlier = flat(known["starting"])
+        return {place: earlier.get(place, EARLIEST) for place in _places(found, self.selection)}
+
+    def _lost_text(
+        self, lost: list[Place], at: dict[Place, int], now: dict[Place, int], what: str
+    ) -> str:
+        told = [
+            f"{topic}:{number} stands at {at[topic, number]} and "
+            + (f"{what} {now[topic, number]}" if (topic, number) in now else "is gone")
+            for topic, number in lost[:_LISTED]
+        ]
+        more = f", and {len(lost) - _LISTED} more" if len(lost) > _LISTED else ""
+        return (
+            f"input {self.name}: messages are gone that were not read: {'; '.join(told)}{more}; "
+            "use another checkpoint, or set fail_on_data_loss: false to go on with what is there"
+        )
+
+
+def _places(found: Found, selection: Selection) -> Iterable[Place]:
+    return places_of({name: topic.partitions for name, topic in found.topics.items()}, selection)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

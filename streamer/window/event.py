@@ -19,6 +19,10 @@ from streamer.window.kinds import EventTime, Join, Session, Sliding, Tumbling, W
 _LEAST_SLICE: Final = SECOND
 _LAST_SLICE: Final = 2**63 - 1
 
+OWN_KEY: Final = 1
+"""The key id of a window's own keys, which are values: a key_mapping said otherwise goes on with
+the windows that are open."""
+
 
 @dataclass(frozen=True)
 class EventWindow:

@@ -21,7 +21,7 @@ from streamer.value import DELETED, NOTHING
 from streamer.window.chunks import Chunks, Origin
 from streamer.window.columns import Timed
 from streamer.window.drops import Drops
-from streamer.window.event import EventWindow
+from streamer.window.event import OWN_KEY, EventWindow
 from streamer.window.folds.part import Column, selected
 from streamer.window.held import Held
 from streamer.window.ints import Ints
@@ -37,9 +37,6 @@ _NO_TIME: Final = "its timestamp_mapping gave no time"
 _NO_KEY: Final = "its key_mapping gave no key"
 _FUTURE: Final = "its time is further ahead than max_ahead allows"
 _FIRST: Final = -(2**63)
-_OWN_KEY: Final = 1
-"""The key id of a window's own keys, which are values: a key_mapping said otherwise goes on with
-the windows that are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +109,7 @@ class EventPacker(Chunks[Looked]):
         key = asked.key
         key_id = None if key is None else zlib.crc32(key.text.encode())
         if window.keyed:
-            key_id = _OWN_KEY
+            key_id = OWN_KEY
         # Without a window key there is one window for all, and so one shard.
         spread = shards if window.keyed else 1
         self._groups = None if key is None else Groups(spread, not hasattr(key, "text_of"))

@@ -8,7 +8,7 @@ only the records that it needs. There are more drawers as there are more keys.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, KeysView
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,7 @@ VERSION: Final = 1
 _ROOM: Final = 4096
 _MOST: Final = 4096
 _DUES: Final = 3
+_NEVER: Final = -(1 << 70)
 
 Dues = tuple[int, int, int]
 """When a record must be looked at though no message came: by the clock, by the running time in
@@ -104,7 +105,7 @@ class Drawer:
         """The bytes of all records."""
         return sum(map(len, self._records.values()))
 
-    def keys(self) -> Iterable[bytes]:
+    def keys(self) -> KeysView[bytes]:
         """Return all keys."""
         return self._records.keys()
 
@@ -170,6 +171,27 @@ class Drawers:
             if any(due <= clock for due, clock in zip(least, clocks, strict=True)):
                 found.setdefault(number, [])
         return dict(sorted(found.items()))
+
+    def known(self, keys: Iterable[bytes]) -> list[bytes]:
+        """Return those of some keys that there are records of."""
+        if not self.least:
+            return []
+        found: list[bytes] = []
+        for number, some in self.numbers(keys, (_NEVER, _NEVER, _NEVER)).items():
+            if some and number in self.least:
+                records = self.take_out(number).keys()
+                found += [key for key in some if key in records]
+        return found
+
+    def adopt(self, records: Iterable[tuple[bytes, KeyState, Dues]]) -> None:
+        """Take records that were kept elsewhere, of keys that there are none of."""
+        by_key = {key: (state, dues) for key, state, dues in records}
+        for number, some in self.numbers(by_key, (_NEVER, _NEVER, _NEVER)).items():
+            drawer = self.take_out(number)
+            before = len(drawer)
+            for key in some:
+                drawer.put(key, *by_key[key])
+            self.put_back(number, drawer, before)
 
     def take_out(self, number: int) -> Drawer:
         """Return a drawer."""

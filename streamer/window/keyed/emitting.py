@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from operator import attrgetter
+from heapq import merge
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from streamer.window.emission import Emission
 from streamer.window.folds.release import FoldedGroup
 from streamer.window.having import Having
+from streamer.window.keyed.columns.ended import Ended
 from streamer.window.keyed.moments import emissions_of, output_of
 from streamer.window.keyed.outputs import Released
 from streamer.window.keyed.pending import Pending
@@ -18,13 +20,18 @@ _SHOWN: Final = 16
 
 
 def emitted(
-    pending: Pending, released: Released, having: Having | None, counters: Counters
+    pending: Pending,
+    released: Released,
+    ended: Ended,
+    having: Having | None,
+    counters: Counters,
 ) -> Generator[Emission, None, tuple[Closed, ...]]:
     """Give the batches, and count them.
 
     Args:
         pending: what comes out.
         released: looks messages up.
+        ended: sessions that were kept as columns; they come out in between.
         having: says which batches are wanted; None for all.
         counters: the shard's.
 
@@ -32,7 +39,7 @@ def emitted(
         The first windows that came out, for people to see.
     """
     closed: list[Closed] = []
-    for emission in _in_place(pending, released):
+    for emission in _in_place(pending, released, ended):
         messages = emission.messages
         count = messages.size if isinstance(messages, FoldedGroup) else len(messages)
         if having is not None and not having.keeps(messages):
@@ -46,13 +53,21 @@ def emitted(
     return tuple(closed)
 
 
-def _in_place(pending: Pending, released: Released) -> Iterator[Emission]:
+def _in_place(pending: Pending, released: Released, ended: Ended) -> Iterator[Emission]:
     """Give the batches in their order, their messages looked up."""
     outputs, moments = pending.outputs, pending.moments
+    if not outputs and not moments:
+        yield from ended.emissions()
+        return
     if moments and not outputs:
         yield from emissions_of(moments, released.ledger, released.keyed)
         return
     # Windows that are folded and such that are not, in between.
     outputs += [output_of(moment) for moment in moments]
     outputs.sort(key=attrgetter("place"))
-    yield from released.emissions(outputs)
+    if not len(ended):
+        yield from released.emissions(outputs)
+        return
+    others = zip(ended.places(), ended.emissions(), strict=True)
+    for _, emission in merge(released.placed(outputs), others, key=itemgetter(0)):
+        yield emission

@@ -57,6 +57,12 @@ class Folds:
         """Whether there may be a window that is folded."""
         return bool(self.texts)
 
+    def number_of(self, text: str) -> int:
+        """Return the number of a mapping that windows which come here are folded for."""
+        if text not in self.texts:
+            self._begin(text)
+        return self.texts.index(text)
+
     def counted(self, state: KeyState, by: int) -> None:
         """Count the open windows of a key, by mapping: 1 for each that there is, -1 to undo it."""
         for window in state.windows:

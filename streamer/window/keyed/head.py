@@ -13,7 +13,9 @@ from streamer.window.keyed.clocks import ShardClocks
 from streamer.window.status import Counters
 from streamer.window.store import Store
 
-VERSION: Final = 3
+VERSION: Final = 4
+_FOLDED: Final = 3
+"""The version of a head without sessions that are kept as columns."""
 _UNCOUNTED: Final = 2
 """The version of a head that did not say how many windows are folded for which mapping."""
 _WHOLE: Final = 1
@@ -42,6 +44,7 @@ class Head:
         uses: by mapping, how many open windows are folded for it.
         sizes: by drawer, the bytes of its records; empty where no window was ever folded.
         folded: how many messages are held that are not kept, since they were folded.
+        columns: whether there are sessions that are kept as columns.
     """
 
     fingerprint: str
@@ -58,6 +61,7 @@ class Head:
     folded: int = 0
     uses: list[int] = field(default_factory=list)
     sizes: dict[int, int] = field(default_factory=dict)
+    columns: bool = False
 
     @classmethod
     def read(cls, store: Store, fingerprint: str) -> Head:
@@ -71,7 +75,7 @@ class Head:
             return cls(fingerprint)
         fields: dict[str, Any] = orjson.loads(data)
         version = fields.pop("version")
-        if version not in (_WHOLE, _UNCOUNTED, VERSION):
+        if version not in (_WHOLE, _UNCOUNTED, _FOLDED, VERSION):
             raise StreamerError(
                 f"the window's state has format {version}, and this program reads format "
                 f"{VERSION}: run the version that wrote the checkpoint, or start from another one"
@@ -87,12 +91,12 @@ class Head:
         fields["sizes"] = dict(fields.get("sizes", ()))
         if version == _UNCOUNTED:
             fields["uses"] = [_MANY] * len(fields["texts"])
-        return cls(**fields)
+        return cls(**fields, columns=version == VERSION)
 
     def write(self, store: Store) -> None:
         """Write it to a store."""
         fields: dict[str, Any] = {
-            "version": VERSION if self.texts else _WHOLE,
+            "version": VERSION if self.columns else _FOLDED if self.texts else _WHOLE,
             "fingerprint": self.fingerprint,
             "clocks": self.clocks.as_fields(),
             "next_arrival": self.next_arrival,

@@ -70,6 +70,11 @@ class Ledger:
         self._fresh.append(page)
         return page
 
+    def adopt(self, body: bytes) -> None:
+        """Take a pack of messages that were kept elsewhere since an earlier micro-batch."""
+        pack = Pack(body)
+        self._stored.put(Page(pack, self._by_arrival, stored_form(body, 0), None))
+
     @property
     def fresh(self) -> Sequence[Page]:
         """The pages of this micro-batch."""

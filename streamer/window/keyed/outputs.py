@@ -93,6 +93,10 @@ class Released:
 
     def emissions(self, outputs: Sequence[Output]) -> Iterator[Emission]:
         """Give the batches, in the order of the outputs."""
+        return (emission for _, emission in self.placed(outputs))
+
+    def placed(self, outputs: Sequence[Output]) -> Iterator[tuple[tuple[int, ...], Emission]]:
+        """Give the same, each with the place of its output."""
         portion: list[Output] = []
         size = 0
         for output in outputs:
@@ -103,7 +107,7 @@ class Released:
                 portion, size = [], 0
         yield from self._portion(portion)
 
-    def _portion(self, outputs: list[Output]) -> Iterator[Emission]:
+    def _portion(self, outputs: list[Output]) -> Iterator[tuple[tuple[int, ...], Emission]]:
         claims: dict[bytes, tuple[int, int]] = {}
         for output in outputs:
             low, high = claims.get(output.key, (output.low, output.high))
@@ -123,13 +127,14 @@ class Released:
                         place = places[0]
                 assert output.start is not None and output.end is not None
                 bounds = (output.start, output.end)
-                yield groups.emission(output.key, bounds, output.reason, folded, place)
+                emission = groups.emission(output.key, bounds, output.reason, folded, place)
+                yield output.place, emission
                 continue
             places = lines.of(output, claims[output.key])
             if output.gone:
                 gone += self._let_go(output, lines, places)
             if places:
-                yield self._emission(output, lines, places)
+                yield output.place, self._emission(output, lines, places)
         if gone:
             found.give_back(np.array(gone, np.int64))
             self.given_back += len(gone)

@@ -17,6 +17,10 @@ from streamer.window.having import Having
 from streamer.window.intake import Intake
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.closing import Closing
+from streamer.window.keyed.columns.came import Arrival
+from streamer.window.keyed.columns.ended import Ended
+from streamer.window.keyed.columns.parting import pack_of, records_of
+from streamer.window.keyed.columns.sessions import Left, SessionColumns
 from streamer.window.keyed.drawers import Drawers, Dues
 from streamer.window.keyed.emitting import emitted
 from streamer.window.keyed.folds import Folds
@@ -69,6 +73,7 @@ class KeyedStep:
         self._drawers = Drawers(store, head.least, head.drawers, head.keys, head.sizes)
         self._ledger = Ledger(store, self._rules.timeless, head.packs, head.next_pack)
         self._folds = Folds(folds, head.texts, head.uses, head.folded, self._rules.joins)
+        self._columns = SessionColumns(window, store, folds, head.columns)
 
     def run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
         """Do it: give what goes on, return the status."""
@@ -79,17 +84,19 @@ class KeyedStep:
         clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, intake.pieces)
         yield from aside(intake, counters)
         since = head.next_arrival
-        segments = self._arrive(intake, clocks)
+        arrivals = self._arrivals(intake, clocks)
+        clock = clocks.end(reading.backlog)
+        segments, ended = self._parted(arrivals, clock, reading.ended)
         forwards = self._settings.emit == "forward"
         pending = Pending(self._rules, forwards, since, head.next_arrival)
-        late = self._visit(segments, clocks, reading, now, pending)
+        late = self._visit(segments, clocks.by_key, reading, clock, now, pending)
         self._folds.settle(self._ledger.fresh)
         yield from late.drop(counters, self._keep_dropped)
         counters.released += pending.give_back_lapsed(self._ledger)
         having = None if self._asked is None else Having(self._asked, now, self._listing)
         released = Released(self._ledger, self._window.keyed, self._rules.unit, pending.spared)
-        closed = yield from emitted(pending, released, having, counters)
-        counters.released += released.given_back + self._folds.released
+        closed = yield from emitted(pending, released, ended, having, counters)
+        counters.released += released.given_back + self._folds.released + self._columns.released
         yield from dropped_incomplete(
             pending.incomplete, self._ledger, counters, self._keep_dropped
         )
@@ -101,13 +108,46 @@ class KeyedStep:
         self._save()
         return status
 
-    def _arrive(self, intake: Intake, clocks: BatchClocks) -> dict[bytes, list[Segment]]:
-        """Take the packs to the ledger; return where each key's messages lie."""
-        segments: dict[bytes, list[Segment]] = {}
+    def _arrivals(self, intake: Intake, clocks: BatchClocks) -> list[Arrival]:
+        """Unpack the packs."""
         arrived, self._head.next_arrival = intake.arrived(self._head.next_arrival)
+        found = []
         for (body, shift, header), _ in arrived:
-            pack = Pack(body, shift)
             before, partition = clocks.before(header.first), clocks.partition(header.first)
+            found.append(Arrival(Pack(body, shift), body, shift, before, partition))
+        return found
+
+    def _parted(
+        self, arrivals: list[Arrival], clock: int, over: bool
+    ) -> tuple[dict[bytes, list[Segment]], Ended]:
+        """Put into columns of sessions what can be; return where other messages lie, by key."""
+        columns, head = self._columns, self._head
+        left = columns.leave()
+        if left is not None:
+            self._adopt(left)
+        flush = over and self._settings.end_of_input == "flush"
+        left, ended = columns.step(arrivals, self._drawers.known, clock, head.clocks.active, flush)
+        self._adopt(left)
+        head.counters.taken += columns.taken
+        head.open += columns.opened
+        return self._arrive(left.arrivals), ended
+
+    def _adopt(self, left: Left) -> None:
+        """Take sessions over that cannot go on as columns."""
+        if left.lanes is None or not len(left.sessions):
+            return
+        number = self._folds.number_of(left.lanes.text)
+        self._ledger.adopt(pack_of(left.sessions, self._window.keyed))
+        records = list(records_of(left.sessions, left.lanes, number, self._rules))
+        for _, state, _ in records:
+            self._folds.counted(state, 1)
+        self._folds.held += int(left.sessions.counts.sum()) - len(left.sessions)
+        self._drawers.adopt(records)
+
+    def _arrive(self, arrivals: Iterable[Arrival]) -> dict[bytes, list[Segment]]:
+        """Take packs to the ledger; return where each key's messages lie."""
+        segments: dict[bytes, list[Segment]] = {}
+        for pack, body, shift, before, partition in arrivals:
             page = self._ledger.add(pack, body, shift, before, partition)
             spans = zip(pack.starts[:-1], pack.starts[1:], strict=True)
             for key, (first, last) in zip(pack.keys or [b""], spans, strict=True):
@@ -121,16 +161,16 @@ class KeyedStep:
     def _visit(
         self,
         segments: dict[bytes, list[Segment]],
-        clocks: BatchClocks,
+        by_key: bool,
         reading: Reading,
+        clock: int,
         now: int,
         pending: Pending,
     ) -> Lates:
         """Look at every key that has messages, or that is due; return what is late."""
         head, drawers, folds = self._head, self._drawers, self._folds
-        rules, settings, by_key = self._rules, self._settings, clocks.by_key
+        rules, settings = self._rules, self._settings
         active, ended = head.clocks.active, reading.ended
-        clock = clocks.end(reading.backlog)
         follow = self._ledger.fresh_follow
         taking = Taking(rules, settings, folds, pending, now, active, by_key, follow)
         idle = None if head.clocks.behind else active
@@ -168,12 +208,13 @@ class KeyedStep:
     def _status(self, now: int, closed: tuple[Closed, ...], log: tuple[LogLine, ...]) -> Status:
         """Say how the shard is after the micro-batch."""
         records = sum(self._drawers.sizes.values()) if self._folds.needed else 0
+        blocks = self._columns.blocks
         return Status(
             now=now,
             horizon=None,
             counters=self._head.counters,
-            held=self._ledger.held + self._folds.held,
-            held_bytes=self._ledger.size + records,
+            held=self._ledger.held + self._folds.held + blocks.held,
+            held_bytes=self._ledger.size + records + blocks.size,
             open=(),
             next_due=self._next_due(now),
             newest_end=None,
@@ -186,6 +227,8 @@ class KeyedStep:
         """Return when the next window is due by a clock that runs without messages."""
         clocks = self._head.clocks
         dues = [FOREVER]
+        if self._settings.clock == "system" and self._columns.next_due is not None:
+            dues.append(self._columns.next_due)
         for clock, active, _ in self._drawers.least.values():
             if self._settings.clock == "system":
                 dues.append(clock)
@@ -201,4 +244,6 @@ class KeyedStep:
         self._folds.forget()
         head.texts, head.uses = self._folds.texts, self._folds.uses
         head.folded, head.sizes = self._folds.held, drawers.sizes
+        self._columns.blocks.write()
+        head.columns = len(self._columns.blocks) > 0
         head.write(self._store)

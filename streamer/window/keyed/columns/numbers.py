@@ -1,0 +1,82 @@
+"""Numbers that messages bring to sums and extremes, as columns of floats that lose nothing.
+
+Integers up to 2^31 are added exactly in float64, up to 2^52 in all; what is beyond, or is no
+number, is left to those who look at messages one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamer.window.ints import Ints
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_MOST: Final = float(1 << 31)
+EXACT: Final = float(1 << 52)
+"""A sum of integers beyond this is to be added as integers: few more, and a float rounds it."""
+
+
+@dataclass(slots=True)
+class Numbers:
+    """A column of numbers.
+
+    Attributes:
+        values: the numbers.
+        whole: which of them are integers, or sums of nothing else.
+    """
+
+    values: Floats
+    whole: Bools
+
+    def take(self, chosen: Ints | Bools) -> Numbers:
+        """Return some of them, by their places."""
+        return Numbers(self.values[chosen], self.whole[chosen])
+
+
+def joined(columns: Sequence[Numbers]) -> Numbers:
+    """Return columns as one."""
+    values = np.concatenate([column.values for column in columns])
+    return Numbers(values, np.concatenate([column.whole for column in columns]))
+
+
+def numbers_of(values: list[Any]) -> tuple[Numbers, Ints]:
+    """Return what messages bring, and the places of what must be looked at one by one.
+
+    Args:
+        values: what the part's field holds in each message.
+    """
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        try:
+            whole = np.array(values, np.int64)
+        except OverflowError:
+            return _one_by_one(values)
+        found = Numbers(whole.astype(np.float64), np.ones(len(values), np.bool_))
+        return found, np.flatnonzero(np.abs(found.values) > _MOST)
+    if kinds == {float}:
+        found = Numbers(np.array(values, np.float64), np.zeros(len(values), np.bool_))
+        return found, np.flatnonzero(_odd_floats(found.values))
+    return _one_by_one(values)
+
+
+def _odd_floats(values: Floats) -> Bools:
+    """Return which of some floats are compared otherwise than by their size: NaN, and -0."""
+    odd: Bools = np.isnan(values) | ((values == 0) & np.signbit(values))
+    return odd
+
+
+def _one_by_one(values: list[Any]) -> tuple[Numbers, Ints]:
+    plain = [
+        type(value) is float or (type(value) is int and abs(value) <= _MOST) for value in values
+    ]
+    some = np.array(plain, np.bool_)
+    found = np.array([v if good else 0.0 for v, good in zip(values, plain, strict=True)], float)
+    whole = np.array([type(value) is int for value in values], np.bool_)
+    return Numbers(found, whole), np.flatnonzero(~some | (~whole & _odd_floats(found)))

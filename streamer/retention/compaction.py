@@ -58,8 +58,11 @@ def ends_of(path: Path) -> tuple[int, int]:
     Raises:
         OSError: it cannot be read.
     """
-    first, last = pq.read_metadata(path).metadata[_ENDS].split()
-    return int(first), int(last)
+    try:
+        first, last = pq.read_metadata(path).metadata[_ENDS].split()
+        return int(first), int(last)
+    except (ValueError, KeyError, TypeError) as e:
+        raise OSError(f"{path} is no file of results: {e}") from None
 
 
 class Compaction:

@@ -144,7 +144,7 @@ class Layout:
                 raise ValueError("it has another format")
             rules, files = Rules(**found.pop("rules")), found.pop("files")
             return Manifest(rules, **found, files=tuple(File(**file) for file in files))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
             raise RetentionError(

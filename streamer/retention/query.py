@@ -111,15 +111,15 @@ def asked(directory: Path, now: int, answer: Callable[[Snapshot, int], Answer]) 
                 newest.append(found.manifest.newest)
             cutoff = found.manifest.rules.cutoff(now, max(newest, default=None))
             return answer(found, cutoff)
-        except (OSError, duckdb.IOException) as e:
-            # Who looks very long finds files gone that were compacted meanwhile.
-            if attempt == _TRIES - 1:
-                text = " ".join(str(e).split())
-                raise RetentionError(f"the results in {directory} cannot be read: {text}") from None
         except duckdb.OutOfMemoryException:
             raise QuestionError(
                 "the answer takes more memory than it may; ask for less: one key, a shorter time"
             ) from None
+        except (OSError, duckdb.Error) as e:
+            # Who looks very long finds files gone that were compacted meanwhile.
+            if attempt == _TRIES - 1:
+                text = " ".join(str(e).split())
+                raise RetentionError(f"the results in {directory} cannot be read: {text}") from None
     raise AssertionError("unreachable")
 
 

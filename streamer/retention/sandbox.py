@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MEMORY: Final = "512MB"
 SECONDS: Final = 10.0
+_AGAIN: Final = 0.05
 
 
 @contextmanager
@@ -41,17 +42,21 @@ def sandbox(paths: Sequence[Path], seconds: float = SECONDS) -> Iterator[duckdb.
             "threads": 2,
             "memory_limit": MEMORY,
             "temp_directory": "",
+            "allow_persistent_secrets": False,
             "allow_community_extensions": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "python_enable_replacements": False,
         },
     )
-    overdue = threading.Event()
+    overdue, done = threading.Event(), threading.Event()
 
     def stop() -> None:
         overdue.set()
-        connection.interrupt()
+        # Between two statements there is nothing to interrupt: the next one must be, too.
+        while not done.is_set():
+            connection.interrupt()
+            done.wait(_AGAIN)
 
     timer = threading.Timer(seconds, stop)
     timer.daemon = True
@@ -71,4 +76,7 @@ def sandbox(paths: Sequence[Path], seconds: float = SECONDS) -> Iterator[duckdb.
         ) from None
     finally:
         timer.cancel()
+        done.set()
+        if timer.ident is not None:
+            timer.join()
         connection.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,4 +141,5 @@ def _told(error: Exception, directory: Path | None) -> str:
     text = str(error)
     if directory is not None:
         text = text.replace(str(directory), "…")
+    text = text.replace(os.path.expanduser("~"), "~")
     return f"the statement cannot be run: {text.strip()}"

@@ -56,15 +56,15 @@ class Looks:
         """Take what there is now as known."""
         self._files = files
         self._stamps: dict[str, tuple[tuple[int, ...], str]] = {}
-        self._known = self._now()
+        self._known = self.now()
 
     def differ(self) -> Changes:
         """Return what differs from what is known, which stays as it is."""
-        return _between(self._known, self._now())
+        return _between(self._known, self.now())
 
     def doubtful(self) -> bool:
         """Whether a file is missing or empty now that was not before."""
-        now = self._now()
+        now = self.now()
         return any(
             before and not now[name].get(path)
             for name, files in self._known.items()
@@ -74,7 +74,7 @@ class Looks:
 
     def taken(self) -> Changes:
         """Return what differs, and know it from now on."""
-        now = self._now()
+        now = self.now()
         found = _between(self._known, now)
         self._known = now
         return found
@@ -84,7 +84,8 @@ class Looks:
         paths = [path for files in self._known.values() for path in files]
         return {str(folder) for path in paths for folder in _folders(Path(path)) if folder.is_dir()}
 
-    def _now(self) -> dict[str, dict[str, str]]:
+    def now(self) -> dict[str, dict[str, str]]:
+        """Return what tells the content of each stream's files from another, by path."""
         return {
             name: {path: self._digest(path) for path in map(os.path.abspath, paths)}
             for name, paths in self._files().items()
@@ -172,9 +173,9 @@ class Watcher:
         self._thread.join(10)
 
     def _run(self) -> None:
-        # Imported here: few commands watch anything. This part of watchfiles is what its page on the
-        # backend describes: what happens from the moment that it is made is heard of, where the
-        # simpler `watch` begins to listen at some later time.
+        # Imported here: few commands watch anything. This is what the page of watchfiles on its
+        # backend describes: all is heard of from the moment that it is made, where the simpler
+        # `watch` begins to listen at some later time.
         from watchfiles._rust_notify import RustNotify
 
         while not self._closed.is_set():
@@ -200,19 +201,19 @@ class Watcher:
 
     def _see(self) -> None:
         """Look; wait until what has changed is still, and tell."""
-        found = self._looks.differ()
-        while found and not self._closed.is_set():
-            still = time.monotonic()
-            wait = self._gone if self._looks.doubtful() else self._quiet
-            while time.monotonic() - still < wait:
-                if self._closed.wait(min(wait / 3, 0.1)):
-                    return
-                again = self._looks.differ()
-                if again != found:
-                    found, still = again, time.monotonic()
-                    wait = self._gone if self._looks.doubtful() else self._quiet
-            if not found:
+        while self._looks.differ() and not self._closed.is_set():
+            if not self._still():
                 return
-            told = self._looks.taken()
-            self._told(told)
-            found = self._looks.differ()
+            if found := self._looks.taken():
+                self._told(found)
+
+    def _still(self) -> bool:
+        """Wait until no file changes any more; return False when the watcher is closed."""
+        before, since = self._looks.now(), time.monotonic()
+        while time.monotonic() - since < (self._gone if self._looks.doubtful() else self._quiet):
+            if self._closed.wait(min(self._quiet / 3, 0.1)):
+                return False
+            now = self._looks.now()
+            if now != before:
+                before, since = now, time.monotonic()
+        return True

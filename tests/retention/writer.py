@@ -1,0 +1,45 @@
+"""A program that keeps results until it is killed: `python -m tests.retention.writer DIR SEED`.
+
+What it has kept of a micro-batch it notes in DIR/commits, as Spark does; what is not noted there is
+done again by the next one. It prints the number of each micro-batch that it begins.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from pathlib import Path
+
+from streamer.retention import store as stores
+
+from .kept import RULES, Row, T, portion
+
+KEYS = 5
+
+
+def rows_of(batch: int) -> list[Row]:
+    """Return the results of a micro-batch: windows of its own, and a revision of one of all."""
+    own = [Row(f"k{(batch + n) % KEYS}", T + batch, b"%d" % batch) for n in range(batch % 3 + 1)]
+    return [*own, Row("all", T, b"%d" % batch, emit="changes")]
+
+
+def _write(directory: Path, seed: int) -> None:
+    # Small numbers, so that there is as much compaction as writing.
+    stores.COMPACTED_AT, stores.GRACE = 3, 0  # type: ignore[misc]
+    chance = random.Random(seed)
+    commits = directory / "commits"
+    done = int(commits.read_text().split()[-1]) if commits.exists() else -1
+    apart = stores.in_a_thread if chance.random() < 0.7 else lambda work: work()
+    kept = stores.Store(directory / "results", RULES, afresh=done < 0, apart=apart)
+    for batch in range(done + 1, 10**9):
+        print(batch, flush=True)
+        kept.write(batch, [portion(rows_of(batch))] if batch % 4 else [], T)
+        with commits.open("a") as out:
+            out.write(f"{batch}\n")
+            out.flush()
+            os.fsync(out.fileno())
+
+
+if __name__ == "__main__":
+    _write(Path(sys.argv[1]), int(sys.argv[2]))

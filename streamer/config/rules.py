@@ -244,6 +244,13 @@ _ALL: Final = (
         chilled=True,
     ),
     Rule(
+        "output_place",
+        "An output promises something about messages that come again (`transactional`, "
+        "`dedupe_headers`) which it cannot keep where it stands: inside of another output, or "
+        "behind processors of one.",
+        "Put it where the message says, or leave the promise out.",
+    ),
+    Rule(
         "resource_cycle",
         "A resource uses itself, through others or directly, and could never be built.",
         "Break the circle that the finding shows.",
@@ -258,6 +265,14 @@ _ALL: Final = (
         "The file holds more than one YAML document.",
         "Move what follows `---` to a file of its own.",
         ignorable=False,
+    ),
+    Rule(
+        "short_retention",
+        "A window buffer keeps results (`retention`) for no longer than its windows may be open: "
+        "what comes out of them may be gone before anybody can ask for it.",
+        "Let `retention` be longer than the window's length and its `allowed_lateness` together.",
+        level="warning",
+        runs_ignored=True,
     ),
     Rule(
         "should_omit",

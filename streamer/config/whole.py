@@ -9,6 +9,7 @@ from streamer.config.nodes import Mapping, Node, Scalar, Sequence
 from streamer.config.reading import Reading
 from streamer.config.resources import RESOURCE_KINDS
 from streamer.config.window_keys import check_window_key
+from streamer.config.window_retention import check_retention
 from streamer.spec import Kind
 
 # A file that has none of these is a file of resources, made for other configs.
@@ -34,6 +35,7 @@ def check_whole(reading: Reading, root: Mapping) -> None:
     _check_unused(reading, root)
     _check_memory(reading, root)
     check_window_key(reading, root)
+    check_retention(reading, root)
     _check_catches(reading, root)
 
 

@@ -19,6 +19,7 @@ from streamer.kafka.errors import (
     AUTHENTICATION,
     GROUP_IN_USE,
     GROUP_REFUSED,
+    NOT_READY,
     SSL,
     UNKNOWN_PARTITION,
     UNKNOWN_TOPIC,
@@ -31,7 +32,7 @@ Place = tuple[str, int]
 """A partition: its topic and number."""
 
 GONE: Final = (UNKNOWN_TOPIC, UNKNOWN_PARTITION)
-_NO_OFFSET: Final = -1001
+_NONE: Final = -1
 _STEP: Final = 0.25
 _HEARD: Final = 50
 
@@ -134,8 +135,19 @@ class Cluster:
         from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
         asked = ConsumerGroupTopicPartitions(group, [TopicPartition(*place) for place in places])
-        answers = self._admin().list_consumer_group_offsets([asked], request_timeout=patience)
-        answer, code = self._answer(answers[group], patience, allowed=(GROUP_REFUSED,))
+        allowed = (GROUP_REFUSED, *NOT_READY)
+        until = time.monotonic() + patience
+        while True:
+            left = max(until - time.monotonic(), _STEP)
+            answers = self._admin().list_consumer_group_offsets([asked], request_timeout=left)
+            answer, code = self._answer(answers[group], left, allowed)
+            if code not in NOT_READY:
+                break
+            if left <= _STEP:
+                raise KafkaError(
+                    f"the group {group!r} has no broker that knows it: Kafka's error {code}"
+                )
+            time.sleep(_STEP)
         if code == GROUP_REFUSED:
             raise KafkaError(
                 f"the group {group!r} is refused{self._who()}; grant it READ on the group, or use "
@@ -218,8 +230,13 @@ class Cluster:
         found: dict[Place, int] = {}
         for place, answer in answers.items():
             result, _ = self._answer(answer, patience, allowed=GONE)
-            if result is not None:
-                found[place.topic, place.partition] = result.offset
+            if result is None:
+                continue
+            if result.offset < _NONE:
+                # This is how librdkafka says that a broker has not answered in time.
+                heard = self._said_of_late(patience)
+                raise unreached(self._connection, heard, "it does not answer in time")
+            found[place.topic, place.partition] = result.offset
         return found
 
     def _answer(

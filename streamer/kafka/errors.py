@@ -28,6 +28,8 @@ SASL_FAILED: Final = 58
 UNKNOWN_MEMBER: Final = 25
 REBALANCE: Final = 27
 ILLEGAL_GENERATION: Final = 22
+# Who keeps the groups is still being found: the cluster is new, or its brokers have changed.
+NOT_READY: Final = (14, 15, 16)
 GROUP_IN_USE: Final = (UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION)
 
 # "sasl_ssl://localhost:9093/bootstrap: " and "(after 0ms in state CONNECT)".

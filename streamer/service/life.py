@@ -115,6 +115,11 @@ class Life:
         stream.start(self._session)
 
     @property
+    def is_opened(self) -> bool:
+        """Whether there is a stream."""
+        return self._opened is not None
+
+    @property
     def stream(self) -> Stream:
         """The stream, once it is opened."""
         assert self._opened is not None

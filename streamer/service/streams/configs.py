@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from streamer.config import Config, parse_config
 from streamer.config.findings import Findings
-from streamer.config.nodes import Mapping, plain
+from streamer.config.nodes import Mapping
 from streamer.config.read import read_yaml
 from streamer.config.resources import ResourceText
 from streamer.config.source import Source
@@ -22,6 +22,7 @@ from streamer.spec.inside import inside
 
 _OF_SERVICE: Final = ("http", "logger", "metrics", "tracer", "shutdown_delay")
 _OF_SPARK: Final = ("master", "conf", "checkpoint")
+_NOTHING: Final = "input: { generate: { mapping: root = deleted() } }\noutput: { drop: {} }\n"
 _HINT: Final = "it belongs to the service: put it into the config that -o names"
 
 
@@ -53,20 +54,13 @@ class Reader:
             raise BadConfigError(_texts(e.lints, path)) from None
         return self._of_service(config, Allowance(programs=True, local=True), self.chilled)
 
-    def of_api(
-        self,
-        text: str,
-        stream_id: str,
-        chilled: bool = False,
-        resources: Sequence[ResourceText] | None = None,
-    ) -> Config:
+    def of_api(self, text: str, stream_id: str, chilled: bool = False) -> Config:
         """Read a config that came by API.
 
         Args:
             text: YAML, or JSON.
             stream_id: names it in findings.
             chilled: take it in spite of findings that it can run with.
-            resources: further resources of the API instead of those that there are.
 
         Raises:
             BadConfigError: there is something wrong with it, or it asks for what is not allowed.
@@ -79,16 +73,44 @@ class Reader:
         try:
             with allowance.compiling():
                 config = parse_config(
-                    text, stream_id, env=env, resources=self._resources(resources), chilled=chilled
+                    text, stream_id, env=env, resources=self._resources(), chilled=chilled
                 )
         except ConfigError as e:
             raise BadConfigError(_texts(map(_by_api, e.lints), stream_id)) from None
         return self._of_service(config, allowance, chilled)
 
-    def _resources(self, more: Sequence[ResourceText] | None = None) -> list[str | ResourceText]:
+    def of_resource(self, resource: ResourceText, chilled: bool = False) -> Config:
+        """Read a resource that came by API, as a config that has it.
+
+        Args:
+            resource: the resource.
+            chilled: take it in spite of findings that it can run with.
+
+        Raises:
+            BadConfigError: there is something wrong with it, or it asks for what is not allowed.
+        """
+        early = list(self.allowance.of_text(resource.text, resource.name))
+        if early:
+            raise BadConfigError(_texts(early, resource.name))
+        name = resource.name
+        try:
+            with self.allowance.compiling():
+                config = parse_config(
+                    _NOTHING, env={}, resources=[*self._resources(), resource], chilled=chilled
+                )
+        except ConfigError as e:
+            raise BadConfigError(_texts(map(_by_api, e.lints), name)) from None
+        wrong = list(self.allowance.of_config(replace(config, path=name)))
+        if SCRUBBED in resource.text:
+            wrong.append(_unknown_secret(name))
+        if wrong:
+            raise BadConfigError(_texts(wrong, name))
+        return config
+
+    def _resources(self) -> list[str | ResourceText]:
         root = self.root
         own = [ResourceText(root.path or "(service)", root.text, os.environ)] if root.text else []
-        return [*own, *(self.resources if more is None else more)]
+        return [*own, *self.resources]
 
     def _of_service(self, config: Config, allowance: Allowance, chilled: bool) -> Config:
         wrong = list(allowance.of_config(config))
@@ -96,8 +118,7 @@ class Reader:
         # Chilled, a section that belongs elsewhere is left out, as Benthos leaves it out.
         wrong += [] if chilled else _misplaced(config)
         if SCRUBBED in config.text:
-            message = "there is no secret to put in the place of the mark for one"
-            wrong.append(Lint(config.path, 0, 0, "not_allowed", message, "write the secret"))
+            wrong.append(_unknown_secret(config.path))
         if wrong:
             raise BadConfigError(_texts(wrong, config.path))
         root = self.root
@@ -114,20 +135,9 @@ class Reader:
         )
 
 
-def document(text: str, name: str = "") -> Any:
-    """Return the value of a YAML or JSON text, within the bounds that configs have.
-
-    Raises:
-        BadConfigError: it cannot be read.
-    """
-    findings = Findings()
-    root = read_yaml(Source(name, text), findings)
-    if root is None:
-        raise BadConfigError(_texts(findings.sorted(), name))
-    try:
-        return plain(root)
-    except ValueError as e:
-        raise BadConfigError([str(e)]) from None
+def _unknown_secret(name: str) -> Lint:
+    message = "there is no secret to put in the place of the mark for one"
+    return Lint(name, 0, 0, "not_allowed", message, "write the secret")
 
 
 def _texts(lints: Any, name: str) -> list[str]:

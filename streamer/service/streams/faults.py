@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamer.errors import StreamerError
+from streamer.plan.judgement import Judgement
 
 
 class UnknownStreamError(StreamerError):
@@ -22,7 +23,15 @@ class StreamExistsError(StreamerError):
 
 
 class RefusedError(StreamerError):
-    """The request asks for what the stream, as it is, cannot do; the text says what to do."""
+    """The request asks for what the stream, as it is, cannot do; the text says what to do.
+
+    Attributes:
+        judgement: of the change that was asked for, if it is about one.
+    """
+
+    def __init__(self, text: str, judgement: Judgement | None = None) -> None:
+        self.judgement = judgement
+        super().__init__(text)
 
 
 class BadRequestError(StreamerError):

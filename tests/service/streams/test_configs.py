@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from streamer.config import parse_config
 from streamer.config.resources import ResourceText
 from streamer.redaction import SCRUBBED
 from streamer.service.streams.allowance import FILE_FIELDS, FILES, PROGRAMS, Allowance
-from streamer.service.streams.configs import Reader, document
+from streamer.service.streams.configs import Reader
 from streamer.service.streams.faults import BadConfigError
+from streamer.service.streams.raw import document
 from streamer.spec import Field, Kind
 
 NOTHING = Allowance()
@@ -69,8 +71,8 @@ LOCAL = [
     f"{GENERATE}cache_resources: [ {{ label: a, file: {{ directory: /tmp }} }} ]",
     "input: { generate: { mapping: 'root = \"${HOME}\"' } }",
     "input: { generate: { mapping: 'root = \"${NOT_SET:default}\"' } }",
-    "input: { http_client: { url: 'http://x', tls: { client_certs: [ %s ] } } }"
-    % "{ cert_file: /a, key_file: /a }",
+    "input: { http_client: { url: 'http://x', tls: "
+    "{ client_certs: [ { cert_file: /a, key_file: /a } ] } } }",
 ]
 
 
@@ -156,7 +158,8 @@ def test_resources_that_came_by_api_may_be_used() -> None:
     more = ResourceText("cache c", "cache_resources: [ { label: c, memory: {} } ]", {})
     text = pipeline("{ cache: { resource: c, operator: get, key: a } }")
     assert "there is no cache resource" in refused(text)
-    assert reader().of_api(text, "one", resources=[more]).resources[Kind.CACHE, "c"]
+    given = replace(reader(), resources=[more])
+    assert given.of_api(text, "one").resources[Kind.CACHE, "c"]
 
 
 def test_a_text_that_makes_more_than_it_is_gets_nowhere() -> None:

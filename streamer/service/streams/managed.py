@@ -1,0 +1,142 @@
+"""One stream of the service, with all that is known about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from streamer.config import Config
+from streamer.config.secrets import with_variables
+from streamer.durations import SECOND, format_duration
+from streamer.engine.delivery import LogLine
+from streamer.redaction import Redaction
+from streamer.service.streams.lines import Lines
+from streamer.service.streams.store import API, Revision
+from streamer.service.streams.supervisor import ACTIVE, Restarts, Run, State, Supervisor
+from streamer.service.view import StreamView
+
+Make = Callable[[str, Config, str, LogLine, StreamView, Callable[[Config], None]], Run]
+"""Makes a run: of an id and a config, on a checkpoint directory, with a log, a view to tell, and
+who hears of the config that runs after one that has failed on probation."""
+
+
+class Managed:
+    """A stream.
+
+    Attributes:
+        stream_id: its id.
+        config: what runs.
+        revision: what is deployed.
+        directory: its checkpoint.
+        lines: the newest lines of its log.
+        view: what its newest run says.
+        run: its newest run; None before the first.
+        supervisor: looks after it.
+    """
+
+    def __init__(
+        self,
+        stream_id: str,
+        config: Config,
+        revision: Revision,
+        directory: str,
+        make: Make,
+        log: LogLine,
+        restarts: Restarts,
+        look: Callable[[], float],
+        told: Callable[[str, State], None],
+        back: Callable[[Managed, Config], None],
+    ) -> None:
+        """Begin with a stream that is stopped.
+
+        Args:
+            stream_id: its id.
+            config: what is to run.
+            revision: what is deployed.
+            directory: its checkpoint.
+            make: makes runs.
+            log: takes lines of the service's log.
+            restarts: how often it is started again.
+            look: gives the seconds between two looks at it.
+            told: hears of the states that it comes to by itself.
+            back: hears of the config that it went back to.
+        """
+        self.stream_id = stream_id
+        self.directory = directory
+        self.lines = Lines()
+        self.view = StreamView(config)
+        self.run: Run | None = None
+        self._make = make
+        self._back = back
+        self._log = log
+        self._redaction = Redaction()
+        self.take(config, revision)
+        self.supervisor = Supervisor(
+            stream_id,
+            self._made,
+            self.log,
+            restarts,
+            look,
+            lambda state: told(stream_id, state),
+        )
+
+    def take(self, config: Config, revision: Revision) -> None:
+        """Have another revision: it runs already, or is to run from the next start on."""
+        self.config, self.revision = config, revision
+        self._redaction = Redaction(with_variables(config.secrets))
+
+    def _made(self) -> Run:
+        self.view = StreamView(self.config)
+        self.run = self._make(
+            *(self.stream_id, self.config, self.directory, self.log, self.view),
+            lambda config: self._back(self, config),
+        )
+        return self.run
+
+    def redacted(self, text: str) -> str:
+        """Return a text without the stream's secrets."""
+        return self._redaction.text(text)
+
+    def log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        """Write a line about the stream."""
+        text, fields = self._redaction.text(text), self._redaction.value(fields)
+        self.lines.add(time.time_ns(), level, text, fields)
+        self._log(level, text, {**fields, "stream": self.stream_id})
+
+    @property
+    def of_api(self) -> bool:
+        """Whether it came by API, and is the API's to change."""
+        return self.revision.source == API
+
+    @property
+    def active(self) -> bool:
+        """Whether messages flow, or are about to."""
+        return self.supervisor.state in ACTIVE
+
+    @property
+    def ready(self) -> bool:
+        """Whether its input and output are connected."""
+        now = self.view.now()
+        return self.view.started and not now.problem and now.snapshot.batch >= 0
+
+    def uptime(self) -> int:
+        """Return for how long it runs, ns; of one that does not, how long it has run."""
+        return round(self.supervisor.uptime() * SECOND)
+
+    def status(self) -> dict[str, Any]:
+        """Return what the list of streams says of it: Benthos's fields first."""
+        uptime, supervisor = self.uptime(), self.supervisor
+        snapshot = self.view.now().snapshot
+        return {
+            "active": self.active,
+            "uptime": uptime / SECOND,
+            "uptime_str": format_duration(uptime),
+            "state": str(supervisor.state),
+            "reason": self._redaction.text(supervisor.reason or self.view.now().problem),
+            "restarts": supervisor.restarts,
+            "source": self.revision.source,
+            "revision": self.revision.number,
+            "messages": snapshot.messages,
+            "open_windows": snapshot.open_windows,
+        }

@@ -1,0 +1,70 @@
+"""The streams of the service, from its start to its end."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from streamer.service.streams import raw
+from streamer.service.streams.boot import Boot
+from streamer.service.streams.deploys import Deploys
+from streamer.service.streams.faults import BadConfigError
+from streamer.service.streams.managed import Managed
+from streamer.service.streams.registry import Registry
+from streamer.service.streams.resources import Resources
+from streamer.service.streams.store import Revision
+
+
+class Manager:
+    """All that can be done with streams.
+
+    Attributes:
+        registry: the streams.
+        boot: starts them when the program starts.
+        deploys: changes them.
+        resources: changes what they share.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        """Take the streams."""
+        self.registry = registry
+        self.boot = Boot(registry)
+        self.deploys = Deploys(registry)
+        self.resources = Resources(registry, self.deploys)
+
+    def shown(self, stream_id: str) -> Any:
+        """Return the config of a stream as a document without secrets.
+
+        Raises:
+            UnknownStreamError: there is none of that id.
+        """
+        managed = self.registry.get(stream_id)
+        return raw.shown(managed.revision.text, managed.config)
+
+    def revisions(self, stream_id: str) -> list[Revision]:
+        """Return the revisions of a stream, the newest first."""
+        self.registry.get(stream_id)
+        return self.registry.store.revisions(stream_id)
+
+    def lint(self, stream_id: str) -> list[str]:
+        """Return the findings about a stream's config as it would be read now."""
+        managed = self.registry.get(stream_id)
+        try:
+            lints = self.registry.read(stream_id, managed.revision).lints
+        except BadConfigError as e:
+            return list(e.findings)
+        return [str(lint) for lint in lints]
+
+    def close(self) -> None:
+        """Stop all streams between two micro-batches, at the same time."""
+        streams = self.registry.closing()
+        with ThreadPoolExecutor(max(len(streams), 1), "stop") as together:
+            list(together.map(_stop, streams))
+        self.registry.audit.close()
+        self.registry.store.close()
+
+
+def _stop(managed: Managed) -> None:
+    # What it should do after the next start stays as it is.
+    managed.supervisor.stop(state=managed.supervisor.state)
+    managed.supervisor.close()

@@ -1,0 +1,128 @@
+"""The texts of configs as documents: shown without secrets, and patched without losing them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import yaml
+
+from streamer.config import Config
+from streamer.config.findings import Findings
+from streamer.config.nodes import Mapping as MappingNode
+from streamer.config.nodes import Node, Scalar, Sequence
+from streamer.config.placeholders import find_variables
+from streamer.config.read import read_yaml
+from streamer.config.secrets import with_variables
+from streamer.config.source import Source
+from streamer.redaction import SCRUBBED, Redaction
+from streamer.service.streams.faults import BadConfigError
+
+_MARK: Final = re.compile(r"STREAMERxVARIABLEx(\d+)x")
+
+
+def document(text: str, name: str = "", scalar: Callable[[Scalar], Any] | None = None) -> Any:
+    """Return the value of a YAML or JSON text, within the bounds that configs have.
+
+    Its environment variables (`${NAME}`) stay as they are.
+
+    Args:
+        text: the text.
+        name: what findings call it.
+        scalar: gives the value of a scalar; its own when None.
+
+    Raises:
+        BadConfigError: it cannot be read.
+    """
+    # A variable's braces would mean something to YAML.
+    variables: list[str] = []
+    pieces: list[str] = []
+    done = 0
+    for found in find_variables(text):
+        pieces += [text[done : found.start], f"STREAMERxVARIABLEx{len(variables)}x"]
+        variables.append(text[found.start : found.end])
+        done = found.end
+    findings = Findings()
+    root = read_yaml(Source(name, "".join(pieces) + text[done:]), findings)
+    if root is None:
+        raise BadConfigError([str(lint) for lint in findings.sorted()])
+
+    def put_back(given: str) -> str:
+        return _MARK.sub(
+            lambda match: variables[int(match[1])] if int(match[1]) < len(variables) else match[0],
+            given,
+        )
+
+    def value_of(node: Node) -> Any:
+        if isinstance(node, MappingNode):
+            return {put_back(key): value_of(one) for key, (_, one) in node.entries.items()}
+        if isinstance(node, Sequence):
+            return [value_of(item) for item in node.items]
+        assert isinstance(node, Scalar)
+        value = node.value if scalar is None else scalar(node)
+        return put_back(value) if isinstance(value, str) else value
+
+    try:
+        return value_of(root)
+    except ValueError as e:
+        raise BadConfigError([f"{name}: {e}" if name else str(e)]) from None
+
+
+def shown(text: str, config: Config) -> Any:
+    """Return the text of a config as a document without its secrets."""
+    secrets = with_variables(config.secrets)
+    redaction = Redaction(secrets)
+
+    def scalar(node: Scalar) -> Any:
+        if node.text and node.text in secrets:
+            return secrets[node.text]
+        value = node.value
+        return redaction.text(value) if isinstance(value, str) else value
+
+    return document(text, config.path, scalar)
+
+
+def written(value: Any) -> str:
+    """Return a document as YAML."""
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1000)
+    return text
+
+
+def merged(old: Any, patch: Any) -> Any:
+    """Return a document with a patch: objects are merged, all else is replaced, as in Benthos."""
+    if not isinstance(old, Mapping) or not isinstance(patch, Mapping):
+        return patch
+    found = dict(old)
+    for name, value in patch.items():
+        found[name] = merged(old[name], value) if name in old else value
+    return found
+
+
+def with_secrets(text: str, former: str) -> str:
+    """Return a text with the secrets that it only has marks for, from the text before it.
+
+    Who edits what was shown does not see secrets; a mark at the place of one stands for it. The
+    text stays as it is, comments and all, when there is no mark in it.
+    """
+    if SCRUBBED not in text:
+        return text
+    return written(_restored(document(text), document(former)))
+
+
+def _restored(value: Any, former: Any) -> Any:
+    if isinstance(value, Mapping):
+        there = former if isinstance(former, Mapping) else {}
+        return {name: _restored(item, there.get(name)) for name, item in value.items()}
+    if isinstance(value, list):
+        items = former if isinstance(former, list) else []
+        return [
+            _restored(item, items[index] if index < len(items) else None)
+            for index, item in enumerate(value)
+        ]
+    if isinstance(value, str) and SCRUBBED in value and former is not None:
+        # A URL has its password in the middle: `http://user:MARK@host`.
+        whole = re.escape(value).replace(re.escape(SCRUBBED), "(.+)")
+        fits = value == SCRUBBED or re.fullmatch(whole, str(former), re.DOTALL)
+        return former if fits else value
+    return value

@@ -1,0 +1,187 @@
+"""The streams that there are, and what all who change them need."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from streamer.config import Config
+from streamer.config.resources import ResourceText
+from streamer.engine.delivery import LogLine
+from streamer.service.streams.audit import Audit
+from streamer.service.streams.checkpoints import Checkpoints
+from streamer.service.streams.configs import Reader
+from streamer.service.streams.faults import RefusedError, UnknownStreamError
+from streamer.service.streams.locks import Locks
+from streamer.service.streams.managed import Make, Managed
+from streamer.service.streams.store import API, ENDED, Draft, Revision, Store, StoredResource
+from streamer.service.streams.supervisor import Restarts, State
+
+# Where many streams share the machine, all looks at them together come to about so many a second.
+_LOOK: Final = 0.1
+_LOOKS: Final = 0.02
+_PACE: Final = 0.025
+_FEW: Final = 4
+
+
+class Registry:
+    """All streams. It can be used from many threads.
+
+    Attributes:
+        store: what is deployed.
+        checkpoints: where the streams keep theirs.
+        audit: who did what.
+        locks: whoever changes a stream holds the one of its id.
+        clock: the wall clock, Unix ns.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        store: Store,
+        directory: Path,
+        make: Make,
+        log: LogLine,
+        restarts: Restarts,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Begin with none.
+
+        Args:
+            reader: reads configs.
+            store: what is deployed.
+            directory: where checkpoints are.
+            make: makes runs.
+            log: takes lines of the service's log.
+            restarts: how often a stream that fails is started again.
+            clock: the wall clock, Unix ns.
+        """
+        self.store = store
+        self.checkpoints = Checkpoints(directory)
+        self.audit = Audit(self.checkpoints.own / "audit.jsonl", log, clock)
+        self.locks = Locks()
+        self.clock = clock
+        self.log = log
+        self._reader = reader
+        self._make = make
+        self._restarts = restarts
+        self._lock = threading.Lock()
+        self._streams: dict[str, Managed] = {}
+        self._closing = False
+        self.resources = [self.text_of(one) for one in store.resources()]
+
+    @property
+    def reader(self) -> Reader:
+        """Reads configs, with the resources that came by API."""
+        return self.reader_with(self.resources)
+
+    def reader_with(self, resources: Sequence[ResourceText]) -> Reader:
+        """Return a reader with other resources of the API."""
+        return replace(self._reader, resources=(*self._reader.resources, *resources))
+
+    def text_of(self, resource: StoredResource) -> ResourceText:
+        """Return a resource that came by API as configs are read with it."""
+        allowed = self._reader.allowance.local
+        name = f"{resource.kind} {resource.label}"
+        return ResourceText(name, resource.text, os.environ if allowed else {}, trusted=allowed)
+
+    def read(self, stream_id: str, revision: Revision, reader: Reader | None = None) -> Config:
+        """Read the config of a revision.
+
+        Raises:
+            BadConfigError: it has findings.
+        """
+        reader = reader or self.reader
+        if revision.source == API:
+            return reader.of_api(revision.text, stream_id, revision.chilled)
+        return reader.of_file(revision.text, revision.source)
+
+    def streams(self) -> dict[str, Managed]:
+        """Return the streams by id."""
+        with self._lock:
+            return dict(sorted(self._streams.items()))
+
+    def get(self, stream_id: str) -> Managed:
+        """Return a stream.
+
+        Raises:
+            UnknownStreamError: there is none of that id.
+        """
+        with self._lock:
+            found = self._streams.get(stream_id)
+        if found is None:
+            raise UnknownStreamError(stream_id)
+        return found
+
+    def made(self, stream_id: str, config: Config, revision: Revision) -> Managed:
+        """Return a stream that is stopped, and not among the others yet."""
+        return Managed(
+            stream_id,
+            config,
+            revision,
+            str(self.checkpoints.of(stream_id)),
+            self._make,
+            self.log,
+            self._restarts,
+            lambda: max(_LOOK, _LOOKS * len(self._streams)),
+            self._told,
+            self._went_back,
+        )
+
+    def add(self, managed: Managed) -> None:
+        """Put a stream among the others."""
+        with self._lock:
+            self._streams[managed.stream_id] = managed
+        self._repace()
+
+    def forget(self, managed: Managed) -> None:
+        """Let a stream that is stopped be gone, with all that it has."""
+        stream_id = managed.stream_id
+        managed.supervisor.close()
+        with self._lock:
+            self._streams.pop(stream_id, None)
+        self.store.remove(stream_id)
+        self.checkpoints.clear(stream_id)
+        self._repace()
+
+    def check_open(self) -> None:
+        """See that the service is not about to end.
+
+        Raises:
+            RefusedError: it is.
+        """
+        if self._closing:
+            raise RefusedError("the service is stopping")
+
+    def closing(self) -> list[Managed]:
+        """Take no more changes; return the streams."""
+        self._closing = True
+        return list(self.streams().values())
+
+    def _repace(self) -> None:
+        streams = self.streams().values()
+        pace = _PACE * len(streams) if len(streams) > _FEW else 0.0
+        for managed in streams:
+            managed.supervisor.pace(pace)
+
+    def _told(self, stream_id: str, state: State) -> None:
+        if state == State.ENDED:
+            self.store.set_wanted(stream_id, ENDED)
+
+    def _went_back(self, managed: Managed, config: Config) -> None:
+        """Note that a revision has failed on probation: what ran before it is deployed again."""
+        stream_id, failed = managed.stream_id, managed.revision.number
+        former = [one for one in self.store.revisions(stream_id) if one.number < failed]
+        if not former:
+            return
+        draft = Draft(former[0].text, "", API, self.clock(), former[0].chilled)
+        revision = self.store.deploy(stream_id, draft)
+        self.store.prove(stream_id, revision.number)
+        managed.take(config, replace(revision, proved=True))
+        facts = {"stream": stream_id, "revision": revision.number, "failed": failed}
+        self.audit.note("streamer", "rollback", **facts)

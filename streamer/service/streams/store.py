@@ -1,0 +1,241 @@
+"""What was deployed, on disk: it survives the program, whenever that ends, as the old or the new.
+
+It is a database of SQLite: a deploy is one transaction of it, however many streams and rows that
+concerns, and it is on the disk when it returns. What was deployed is text with its secrets in it,
+so only the program's user can read it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from streamer.errors import StreamerError
+
+FORMAT: Final = 1
+KEPT: Final = 100
+"""Revisions of a stream that are kept, the newest ones."""
+
+_TABLES: Final = """
+CREATE TABLE revisions (
+    stream TEXT, number INTEGER, time INTEGER, author TEXT, source TEXT, text TEXT,
+    chilled INTEGER, judgement TEXT, proved INTEGER,
+    PRIMARY KEY (stream, number)
+);
+CREATE TABLE streams (id TEXT PRIMARY KEY, current INTEGER, wanted TEXT);
+CREATE TABLE resources (
+    kind TEXT, label TEXT, text TEXT, time INTEGER, author TEXT, PRIMARY KEY (kind, label)
+);
+"""
+
+API: Final = "api"
+"""The source of revisions that came by API; that of others is their file."""
+
+RUNNING: Final = "running"
+PAUSED: Final = "paused"
+ENDED: Final = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What is to become a revision.
+
+    Attributes:
+        text: the config, as it came, secrets and all.
+        author: who deployed it; empty when that is not known.
+        source: `API`, or the file.
+        time: when, Unix ns.
+        chilled: whether it runs in spite of findings.
+        judgement: what the change from the revision before came to.
+    """
+
+    text: str = field(repr=False)
+    author: str
+    source: str
+    time: int
+    chilled: bool = False
+    judgement: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision(Draft):
+    """A revision.
+
+    Attributes:
+        number: from 1.
+        proved: whether it has been started once.
+    """
+
+    number: int = 0
+    proved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stream as it should be.
+
+    Attributes:
+        revision: what is deployed.
+        wanted: `RUNNING`, `PAUSED` or `ENDED`.
+    """
+
+    revision: Revision
+    wanted: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResource:
+    """A resource that came by API: a component's config, by its kind and label."""
+
+    kind: str
+    label: str
+    text: str = field(repr=False)
+    author: str = ""
+    time: int = 0
+
+
+class Store:
+    """The database. It can be used from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it, or make it.
+
+        Raises:
+            StreamerError: it cannot be read, or another version of the program has made it.
+        """
+        self._lock = threading.Lock()
+        try:
+            # SQLite gives the files beside it the same rights.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            with self._changing() as db:
+                version = db.execute("PRAGMA user_version").fetchone()[0]
+                if version == 0:
+                    for statement in filter(str.strip, _TABLES.split(";")):
+                        db.execute(statement)
+                    db.execute(f"PRAGMA user_version = {FORMAT}")
+        except (OSError, sqlite3.Error) as e:
+            raise StreamerError(
+                f"{path} cannot be used: {e}; restore it from a backup, or name another directory "
+                "with --checkpoints"
+            ) from None
+        if version not in (0, FORMAT):
+            raise StreamerError(
+                f"{path} has format {version}, this program reads {FORMAT}; run the version that "
+                "wrote it, or name another directory with --checkpoints"
+            )
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._db.execute(query, values).fetchall()
+
+    def streams(self) -> dict[str, Stored]:
+        """Return what is deployed, by id."""
+        rows = self._rows(
+            f"SELECT s.id, s.wanted, {_COLUMNS} FROM streams s"
+            " JOIN revisions r ON r.stream = s.id AND r.number = s.current ORDER BY s.id"
+        )
+        return {row[0]: Stored(_revision(row[2:]), row[1]) for row in rows}
+
+    def revisions(self, stream_id: str) -> list[Revision]:
+        """Return the revisions of a stream that are kept, the newest first."""
+        query = f"SELECT {_COLUMNS} FROM revisions r WHERE r.stream = ? ORDER BY r.number DESC"
+        return [_revision(row) for row in self._rows(query, stream_id)]
+
+    def deploy(self, stream_id: str, draft: Draft) -> Revision:
+        """Make a revision, which is what is deployed from now on."""
+        with self._changing() as db:
+            query = "SELECT coalesce(max(number), 0) + 1 FROM revisions WHERE stream = ?"
+            number: int = db.execute(query, (stream_id,)).fetchone()[0]
+            judgement = None if draft.judgement is None else json.dumps(draft.judgement)
+            db.execute(
+                "INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
+                (
+                    *(stream_id, number, draft.time, draft.author, draft.source, draft.text),
+                    *(draft.chilled, judgement),
+                ),
+            )
+            db.execute(
+                "INSERT INTO streams VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE"
+                " SET current = excluded.current, wanted = excluded.wanted",
+                (stream_id, number, RUNNING),
+            )
+            db.execute(
+                "DELETE FROM revisions WHERE stream = ? AND number <= ?",
+                (stream_id, number - KEPT),
+            )
+        return Revision(
+            *(draft.text, draft.author, draft.source, draft.time, draft.chilled),
+            *(draft.judgement, number, False),
+        )
+
+    def prove(self, stream_id: str, number: int) -> None:
+        """Note that a revision has been started."""
+        with self._changing() as db:
+            query = "UPDATE revisions SET proved = 1 WHERE stream = ? AND number = ?"
+            db.execute(query, (stream_id, number))
+
+    def revert(self, stream_id: str, number: int, wanted: str = RUNNING) -> None:
+        """Let an older revision be what is deployed, and forget those after it."""
+        with self._changing() as db:
+            query = "DELETE FROM revisions WHERE stream = ? AND number > ?"
+            db.execute(query, (stream_id, number))
+            query = "UPDATE streams SET current = ?, wanted = ? WHERE id = ?"
+            db.execute(query, (number, wanted, stream_id))
+
+    def set_wanted(self, stream_id: str, wanted: str) -> None:
+        """Note what a stream should do."""
+        with self._changing() as db:
+            db.execute("UPDATE streams SET wanted = ? WHERE id = ?", (wanted, stream_id))
+
+    def remove(self, stream_id: str) -> None:
+        """Forget a stream, with its revisions."""
+        with self._changing() as db:
+            db.execute("DELETE FROM streams WHERE id = ?", (stream_id,))
+            db.execute("DELETE FROM revisions WHERE stream = ?", (stream_id,))
+
+    def resources(self) -> list[StoredResource]:
+        """Return the resources that came by API."""
+        query = "SELECT kind, label, text, author, time FROM resources ORDER BY kind, label"
+        return [StoredResource(*row) for row in self._rows(query)]
+
+    def put_resource(self, resource: StoredResource) -> None:
+        """Keep a resource, in the place of the one of the same kind and label."""
+        with self._changing() as db:
+            query = "INSERT OR REPLACE INTO resources (kind, label, text, author, time)"
+            values = (resource.kind, resource.label, resource.text, resource.author, resource.time)
+            db.execute(f"{query} VALUES (?, ?, ?, ?, ?)", values)
+
+    def close(self) -> None:
+        """Close the database."""
+        with self._lock:
+            self._db.close()
+
+
+_COLUMNS: Final = "r.text, r.author, r.source, r.time, r.chilled, r.judgement, r.number, r.proved"
+
+
+def _revision(row: tuple[Any, ...]) -> Revision:
+    text, author, source, time, chilled, judgement, number, proved = row
+    found = None if judgement is None else json.loads(judgement)
+    return Revision(text, author, source, time, bool(chilled), found, number, bool(proved))

@@ -1,0 +1,56 @@
+"""The open windows of a stream, as of its newest micro-batch: bounds, contents, when they close."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from streamer.timestamps import format_rfc3339
+from streamer.window.system import SystemWindow
+from streamer.window.words import AnyWindow, phrase
+
+
+def open_windows(window: AnyWindow | None, statuses: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the open windows of a stream, oldest first.
+
+    `closes` is the time at which a window closes: by the machine's clock where that closes
+    windows, else by the time of events. Where each key has windows of its own, only their number
+    is known.
+
+    Args:
+        window: the windows' settings; None for a stream without.
+        statuses: of its shards.
+    """
+    if window is None:
+        return {"windows": [], "open": 0, "messages": 0, "bytes": 0}
+    found: dict[tuple[int, int], list[int]] = {}
+    held = size = more = 0
+    for status in statuses:
+        held += status.get("held", 0)
+        size += status.get("held_bytes", 0)
+        more += status.get("open_windows") or 0
+        for one in status.get("open", ()):
+            entry = found.setdefault((one["start"], one["end"]), [0, 0])
+            entry[0] += one["messages"]
+            entry[1] += one["size"]
+    return {
+        "kind": phrase(window),
+        "clock": "system" if isinstance(window, SystemWindow) else "event",
+        "windows": [
+            {
+                "start": format_rfc3339(start),
+                "end": format_rfc3339(end),
+                "messages": messages,
+                "bytes": volume,
+                "closes": format_rfc3339(_closes(window, end)),
+            }
+            for (start, end), (messages, volume) in sorted(found.items())
+        ],
+        "open": len(found) + more,
+        "messages": held,
+        "bytes": size,
+    }
+
+
+def _closes(window: AnyWindow, end: int) -> int:
+    return window.due(end) if isinstance(window, SystemWindow) else window.closes(end)

@@ -1,0 +1,173 @@
+"""Streams without Spark: runs that a test moves, and the service around them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamer.config import Config, parse_config
+from streamer.engine.delivery import LogLine
+from streamer.engine.snapshot import Snapshot
+from streamer.errors import StreamerError
+from streamer.service.streams.allowance import Allowance
+from streamer.service.streams.configs import Reader
+from streamer.service.streams.manager import Manager
+from streamer.service.streams.registry import Registry
+from streamer.service.streams.store import Store
+from streamer.service.streams.supervisor import Change, Restarts
+from streamer.service.view import Now, StreamView
+
+ROOT = "http: { address: '127.0.0.1:0' }\nspark: { master: 'local[1]' }\n"
+GENERATE = "input: { generate: { mapping: root = 1 } }\noutput: { drop: {} }\n"
+QUICK = Restarts(limit=2, first=0.01, longest=0.02)
+
+
+def config_text(name: str) -> str:
+    """A config whose only processor tells it from others: what a run does hangs on the name."""
+    return f"{GENERATE}pipeline: {{ processors: [ {{ mapping: 'root = \"{name}\"' }} ] }}\n"
+
+
+@dataclass
+class Stage:
+    """What runs do, which are on, and all that was ever started.
+
+    Attributes:
+        fails: texts; a config that has one of them does not start.
+        breaks: texts; a run whose config has one fails at its next poll.
+        ends: texts; a run whose config has one is over at its next poll.
+        on: what runs now, by stream.
+        started: all starts, with what was started.
+        wait: a start waits for it.
+    """
+
+    fails: set[str] = field(default_factory=set)
+    breaks: set[str] = field(default_factory=set)
+    ends: set[str] = field(default_factory=set)
+    on: dict[str, str] = field(default_factory=dict)
+    started: list[tuple[str, str]] = field(default_factory=list)
+    stopped: list[tuple[str, float | None]] = field(default_factory=list)
+    wait: threading.Event | None = None
+    error: type[Exception] = StreamerError
+
+
+class PretendedRun:
+    def __init__(
+        self,
+        stage: Stage,
+        stream_id: str,
+        config: Config,
+        directory: str,
+        log: LogLine,
+        view: StreamView,
+        back: Callable[[Config], None],
+    ) -> None:
+        self.stage = stage
+        self.stream_id = stream_id
+        self.config = config
+        self.directory = Path(directory)
+        self.log = log
+        self.view = view
+        self.back = back
+        self.number = -1
+        self.interrupted = False
+
+    def _has(self, texts: set[str], config: Config | None = None) -> bool:
+        text = (config or self.config).text
+        return any(one in text for one in texts)
+
+    def start(self) -> None:
+        if self.stage.wait is not None:
+            self.stage.wait.wait(30)
+        if self._has(self.stage.fails):
+            raise self.stage.error("it cannot be started")
+        assert self.stream_id not in self.stage.on, "two runs of one stream"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        (self.directory / "streamer.json").touch()
+        self.stage.on[self.stream_id] = self.config.text
+        self.stage.started.append((self.stream_id, self.config.text))
+        self.view.running(lambda: Now(Snapshot(messages=7, batch=self.number), {}))
+
+    def poll(self) -> bool:
+        if self._has(self.stage.breaks):
+            raise self.stage.error("it broke")
+        self.number += 1
+        return self._has(self.stage.ends)
+
+    def batch(self) -> int:
+        return self.number
+
+    def windows(self) -> Mapping[str, Any]:
+        return {"windows": [], "open": 0, "messages": 0, "bytes": 0}
+
+    def pace(self, seconds: float) -> None:
+        pass
+
+    def interrupt(self) -> None:
+        self.interrupted = True
+
+    def replace(self, change: Change) -> None:
+        if self._has(self.stage.fails, change.config):
+            raise self.stage.error("it cannot be started")
+        self.config = change.config
+        self.stage.on[self.stream_id] = change.config.text
+        self.stage.started.append((self.stream_id, change.config.text))
+        self.view.replaced(change.config)
+
+    def stop(self, timeout: float | None = None, over: bool = False) -> None:
+        self.stage.on.pop(self.stream_id, None)
+        self.stage.stopped.append((self.stream_id, timeout))
+        self.view.ended()
+
+
+@dataclass
+class Pretended:
+    """A service on pretended runs."""
+
+    manager: Manager
+    stage: Stage
+    log: list[tuple[str, str, Mapping[str, Any]]]
+    directory: Path
+
+    def state(self, stream_id: str) -> str:
+        return str(self.manager.registry.get(stream_id).supervisor.state)
+
+    def wait_for(self, stream_id: str, state: str) -> None:
+        until = time.monotonic() + 20
+        while self.state(stream_id) != state:
+            assert time.monotonic() < until, f"{stream_id} is {self.state(stream_id)}"
+            time.sleep(0.01)
+
+
+@contextmanager
+def pretended(
+    directory: Path,
+    allowance: Allowance = Allowance(),  # noqa: B008
+    stage: Stage | None = None,
+    files: Mapping[str, str] | None = None,
+    root: str = ROOT,
+) -> Iterator[Pretended]:
+    """A service from its start to its end."""
+    stage = stage or Stage()
+    lines: list[tuple[str, str, Mapping[str, Any]]] = []
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / ".service").mkdir(exist_ok=True)
+    store = Store(directory / ".service" / "store.db")
+    registry = Registry(
+        Reader(parse_config(root, "root.yaml"), allowance),
+        store,
+        directory,
+        lambda *given: PretendedRun(stage, *given),
+        lambda *line: lines.append(line),
+        QUICK,
+    )
+    manager = Manager(registry)
+    try:
+        manager.boot.start(manager.boot.read(files or {}))
+        yield Pretended(manager, stage, lines, directory)
+    finally:
+        manager.close()

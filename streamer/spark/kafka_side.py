@@ -18,6 +18,7 @@ from streamer.engine.kafka_rows import Wanted
 from streamer.engine.ticks import Signals
 from streamer.errors import StreamerError
 from streamer.plan import Plan
+from streamer.plan.metadata_read import metadata_read
 from streamer.source.replayable import Limit
 from streamer.spark.kafka import PLANNED, SETTINGS, kafka_rows
 
@@ -52,7 +53,7 @@ class KafkaSide:
             log: takes log lines.
         """
         self.children = tuple(_bounded(child, plan.limit_bytes) for child in children)
-        self.wanted = Wanted()
+        self.wanted = Wanted(metadata_read(plan))
         self._spark = spark
         self._signals = signals
         self._log = log

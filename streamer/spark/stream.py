@@ -37,7 +37,6 @@ from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.draining import Drains
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
-from streamer.spark.micro_batch import tell
 from streamer.spark.source import SourcePlan, stream_source
 from streamer.spark.stages import frames_of
 
@@ -218,7 +217,6 @@ class Stream:
         began = time.monotonic()
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number))
         tell(batch, self._checkpoint.identity, self._checkpoint.batch(number))
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)

@@ -16,14 +16,13 @@ from typing import Any, Final, NamedTuple
 
 from streamer.kafka.connection import Connection
 from streamer.kafka.errors import (
-    AUTHENTICATION,
     GROUP_IN_USE,
     GROUP_REFUSED,
     NOT_READY,
-    SSL,
     UNKNOWN_PARTITION,
     UNKNOWN_TOPIC,
     KafkaError,
+    hopeless,
     told,
     unreached,
 )
@@ -204,8 +203,7 @@ class Cluster:
                 return admin.list_topics(timeout=max(min(left, _STEP), 0.01))
             except Exception as error:
                 heard = self._said_of_late(patience)
-                hopeless = any(code in (SSL, AUTHENTICATION) for code, _ in heard)
-                if hopeless or left <= _STEP:
+                if hopeless(heard) or left <= _STEP:
                     raise unreached(self._connection, heard, told(error)[1]) from None
 
     def _said_of_late(self, seconds: float) -> list[tuple[int, str]]:

@@ -34,9 +34,21 @@ GROUP_IN_USE: Final = (UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION)
 
 # "sasl_ssl://localhost:9093/bootstrap: " and "(after 0ms in state CONNECT)".
 _WHERE: Final = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(?:\w+://)?([^/\s]+:\d+)/\w+: ")
-_WHEN: Final = re.compile(r" \(after \d+ms in state [\w-]+\)| \(install ca-certificates package\)")
+_NOISE: Final = (
+    _WHERE,
+    re.compile(r" \(after \d+ms in state [^)]*\)"),
+    re.compile(r"error:[0-9A-F]{8}:SSL routines:[^:]*:"),
+    re.compile(r"(?<=certificate verify failed): .*"),
+    re.compile(r": broker's supported mechanisms:.*"),
+    re.compile(r"Failed to get metadata: "),
+)
 _CONNECT: Final = re.compile(r"Connect to ipv\d#(\S+) failed: ")
-_SOURCE: Final = re.compile(r"(\.\./)?[\w/]+\.c:\d+: ?")
+_HANDSHAKE: Final = re.compile(r"SSL routines|SSL handshake failed|SSL alert")
+_REFUSED_HANDSHAKE: Final = re.compile(r"SSL routines|SSL alert")
+# What is said when a listener hangs up on who does not speak its protocol.
+_HANGS_UP: Final = re.compile(
+    r"transport failure|Broken pipe|Disconnected|security\.protocol|SSL\?"
+)
 
 
 class KafkaError(StreamerError):
@@ -72,20 +84,26 @@ def unreached(connection: Connection, heard: Sequence[tuple[int, str]], asked: s
     for code, text in reversed(heard):
         if code == AUTHENTICATION:
             return _refused(connection, text)
-        if code == SSL:
+        if code == SSL or _HANDSHAKE.search(text):
             return _handshake(connection, text)
     names = ", ".join(connection.brokers)
-    why = next((_short(text) for code, text in reversed(heard) if code != ALL_DOWN), asked)
-    if "security.protocol" in why or "might require SSL" in why:
+    why = next((_short(text) for code, text in reversed(heard) if code != ALL_DOWN), _short(asked))
+    why = why.removeprefix(f"{names}: ")
+    if _HANGS_UP.search(why):
         return KafkaError(
-            f"the broker at {names} hangs up; the config has "
-            f"{'TLS' if connection.encryption else 'no TLS (tls.enabled)'} and "
-            f"{'SASL' if connection.sasl else 'no SASL (sasl)'}, check what the listener expects",
-            final=True,
+            f"no broker at {names} answers in {connection.protocol}, which the config says: {why}; "
+            "check that Kafka runs, and whether the listener expects TLS (tls) or a user (sasl)"
         )
     return KafkaError(
         f"no broker answers at {names}: {why}; expected one of them to take connections, check "
         "that Kafka runs and that the addresses are right"
+    )
+
+
+def hopeless(heard: Sequence[tuple[int, str]]) -> bool:
+    """Tell whether asking again is of no use: who asks is refused, not just not heard."""
+    return any(
+        code in (SSL, AUTHENTICATION) or _REFUSED_HANDSHAKE.search(text) for code, text in heard
     )
 
 
@@ -106,7 +124,7 @@ def _handshake(connection: Connection, text: str) -> KafkaError:
     do = "check the field tls"
     if "certificate verify failed" in why or "self-signed" in why or "self signed" in why:
         do = "set tls.root_cas_file to the authority that signed the broker's certificate"
-    elif "wrong version number" in why:
+    elif "wrong version number" in why or "PLAINTEXT" in why:
         do = "the listener may be without TLS: leave tls out, or use the address of another"
     elif "bad certificate" in why or "certificate required" in why:
         do = "the broker expects a certificate of the client that it knows: tls.client_certs"
@@ -122,7 +140,7 @@ def _place(text: str, connection: Connection) -> str:
 
 def _short(text: str) -> str:
     """Return what librdkafka says, without what is of use to its makers only."""
-    for pattern in (_WHERE, _WHEN, _SOURCE):
-        text = pattern.sub("", text)
     text = _CONNECT.sub(r"\1: ", text)
+    for pattern in _NOISE:
+        text = pattern.sub("", text)
     return " ".join(text.split()).rstrip(". :")

@@ -189,7 +189,9 @@ class KafkaSource:
     def reachable(self) -> str | None:
         """Return None when all is well, else why not; see `KafkaReading`."""
         try:
-            self._look(min(self.connection.patience, _GLANCE))
+            # The group is left out: nothing depends on it, and its broker comes back last.
+            cluster, patience = self.watch.cluster, min(self.connection.patience, _GLANCE)
+            preflight(cluster, self.connection, self.selection, "", patience)
         except KafkaError as error:
             return f"input {self.name}: {error}"
         return None

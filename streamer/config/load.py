@@ -23,6 +23,7 @@ from streamer.config.nodes import Mapping, described
 from streamer.config.old_spellings import without_disabled
 from streamer.config.read import read_yaml
 from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
+from streamer.config.repeats import check_repeats
 from streamer.config.resources import (
     ResourceText,
     check_references,
@@ -175,6 +176,7 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
         check_references(reading, roots)
     check_sides(reading, root, parsed, resources)
     check_served(reading, root, parsed, resources)
+    check_repeats(reading, root, parsed, resources)
     if reading.options.thorough:
         check_whole(reading, root)
         if not holds_resources_only(root):

@@ -25,6 +25,9 @@ def headers_of(entries: Iterable[tuple[str, Any]]) -> list[Header]:
     """Return headers; a list gives one for each of its items, as `multi_header` reads them."""
     found: list[Header] = []
     for name, value in entries:
+        if not name.isascii():
+            # The client breaks down at names that are not UTF-8.
+            name = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         if type(value) is list:
             found += ((name, header_bytes(item)) for item in value)
         else:
@@ -32,10 +35,10 @@ def headers_of(entries: Iterable[tuple[str, Any]]) -> list[Header]:
     return found
 
 
-def included(rules: MetadataFilter) -> Headers:
+def included(rules: MetadataFilter) -> Headers | None:
     """Return the headers of the metadata that rules take; without a rule there are none."""
     if not rules.is_set:
-        return lambda meta: []
+        return None
     return lambda meta: headers_of(rules.taken(meta))
 
 

@@ -36,6 +36,7 @@ class Producing:
 
     Attributes:
         trouble: what it has told of brokers last.
+        connected: whether a broker has answered once.
     """
 
     def __init__(self, settings: Callable[[], Mapping[str, Any]]) -> None:
@@ -44,6 +45,7 @@ class Producing:
         self._lock = threading.Lock()
         self._producer: Producer | None = None
         self.trouble = ""
+        self.connected = False
 
     def producer(self) -> Producer:
         """Return the producer.
@@ -61,6 +63,7 @@ class Producing:
         with self._lock:
             if self._producer is producer:
                 self._producer = None
+                self.connected = False
 
     def hear(self, error: Any) -> None:
         """Take what librdkafka tells of brokers."""
@@ -129,8 +132,8 @@ def produce(
             except KafkaException as error:
                 failed[index] = error.args[0]
                 break
-            except (ValueError, TypeError, OverflowError) as error:
-                # Such as a header's name that is no UTF-8.
+            except (ValueError, OverflowError) as error:
+                # Such as a topic that is no UTF-8.
                 failed[index] = str(error)
                 break
     while left := producer.flush(_SLICE):

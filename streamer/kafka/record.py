@@ -7,10 +7,10 @@ made the message, or the time of the record that it was read as (ksqlDB's rules)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from streamer.bloblang import Interpolation
 from streamer.durations import MILLISECOND
@@ -31,24 +31,12 @@ _LARGEST: Final = 2**31 - 1
 _LATEST: Final = 2**63 - 1
 
 
-class Record(NamedTuple):
-    """What a producer is given.
+Record = tuple[str, bytes | None, bytes | None, int, int, list[Header]]
+"""What a producer is given: the topic, the value (None for a tombstone), the key (None for none),
+the partition (-1 to leave it to the partitioner), the time (Unix ms; 0 for now), and the headers in
+order, where a name may be there several times. Plain, since there are very many."""
 
-    Attributes:
-        topic: where it goes.
-        value: None for a tombstone.
-        key: None for none.
-        partition: -1 to leave it to the partitioner.
-        timestamp: Unix ms; 0 for now.
-        headers: in order; a name may be there several times.
-    """
-
-    topic: str
-    value: bytes | None
-    key: bytes | None
-    partition: int
-    timestamp: int
-    headers: list[Header]
+_NO_HEADERS: Final[list[Header]] = []
 
 
 @dataclass(frozen=True)
@@ -58,7 +46,7 @@ class RecordMaker:
     Attributes:
         topic: the topic.
         key: the key; None for none.
-        headers: gives the headers of a message's metadata.
+        headers: gives the headers of a message's metadata; None for none.
         static_headers: further ones, which all records have.
         partition: the partition, where it is said for each message.
         timestamp: the time, where it is said for each message.
@@ -69,7 +57,7 @@ class RecordMaker:
 
     topic: Interpolation
     key: Interpolation | None
-    headers: Headers
+    headers: Headers | None
     static_headers: tuple[Header, ...] = ()
     partition: Interpolation | None = None
     timestamp: Interpolation | None = None
@@ -84,28 +72,65 @@ class RecordMaker:
             MessageError: a field of one of them cannot be told; as in Redpanda Connect the whole
                 batch has failed then.
         """
-        topic, key, made = self.topic.static, self._key(), list[Record]()
-        for index, message in enumerate(batch):
-            headers = self.headers(message.meta)
-            if self.static_headers:
-                headers = [*headers, *self.static_headers]
-            if self.deduping is not None:
-                headers = [*headers, *self.deduping.headers(message, ex)]
-            raw: bytes | None = message.raw
-            if not raw and _is_tombstone(message):
-                raw = None
-            made.append(
-                Record(
-                    _text("topic", self.topic, batch, index, ex) if topic is None else topic,
-                    raw,
-                    None if key is None else key(batch, index, ex),
-                    -1 if self.partition is None else self._partition(batch, index, ex),
-                    time_of(message)
-                    if self.timestamp is None
-                    else self._time(self.timestamp, batch, index, ex),
-                    headers,
-                )
-            )
+        [records], [error] = self.of_batches([batch], ex)
+        if error is not None:
+            raise MessageError(error)
+        return records
+
+    def of_batches(
+        self, batches: Sequence[Batch], ex: Execution
+    ) -> tuple[list[list[Record]], list[str | None]]:
+        """Return the records of each batch; of one that has failed none, and why.
+
+        Many batches have but one message, so nothing is done for each of them that can be done
+        before.
+        """
+        topic, key, headers = self.topic.static, self._key(), self._headers()
+        timed, partitioned = self.timestamp, self.partition
+        made: list[list[Record]] = []
+        errors: list[str | None] = []
+        for batch in batches:
+            records: list[Record] = []
+            error = None
+            try:
+                for index, message in enumerate(batch):
+                    raw: bytes | None = message.raw
+                    if not raw and _is_tombstone(message):
+                        raw = None
+                    records.append(
+                        (
+                            _text("topic", self.topic, batch, index, ex)
+                            if topic is None
+                            else topic,
+                            raw,
+                            None if key is None else key(batch, index, ex),
+                            -1 if partitioned is None else self._partition(batch, index, ex),
+                            time_of(message)
+                            if timed is None
+                            else self._time(timed, batch, index, ex),
+                            _NO_HEADERS if headers is None else headers(message, ex),
+                        )
+                    )
+            except MessageError as raised:
+                records, error = [], str(raised)
+            made.append(records)
+            errors.append(error)
+        return made, errors
+
+    def _headers(self) -> Callable[[Message, Execution], list[Header]] | None:
+        """Return what makes the headers of a message; None when there are none."""
+        of_meta, static, deduping = self.headers, list(self.static_headers), self.deduping
+        if of_meta is None and not static and deduping is None:
+            return None
+
+        def made(message: Message, ex: Execution) -> list[Header]:
+            found = of_meta(message.meta) if of_meta is not None and message.meta else []
+            if static:
+                found += static
+            if deduping is not None:
+                found += deduping.headers(message, ex)
+            return found
+
         return made
 
     def _key(self) -> Callable[[Batch, int, Execution], bytes | None] | None:

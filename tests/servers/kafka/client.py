@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 _PATIENCE = 60.0
-_NOT_YET = (3, 5, 6)
-"""Kafka's numbers for: unknown topic or partition, no leader, not the leader."""
+_NOT_YET = (3, 5, 6, 75)
+"""Kafka's numbers for: unknown topic or partition, no leader, not the leader, a newer leader."""
 
 
 @dataclass(frozen=True)

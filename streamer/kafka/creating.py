@@ -1,0 +1,60 @@
+"""Creates topics that are not there, as `custom_topic_creation` says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from streamer.errors import StreamerError
+from streamer.kafka.producing import told
+
+_PATIENCE: Final = 15.0
+_THERE: Final = 36
+"""Kafka's error of a topic that is there already."""
+
+
+class Creating:
+    """Creates each topic once; threads may share it."""
+
+    def __init__(
+        self, settings: Callable[[], Mapping[str, Any]], partitions: int, replication: int
+    ) -> None:
+        """Set up.
+
+        Args:
+            settings: returns librdkafka's settings of a connection.
+            partitions: how many partitions a topic gets; -1 for what the broker says.
+            replication: how often it is kept; -1 for what the broker says.
+        """
+        self._settings = settings
+        self._partitions = partitions
+        self._replication = replication
+        self._known: set[str] = set()
+        self._lock = threading.Lock()
+
+    def create(self, topics: Iterable[str]) -> None:
+        """Create those topics that are not there.
+
+        Raises:
+            StreamerError: one cannot be created.
+        """
+        with self._lock:
+            for topic in topics:
+                if topic not in self._known:
+                    self._create(topic)
+                    self._known.add(topic)
+
+    def _create(self, topic: str) -> None:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        new = NewTopic(topic, num_partitions=self._partitions, replication_factor=self._replication)
+        try:
+            # Kept until there is an answer: a client that goes takes its questions with it.
+            client = AdminClient(dict(self._settings()))
+            client.create_topics([new])[topic].result(_PATIENCE)
+        except KafkaException as error:
+            found = error.args[0]
+            if found.code() != _THERE:
+                raise StreamerError(f"creating topic {topic!r}: {told(found)}") from None

@@ -1,0 +1,238 @@
+"""Transactions: what one task sends of a micro-batch becomes visible at once, and only once.
+
+Each part of a micro-batch (a shard, or a piece of the input) has a transaction of its own. Its id
+names the checkpoint and the part, so that a task that goes on elsewhere shuts out the one before
+it. In the same transaction the number of the micro-batch is committed, as an offset of a consumer
+group of the same name, which nobody reads by. A task asks for it before it sends, after it has shut
+out others: if it is its own micro-batch's, all is there, and nothing is sent.
+
+The number could be a record of a topic of its own as well; an offset takes fewer rights and no such
+topic, and can be asked for without reading one. Kafka keeps it for `offsets.retention.minutes`
+after the last one (7 days): a stream that is stopped must be started again before that, if it was
+killed after a transaction and before its checkpoint knew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from streamer.backoff import RECONNECT
+from streamer.durations import SECOND
+from streamer.errors import StreamerError
+from streamer.kafka.producing import Producer, made, told
+from streamer.message import Execution, MicroBatch
+from streamer.sending import TakenBackError
+
+_PATIENCE: Final = 15.0
+_NEVER: Final = -1
+# Kafka's and librdkafka's numbers of errors that pass, where librdkafka does not say so by itself.
+_PASSING: Final = frozenset(
+    {7, 8, 14, 15, 16, 51, 88, -185, -187, -195, -166, -180}
+)  # timeouts, brokers that are away, coordinators that move, transactions that still end
+_REFUSED: Final = {
+    53: "WRITE and DESCRIBE on transactional ids",
+    30: "READ on groups",
+    29: "WRITE on the topic",
+}
+
+Settings = Callable[[], Mapping[str, Any]]
+
+
+class Held:
+    """A producer that has a transactional id.
+
+    Attributes:
+        name: the id; the group has the same name.
+        producer: the producer.
+        number: the newest micro-batch that is committed under the id; -1 for none.
+        open: whether a transaction is open.
+        topic: a topic that the transaction writes to; empty before it does.
+    """
+
+    def __init__(self, name: str, producer: Producer) -> None:
+        """Take a producer that has shut out others of this id."""
+        self.name = name
+        self.producer = producer
+        self.number = _NEVER
+        self.open = False
+        self.topic = ""
+
+
+class Transactions:
+    """The transactional producers of one output in one worker."""
+
+    def __init__(self, producing: Settings, connection: Settings) -> None:
+        """Take what returns librdkafka's settings: of a producer, and of a connection alone."""
+        self._producing = producing
+        self._connection = connection
+        self._held: dict[str, Held] = {}
+        self._groups: dict[str, Any] = {}
+        self._client: Any = None
+        self._lock = threading.Lock()
+        self.trouble = ""
+
+    def begin(self, part: MicroBatch, ex: Execution) -> Held | None:
+        """Begin a transaction; wait for as long as no broker answers.
+
+        Returns:
+            The producer to send by; None when the part has been committed before.
+
+        Raises:
+            TakenBackError: Kafka refuses.
+        """
+        from confluent_kafka import KafkaException
+
+        name = f"streamer-{part.stream}-{part.part}"
+        pauses = RECONNECT.pauses()
+        with self._lock:
+            while True:
+                try:
+                    return self._begun(name, part.number)
+                except KafkaException as error:
+                    found = error.args[0]
+                    self._drop(name)
+                    if not passes(found):
+                        raise TakenBackError(_refused(name, found)) from None
+                    text = (
+                        f"Messages wait: a transaction cannot begin: {self.trouble or told(found)}"
+                    )
+                    ex.tell("WARN", text, {})
+                    ex.sleep(next(pauses))
+                except StreamerError as error:
+                    raise TakenBackError(str(error)) from None
+
+    def commit(self, held: Held, number: int, ex: Execution) -> None:
+        """Commit a transaction, and with it that the micro-batch of that number is there.
+
+        Raises:
+            TakenBackError: it is not known to be there.
+        """
+        from confluent_kafka import TopicPartition
+
+        producer = held.producer
+        if held.topic:
+            # An offset is the next that is to be read.
+            place = [TopicPartition(held.topic, 0, number + 1)]
+            group = self._group(held.name)
+            self._ended(
+                held, lambda: producer.send_offsets_to_transaction(place, group, _PATIENCE), ex
+            )
+        self._ended(held, lambda: producer.commit_transaction(_PATIENCE), ex)
+        held.open = False
+        if held.topic:
+            held.number = number
+
+    def abort(self, held: Held) -> None:
+        """Take back what was sent in a transaction; its id is ready for the next one."""
+        from confluent_kafka import KafkaException
+
+        if not held.open:
+            return
+        held.open = False
+        try:
+            with suppress(KafkaException):
+                held.producer.purge()
+            held.producer.abort_transaction(_PATIENCE)
+        except KafkaException:
+            # The next one of this id ends it.
+            self._drop(held.name)
+
+    def _begun(self, name: str, number: int) -> Held | None:
+        held = self._held.get(name)
+        if held is not None and held.open:
+            self.abort(held)
+            held = self._held.get(name)
+        newest = _NEVER if held is None else self._newest(name)
+        if held is None or held.number != newest:
+            # Somebody else has had the id since. The number is asked for once he is shut out.
+            self._drop(name)
+            held = Held(name, self._ready(name))
+            held.number = newest = self._newest(name)
+            self._held[name] = held
+        if newest == number:
+            return None
+        if newest > number:
+            raise TakenBackError(
+                f"micro-batch {number} comes again, though Kafka has committed {newest} of this "
+                "stream: the checkpoint is an older copy; take the newest one, or another directory"
+            )
+        held.topic = ""
+        held.producer.begin_transaction()
+        held.open = True
+        return held
+
+    def _ready(self, name: str) -> Producer:
+        producer = made({**self._producing(), "transactional.id": name, "error_cb": self._hear})
+        producer.init_transactions(_PATIENCE)
+        return producer
+
+    def _hear(self, error: Any) -> None:
+        self.trouble = told(error)
+
+    def _ended(self, held: Held, step: Callable[[], Any], ex: Execution) -> None:
+        """Take a step towards a transaction's end, as often as it may be tried again."""
+        from confluent_kafka import KafkaException
+
+        pauses = RECONNECT.pauses()
+        while True:
+            try:
+                step()
+                return
+            except KafkaException as error:
+                found = error.args[0]
+                if found.retriable() and not found.txn_requires_abort():
+                    text = f"Messages wait: a transaction cannot end: {told(found)}"
+                    ex.tell("WARN", text, {})
+                    ex.sleep(min(next(pauses), SECOND))
+                    continue
+                if found.txn_requires_abort():
+                    self.abort(held)
+                else:
+                    held.open = False
+                    self._drop(held.name)
+                raise TakenBackError(f"the transaction failed: {told(found)}") from None
+
+    def _newest(self, name: str) -> int:
+        """Return the newest micro-batch that is committed under a name."""
+        from confluent_kafka import ConsumerGroupTopicPartitions
+        from confluent_kafka.admin import AdminClient
+
+        if self._client is None:
+            self._client = AdminClient({**self._connection(), "error_cb": self._hear})
+        asked = [ConsumerGroupTopicPartitions(name)]
+        answers = self._client.list_consumer_group_offsets(
+            asked, require_stable=True, request_timeout=_PATIENCE
+        )
+        places = answers[name].result(_PATIENCE + 5).topic_partitions
+        return max((place.offset - 1 for place in places), default=_NEVER)
+
+    def _group(self, name: str) -> Any:
+        """Return what a transaction is told of the group; nobody ever joins it."""
+        if name not in self._groups:
+            from confluent_kafka import Consumer
+
+            consumer = Consumer({**self._connection(), "group.id": name})
+            self._groups[name] = consumer.consumer_group_metadata()
+            consumer.close()
+        return self._groups[name]
+
+    def _drop(self, name: str) -> None:
+        self._held.pop(name, None)
+
+
+def passes(error: Any) -> bool:
+    """Tell whether one of librdkafka's errors may be over when it is tried again."""
+    return bool(error.retriable()) or error.code() in _PASSING
+
+
+def _refused(name: str, error: Any) -> str:
+    text = f"a transaction cannot begin: {told(error)}"
+    right = _REFUSED.get(error.code())
+    if right:
+        return f"{text}; grant {right} (those of this stream begin with {name.rpartition('-')[0]})"
+    if error.code() == 50:
+        return f"{text}; set transaction_timeout to the brokers' transaction.max.timeout.ms at most"
+    return text

@@ -1,0 +1,260 @@
+"""`kafka`: "writes a batch of messages to Kafka brokers and waits for acknowledgement".
+
+In Redpanda Connect by the client Sarama, here by librdkafka, from the workers; the fields mean the
+same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from streamer.backoff import backoff_fields, read_backoff
+from streamer.bloblang import compile_interpolation
+from streamer.durations import MILLISECOND
+from streamer.kafka.fields import (
+    KAFKA_CONNECTION,
+    RACK_ID,
+    connection_problems,
+    read_connection,
+)
+from streamer.kafka.guarantees import GUARANTEE_FIELDS, TRANSACTIONAL, guarantee_problems
+from streamer.kafka.headers import all_but
+from streamer.kafka.making import Asked, make_output
+from streamer.kafka.output import KafkaOutput, Retries
+from streamer.kafka.page import DESCRIPTION, examples_of
+from streamer.kafka.partitioning import FNV1A, MANUAL, MURMUR2, RANDOM, ROUND_ROBIN
+from streamer.kafka.producer_fields import COMPRESSION, IDEMPOTENT, PARTITIONER, TIMEOUT
+from streamer.kafka.record import RecordMaker
+from streamer.kafka.writing import (
+    KEY,
+    METADATA,
+    PARTITION,
+    TIME_FIELDS,
+    TOPIC,
+    TOPIC_FIELD,
+    TRACING_FIELD,
+    asked_time,
+    partition_problems,
+    time_problems,
+)
+from streamer.pipeline.batching import BATCHING_FIELD, batching_problems
+from streamer.sending import max_in_flight_field
+from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+
+NEW_TOPICS: Final = "custom_topic_creation"
+STATIC_HEADERS: Final = "static_headers"
+EXCLUDE_PREFIXES: Final = "exclude_prefixes"
+ACK_REPLICAS: Final = "ack_replicas"
+MAX_MESSAGE: Final = "max_msg_bytes"
+RETRY_AS_BATCH: Final = "retry_as_batch"
+
+_MESSAGE: Final = (1_000, 1_000_000_000)
+_LONGEST: Final = 900_000
+# As often does Sarama send a message before it gives it up.
+_TRIES: Final = 4
+
+
+def _message_problem(size: int) -> str | None:
+    low, high = _MESSAGE
+    return None if low <= size <= high else f"is {size}; expected {low} to {high} bytes"
+
+
+def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    yield from connection_problems(parsed)
+    yield from batching_problems(parsed)
+    yield from partition_problems(parsed)
+    yield from time_problems(parsed)
+    yield from guarantee_problems(parsed)
+    if parsed[IDEMPOTENT] and not parsed[ACK_REPLICAS]:
+        yield ACK_REPLICAS, "is false; idempotent_write requires true"
+    new = parsed[NEW_TOPICS]
+    if new["enabled"]:
+        partitions, copies = new["partitions"], new["replication_factor"]
+        if partitions != -1 and partitions < 1:
+            yield f"{NEW_TOPICS}.partitions", f"is {partitions}; expected 1 or more, or -1"
+        if copies != -1 and (copies < 1 or copies % 2 == 0):
+            yield f"{NEW_TOPICS}.replication_factor", f"is {copies}; expected an odd number, or -1"
+
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "kafka",
+    "Writes messages to topics of Kafka.",
+    description=DESCRIPTION,
+    fields=(
+        *KAFKA_CONNECTION,
+        TOPIC_FIELD,
+        Field(
+            RACK_ID,
+            "string",
+            "Has no effect: records go to the leader of their partition, wherever it is.",
+            default="",
+            advanced=True,
+        ),
+        Field(
+            KEY,
+            "string",
+            "The key; a record has none when it is empty.",
+            default="",
+            interpolated=True,
+            examples=("${! @kafka_key }", "${! this.id }"),
+        ),
+        Field(
+            PARTITIONER,
+            "string",
+            "How the partition of a record is chosen: by a hash of its key, FNV-1a as the client "
+            "Sarama or murmur2 as Java's client, and without a key at random; at `random` in any "
+            "case; one after the other (`round_robin`); or by the field `partition` (`manual`).",
+            default=FNV1A,
+            options=(FNV1A, MURMUR2, RANDOM, ROUND_ROBIN, MANUAL),
+        ),
+        Field(
+            PARTITION,
+            "string",
+            "The partition, a whole number; only with the partitioner `manual`.",
+            default="",
+            interpolated=True,
+            advanced=True,
+        ),
+        Field(
+            NEW_TOPICS,
+            "object",
+            "How topics are created that are not there.",
+            advanced=True,
+            children=(
+                Field("enabled", "bool", "Whether they are created.", default=False),
+                Field(
+                    "partitions",
+                    "int",
+                    "How many partitions they have; -1 for what the broker says.",
+                    default=-1,
+                ),
+                Field(
+                    "replication_factor",
+                    "int",
+                    "How often they are kept, an odd number; -1 for what the broker says.",
+                    default=-1,
+                ),
+            ),
+        ),
+        Field(
+            COMPRESSION,
+            "string",
+            "How records are compressed.",
+            default="none",
+            options=("none", "snappy", "lz4", "gzip", "zstd"),
+        ),
+        Field(
+            STATIC_HEADERS,
+            "string",
+            "Headers that all records have, after those of the metadata.",
+            optional=True,
+            shape="map",
+            examples=({"first-static-header": "value-1"},),
+        ),
+        Field(
+            METADATA,
+            "object",
+            "Which metadata become headers: all that are not left out.",
+            children=(
+                Field(
+                    EXCLUDE_PREFIXES,
+                    "string",
+                    "Keys that begin with one of these are left out.",
+                    default=(),
+                    shape="array",
+                ),
+            ),
+        ),
+        TRACING_FIELD,
+        max_in_flight_field(),
+        Field(
+            IDEMPOTENT,
+            "bool",
+            "Whether brokers leave out what a producer sends again; with `ack_replicas`. It takes "
+            "the right IDEMPOTENT_WRITE of brokers before Kafka 3.0.",
+            default=False,
+            advanced=True,
+        ),
+        Field(
+            ACK_REPLICAS,
+            "bool",
+            "Whether all replicas that are in sync must have a record before it counts as sent, "
+            "and not the leader alone.",
+            default=False,
+            advanced=True,
+        ),
+        Field(
+            MAX_MESSAGE,
+            "int",
+            "The largest record in bytes, and the largest batch of records that is sent in one.",
+            default=1_000_000,
+            advanced=True,
+            check=_message_problem,
+        ),
+        Field(
+            TIMEOUT,
+            "string",
+            "How long a broker may take to have what was sent. A record has failed after four "
+            "times that.",
+            default="5s",
+            duration=True,
+            advanced=True,
+            check=lambda ns: None if ns > 0 else "must be longer than 0s",
+        ),
+        Field(
+            RETRY_AS_BATCH,
+            "bool",
+            "Whether the whole batch is sent again when some of its messages fail, what keeps "
+            "their order with a `max_in_flight` of 1, and writes others twice.",
+            default=False,
+            advanced=True,
+        ),
+        BATCHING_FIELD,
+        *backoff_fields(0, "3s", "10s", "30s"),
+        *TIME_FIELDS,
+        *GUARANTEE_FIELDS,
+    ),
+    check=_problems,
+    examples=examples_of("kafka"),
+    categories=("Services",),
+)
+
+
+def _settings(parsed: Parsed) -> dict[str, Any]:
+    timeout = max(parsed[TIMEOUT] // MILLISECOND, 1)
+    return {
+        "enable.idempotence": parsed[IDEMPOTENT],
+        "acks": "all" if parsed[ACK_REPLICAS] or parsed[TRANSACTIONAL] else "1",
+        "compression.type": parsed[COMPRESSION],
+        "message.max.bytes": parsed[MAX_MESSAGE],
+        "request.timeout.ms": min(timeout, _LONGEST),
+        "message.timeout.ms": min(_TRIES * timeout, _LONGEST),
+        # Each record without a key goes its own way.
+        "sticky.partitioning.linger.ms": 0,
+    }
+
+
+def build(parsed: Parsed, context: BuildContext) -> KafkaOutput:
+    """Compile the fields; nothing is connected yet."""
+    timestamp, unit = asked_time(parsed)
+    static = sorted((parsed[STATIC_HEADERS] or {}).items())
+    new = parsed[NEW_TOPICS]
+    maker = RecordMaker(
+        topic=compile_interpolation(parsed[TOPIC]),
+        key=compile_interpolation(parsed[KEY]),
+        headers=all_but(tuple(parsed[METADATA][EXCLUDE_PREFIXES])),
+        static_headers=tuple((name, value.encode()) for name, value in static),
+        partition=compile_interpolation(parsed[PARTITION]) if parsed[PARTITION] else None,
+        timestamp=timestamp,
+        unit=unit,
+        empty_key=False,
+    )
+    asked = Asked(
+        _settings(parsed),
+        parsed[PARTITIONER],
+        retries=Retries(read_backoff(parsed), parsed[RETRY_AS_BATCH]),
+        new_topics=(new["partitions"], new["replication_factor"]) if new["enabled"] else None,
+    )
+    return make_output(parsed, context, read_connection(parsed), maker, asked)

@@ -1,0 +1,29 @@
+"""`kafka_franz`: "a Kafka output using the franz-go client library".
+
+Here records are sent by librdkafka, from the workers; the fields mean the same.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.kafka.output import KafkaOutput
+from streamer.kafka.page import DESCRIPTION, examples_of
+from streamer.kafka.writing import franz_fields, franz_output, franz_problems
+from streamer.spec import BuildContext, Kind, Parsed, Spec
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "kafka_franz",
+    "Writes messages to topics of Kafka.",
+    description=DESCRIPTION,
+    fields=franz_fields(10, traced=False),
+    check=franz_problems,
+    examples=examples_of("kafka_franz"),
+    categories=("Services",),
+)
+
+
+def build(parsed: Parsed, context: BuildContext) -> KafkaOutput:
+    """Compile the fields; nothing is connected yet."""
+    return franz_output(parsed, context)

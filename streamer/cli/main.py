@@ -15,7 +15,7 @@ import click
 
 from streamer import __version__
 from streamer.cli.failures import colours, print_error
-from streamer.cli.options import Options, options_of, stream_options
+from streamer.cli.options import Options, options_of, running_options
 from streamer.errors import StreamerError
 
 # Name, module, and the line that `--help` shows.
@@ -107,7 +107,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     epilog="streamer COMMAND --help tells more about a command.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@stream_options
+@running_options
 @click.option(
     "-v",
     "--version",

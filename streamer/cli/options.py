@@ -11,10 +11,25 @@ import click
 from streamer.cli.environment import env_file_option
 from streamer.cli.failures import print_lint
 from streamer.cli.paths import expand
+from streamer.durations import SECOND, parse_duration
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 LEVELS = ("off", "fatal", "error", "warn", "info", "debug", "trace", "all", "none")
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is done when the files of a config change while it runs.
+
+    Attributes:
+        on_reset: `drain` or `discard`, for windows that cannot go on; None to refuse the change.
+        probation: seconds in which a change may fail, so that what ran before comes back; None
+            when it is to stay.
+    """
+
+    on_reset: str | None = None
+    probation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -29,6 +44,7 @@ class Options:
         impure: whether mappings may import, read files and see the environment; None for yes.
         resources: files with further resources, globs and directories expanded.
         chilled: whether a config runs in spite of findings that it can run with; None for no.
+        watch: what is done when the config's files change; None when nobody looks.
     """
 
     config: str | None = None
@@ -38,6 +54,7 @@ class Options:
     impure: bool | None = None
     resources: tuple[str, ...] = ()
     chilled: bool | None = None
+    watch: Watch | None = None
 
     def over(self, other: Options) -> Options:
         """Return these options, with those that are not set taken from other ones."""
@@ -94,18 +111,38 @@ chilled_option = click.option(
 )
 
 
-def _watch(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
-        raise click.UsageError(
-            "-w/--watcher is not available yet: when the config has changed, stop the stream and "
-            "start it again; it goes on where it stopped",
-            ctx,
+def running_options(command: F) -> F:
+    """Add the options of commands that run a config: those of others, and what deploys do."""
+    for option in reversed(
+        (
+            click.option(
+                "-w",
+                "--watcher",
+                is_flag=True,
+                help="Watch the config's files, and let the stream go on with what they become.",
+            ),
+            click.option(
+                "--on-reset",
+                type=click.Choice(["drain", "discard"]),
+                help="With -w: what becomes of open windows that a change does not let go on. "
+                "Without it, such a change is refused.",
+            ),
+            click.option(
+                "--rollback-on-failure",
+                is_flag=True,
+                help="With -w: come back to what ran before when a change fails soon.",
+            ),
+            click.option(
+                "--rollback-after",
+                metavar="DURATION",
+                default="2m",
+                show_default=True,
+                help="How soon, for --rollback-on-failure.",
+            ),
         )
-
-
-watcher_option = click.option(
-    "-w", "--watcher", is_flag=True, hidden=True, expose_value=False, callback=_watch
-)
+    ):
+        command = option(command)
+    return stream_options(command)
 
 
 def stream_options(command: F) -> F:
@@ -144,7 +181,6 @@ def stream_options(command: F) -> F:
             templates_option,
             env_file_option,
             chilled_option,
-            watcher_option,
         )
     ):
         command = option(command)
@@ -159,8 +195,29 @@ def options_of(
     impure: bool | None,
     resources: tuple[str, ...],
     chilled: bool | None,
+    watcher: bool = False,
+    on_reset: str | None = None,
+    rollback_on_failure: bool = False,
+    rollback_after: str = "",
 ) -> Options:
-    """Return the options as the command line gave them to a command."""
+    """Return the options as the command line gave them to a command.
+
+    Raises:
+        UsageError: a duration is none, or options lack what they are for.
+    """
     level = log_level.upper() if log_level else None
     files = tuple(dict.fromkeys(expand(resources)))
-    return Options(config, sets, checkpoint, level, impure, files, chilled)
+    watch = _watch(on_reset, rollback_on_failure, rollback_after) if watcher else None
+    if watch is None and (on_reset or rollback_on_failure):
+        name = "--on-reset" if on_reset else "--rollback-on-failure"
+        raise click.UsageError(f"{name} is for changes that -w/--watcher finds: add -w")
+    return Options(config, sets, checkpoint, level, impure, files, chilled, watch)
+
+
+def _watch(on_reset: str | None, rolls_back: bool, after: str) -> Watch:
+    if not rolls_back:
+        return Watch(on_reset)
+    try:
+        return Watch(on_reset, parse_duration(after) / SECOND)
+    except ValueError as e:
+        raise click.UsageError(f"--rollback-after {after}: {e}") from None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,14 @@ from streamer import __version__
 from streamer.cli.exporting import exported
 from streamer.cli.hidden import hidden
 from streamer.cli.options import Options
+from streamer.cli.run_log import RunLog
 from streamer.cli.serving import served
 from streamer.cli.status import Running, StatusLine, banner
 from streamer.cli.stopper import Stopper
 from streamer.config import Config
-from streamer.config.secrets import with_variables
 from streamer.durations import SECOND, format_duration
-from streamer.engine.delivery import LogLine
 from streamer.engine.snapshot import Snapshot
 from streamer.errors import StreamerError
-from streamer.logs import LogConfig, Logger
 from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
 from streamer.service.life import Life
@@ -38,12 +37,12 @@ LINGER = 0.1
 class _Run:
     """What one run has at hand."""
 
-    config: Config
+    options: Options
     life: Life
-    log: LogLine
-    level: str
+    log: RunLog
     status: StatusLine
     stopper: Stopper
+    took: Callable[[Config], None]
 
 
 def run_command(config: Config, options: Options) -> int:
@@ -52,22 +51,23 @@ def run_command(config: Config, options: Options) -> int:
     Returns:
         The exit code: 0 for a clean end or stop, 1 when the stream could not go on.
     """
-    log_config = LogConfig.from_parsed(config.logger)
-    if options.log_level is not None:
-        log_config = replace(log_config, level=options.log_level)
-    logger = Logger(log_config, secrets=with_variables(config.secrets))
-
-    def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
-        logger.emit(level, text, fields, time.time_ns())
-
+    log = RunLog(config, options.log_level)
     for lint in config.lints:
         log("WARN", "Config lint error", {"lint": str(lint)})
-    plan = make_plan(config, level=log_config.level)
+    plan = make_plan(config, level=log.level)
     view = StreamView(config)
     stopper = Stopper(lambda text: log("INFO", text, {}))
-    with served(view, log), exported(view, log):
-        run = _begin(config, plan, options, log, log_config.level, stopper, view)
-        logger.attach(run.status)
+    with served(view, log), ExitStack() as exports:
+        exports.enter_context(exported(view, log))
+
+        def took(changed: Config) -> None:
+            # What exports metrics is made for one config.
+            exports.close()
+            exports.enter_context(exported(view, log))
+            log.take(changed)
+
+        run = _begin(config, plan, options, log, stopper, view, took)
+        log.attach(run.status)
         try:
             return _run(run)
         except StreamerError as e:
@@ -76,17 +76,17 @@ def run_command(config: Config, options: Options) -> int:
         finally:
             view.ended()
             run.status.close()
-            logger.attach(None)
+            log.attach(None)
 
 
 def _begin(
     config: Config,
     plan: Plan,
     options: Options,
-    log: LogLine,
-    level: str,
+    log: RunLog,
     stopper: Stopper,
     view: StreamView,
+    took: Callable[[Config], None],
 ) -> _Run:
     """Take the checkpoint, and say what is going to run."""
     life = Life(config, plan, checkpoint_of(config, options), log, view)
@@ -106,7 +106,8 @@ def _begin(
     )
     banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
-    return _Run(config, life, log, level, StatusLine(sys.stderr, time.time_ns), stopper)
+    life.stopping, life.changed = stopper.asked.is_set, took
+    return _Run(options, life, log, StatusLine(sys.stderr, time.time_ns), stopper, took)
 
 
 def checkpoint_of(config: Config, options: Options) -> str:
@@ -136,26 +137,29 @@ def _run(run: _Run) -> int:
     session = start_session(
         f"streamer {life.plan.name}",
         life.plan.master,
-        spark_conf(life.plan, run.config.spark, os.environ, log),
+        spark_conf(life.plan, life.config.spark, os.environ, log),
         log,
-        run.level,
+        log.level,
         keep_open=(life.checkpoint.lock,),
     )
     stopper.install()
     life.start(session)
     log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
     meter = _Meter()
-    while not stopper.asked.is_set():
-        try:
-            if life.poll():
-                break
-        except BrokenPipeError:
-            log("ERROR", "The standard output was closed by its reader; stopping", {})
-            _leave(run)
-            return 1
-        snapshot = life.snapshot()
-        status.update(*meter.figures(snapshot), "running" if snapshot.batch >= 0 else "starting")
-        stopper.asked.wait(LINGER)
+    with _watched(run) as look:
+        while not stopper.asked.is_set():
+            try:
+                if life.poll():
+                    break
+                look()
+            except BrokenPipeError:
+                log("ERROR", "The standard output was closed by its reader; stopping", {})
+                _leave(run)
+                return 1
+            snapshot = life.snapshot()
+            doing = "running" if snapshot.batch >= 0 else "starting"
+            status.update(*meter.figures(snapshot), doing)
+            stopper.asked.wait(LINGER)
     stopped = stopper.asked.is_set()
     status.update(*meter.figures(life.snapshot()), "stopping")
     _delay(run)
@@ -171,9 +175,25 @@ def _run(run: _Run) -> int:
     return 0
 
 
+@contextmanager
+def _watched(run: _Run) -> Iterator[Callable[[], None]]:
+    """Watch the config's files if that was asked for; give what takes their changes."""
+    if run.options.watch is None or run.options.config is None:
+        yield lambda: None
+        return
+    # Imported here: few runs watch anything.
+    from streamer.cli.reloading import Reloads
+
+    reloads = Reloads(run.life, run.options, run.log, lambda: run.log.level, run.took)
+    try:
+        yield reloads.look
+    finally:
+        reloads.close()
+
+
 def _delay(run: _Run) -> None:
     """Go on for `shutdown_delay`, so that metrics are collected once more; a signal ends it."""
-    delay = run.config.shutdown_delay
+    delay = run.life.config.shutdown_delay
     if delay > 0:
         text = f"Shutdown delay is in effect for {format_duration(delay)}"
         if not run.stopper.delay(delay / SECOND, lambda: run.log("INFO", text, {})):
@@ -184,7 +204,9 @@ def _leave(run: _Run) -> bool:
     finished = run.life.leave()
     if not finished:
         text = "The micro-batch in hand did not finish within shutdown_timeout; it will be replayed"
-        run.log("WARN", text, {"shutdown_timeout": format_duration(run.config.shutdown_timeout)})
+        run.log(
+            "WARN", text, {"shutdown_timeout": format_duration(run.life.config.shutdown_timeout)}
+        )
     return finished
 
 

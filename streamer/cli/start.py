@@ -10,7 +10,7 @@ import click
 
 from streamer.cli.failures import print_lint
 from streamer.cli.opened import merged, opened
-from streamer.cli.options import Options, options_of, stream_options
+from streamer.cli.options import Options, options_of, running_options, stream_options
 from streamer.config import Config
 from streamer.errors import Lint
 
@@ -33,13 +33,13 @@ def run(options: Options) -> int:
 
 @click.command("run", short_help="Run a config.")
 @click.argument("file", required=False)
-@stream_options
+@running_options
 @click.pass_obj
 def run_cli(root: Options, /, file: str | None, **given: Any) -> int:
     """Run a config until its input ends, or until it is stopped (Ctrl-C, SIGTERM).
 
     A stop finishes the micro-batch in hand and keeps open windows in the checkpoint for the next
-    start.
+    start. With -w, changes of the config's files are taken while it runs.
     """
     return run(merged(root, options_of(**given), file, "run"))
 

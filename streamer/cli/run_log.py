@@ -1,0 +1,55 @@
+"""The log of a run, which goes on by another config when that takes the place of the first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from streamer.config import Config
+from streamer.config.secrets import with_variables
+from streamer.logs import LogConfig, Logger, Overlay
+
+
+class RunLog:
+    """Takes log lines. It can be used from several threads.
+
+    Attributes:
+        level: the lowest level that is written.
+    """
+
+    def __init__(self, config: Config, level: str | None) -> None:
+        """Begin.
+
+        Args:
+            config: its `logger` section, and its secrets.
+            level: wins over the section's; None leaves it to that.
+
+        Raises:
+            StreamerError: the log's file cannot be opened.
+        """
+        self._forced = level
+        self._overlay: Overlay | None = None
+        self.take(config)
+
+    def take(self, config: Config) -> None:
+        """Go on by another config.
+
+        Raises:
+            StreamerError: its file cannot be opened; the log goes on as before.
+        """
+        settings = LogConfig.from_parsed(config.logger)
+        if self._forced is not None:
+            settings = replace(settings, level=self._forced)
+        logger = Logger(settings, secrets=with_variables(config.secrets), overlay=self._overlay)
+        self._logger, self.level = logger, settings.level
+
+    def __call__(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        """Write a line."""
+        self._logger.emit(level, text, fields, time.time_ns())
+
+    def attach(self, overlay: Overlay | None) -> None:
+        """Say what is at the bottom of the terminal from now on."""
+        self._overlay = overlay
+        self._logger.attach(overlay)

@@ -1,0 +1,137 @@
+"""Deploys of a program that runs: by its watcher, under load, and with kill -9 at any moment.
+
+The oracle is plain Python and shares no code with the product: events are numbered without gaps,
+and each is to come out in exactly one window.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from .program import Program, program
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+# More are for a run by hand: STREAMER_KILLS=20 pytest tests/faults/test_deploys.py
+KILLS = int(os.environ.get("STREAMER_KILLS", "1"))
+SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
+
+CONFIG = """
+http: {{enabled: false}}
+input:
+  generate:
+    interval: 5ms
+    mapping: |
+      root.id = count("id") - 1
+      root.at = now()
+buffer:
+  tumbling_window: {{timestamp_mapping: root = this.at, size: {size}}}
+pipeline:
+  processors:
+    - mapping: |
+        root = if batch_index() == 0 {{
+          {{"by": "{by}", "size": "{size}", "ids": json("id").from_all(){all}}}
+        }} else {{ deleted() }}
+output: {{file: {{path: {out}, codec: lines}}}}
+spark: {{master: "local[1]", shards: 1}}
+logger: {{level: INFO}}
+"""
+
+
+def lines(out: Path) -> list[dict]:
+    return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+
+
+def ids(out: Path) -> Counter:
+    return Counter(one for line in lines(out) for one in line["ids"])
+
+
+class Deploys:
+    """A config's file, and the program that watches it."""
+
+    def __init__(self, folder: Path, rng: random.Random) -> None:
+        self.out = folder / "out.jsonl"
+        self.config = folder / "stream.yaml"
+        self.checkpoint = folder / "checkpoint"
+        self.rng = rng
+        self.number = 0
+        self.size = "3s"
+        self.write()
+
+    def write(self, reset: bool = False) -> None:
+        """Write another revision, as an editor does: beside the file, then over it."""
+        if reset:
+            self.size = {"3s": "2s", "2s": "3s"}[self.size]
+        every = self.rng.choice(["", ".unique()"])
+        draft = self.config.with_suffix(".tmp")
+        draft.write_text(CONFIG.format(size=self.size, by=self.number, out=self.out, all=every))
+        draft.replace(self.config)
+        self.number += 1
+
+    def deployed(self, running: Program) -> int:
+        return running.messages().count("The changed config runs")
+
+    def deploy(self, running: Program, reset: bool) -> None:
+        before = self.deployed(running)
+        self.write(reset)
+        running.wait_for(lambda: self.deployed(running) > before, 240, "for the deploy")
+
+    def comes_out(self, running: Program, by: int) -> None:
+        running.wait_for(
+            lambda: any(line["by"] == str(by) for line in lines(self.out)),
+            240,
+            f"for revision {by}",
+        )
+
+
+def program_of(deploys: Deploys, on_reset: str) -> Program:
+    return program(deploys.config, deploys.checkpoint, "-w", "--on-reset", on_reset)
+
+
+def checked(out: Path, gaps: bool = False) -> int:
+    """Hold what came out against what must be; return how many events it is."""
+    found = ids(out)
+    twice = [one for one, times in found.items() if times > 1]
+    assert not twice, f"events that are in two windows: {twice[:9]}"
+    missing = set(range(max(found) + 1)) - found.keys()
+    assert gaps or not missing, f"events that are missing: {sorted(missing)[:9]}"
+    return len(found)
+
+
+def test_a_crash_in_the_middle_of_a_deploy_leaves_one_revision_whole(tmp_path: Path) -> None:
+    print(f"STREAMER_SEED={SEED}")
+    rng = random.Random(SEED)
+    deploys = Deploys(tmp_path, rng)
+    with program_of(deploys, "drain") as running:
+        running.wait_running()
+        deploys.comes_out(running, deploys.number - 1)
+        deploys.deploy(running, reset=False)
+        deploys.deploy(running, reset=True)
+        deploys.comes_out(running, deploys.number - 1)
+        deploys.write(reset=True)
+        time.sleep(rng.uniform(0.3, 4))  # the moment of the crash is what is random
+        running.kill()
+    for _ in range(KILLS - 1):
+        with program_of(deploys, "drain") as running:
+            running.wait_running()
+            deploys.write(reset=rng.random() < 0.8)
+            time.sleep(rng.uniform(0.3, 4))
+            running.kill()
+    # Whatever the checkpoint says is gone on with; only a reset that had not begun is refused.
+    with program_of(deploys, "drain") as running:
+        running.wait_for(
+            lambda: "Running" in running.messages() or running.process.poll() is not None, 240
+        )
+        if running.process.poll() is None:
+            deploys.comes_out(running, deploys.number - 1)
+            assert running.stop() == 0
+        else:
+            assert any("cannot be moved" in line for line in running.messages())
+    checked(deploys.out)

@@ -188,7 +188,7 @@ def build_policy(
 def batching_problems(parsed: Parsed) -> Iterable[tuple[str, str]]:
     """Return what is wrong with the field `batching` of an output, for its spec's `check`."""
     batching: Parsed = parsed[BATCHING]
-    if _in_use(batching):
+    if in_use(batching):
         for name, text in policy_problems(batching):
             yield f"{BATCHING}.{name}" if name else BATCHING, text
 
@@ -196,13 +196,13 @@ def batching_problems(parsed: Parsed) -> Iterable[tuple[str, str]]:
 def output_policy(parsed: Parsed, context: BuildContext) -> BatchPolicy | None:
     """Make the policy of an output's field `batching`; None when it leaves batches as they are."""
     batching: Parsed = parsed[BATCHING]
-    if not _in_use(batching):
+    if not in_use(batching):
         return None
     origin = Origin(context.component)
     return build_policy(batching, context, lambda ex, level, text: origin.log(ex, level, text))
 
 
-def _in_use(batching: Parsed) -> bool:
+def in_use(batching: Parsed) -> bool:
     """Tell whether a policy does anything, as Benthos does: a count of one does nothing."""
     return bool(
         batching[COUNT] not in (0, 1)

@@ -1,0 +1,250 @@
+"""What `kafka_franz` and `redpanda` have in common as inputs: how topics are named and fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from streamer.durations import MILLISECOND
+from streamer.kafka.fields import (
+    RACK_ID,
+    REQUEST_TIMEOUT,
+    connection_problems,
+    read_connection,
+)
+from streamer.kafka.input import KafkaInput
+from streamer.kafka.input_fields import (
+    COMMIT_PERIOD,
+    GROUP,
+    INSTANCE_ID,
+    RACK,
+    START_FROM_OLDEST,
+    TOPICS,
+    idle,
+    ours,
+    topics_field,
+)
+from streamer.kafka.reading import Metadata
+from streamer.kafka.sizes import parse_size, size_check
+from streamer.kafka.source import KafkaSource
+from streamer.kafka.starting import Start, read_start
+from streamer.kafka.topics import Selection, parse_topics, pattern_problem, split_patterns
+from streamer.spec import Field, Parsed
+
+REGEXP: Final = "regexp_topics"
+INCLUDE: Final = "regexp_topics_include"
+EXCLUDE: Final = "regexp_topics_exclude"
+START_OFFSET: Final = "start_offset"
+MAX_BYTES: Final = "fetch_max_bytes"
+MAX_WAIT: Final = "fetch_max_wait"
+MIN_BYTES: Final = "fetch_min_bytes"
+MAX_PARTITION_BYTES: Final = "fetch_max_partition_bytes"
+ISOLATION: Final = "transaction_isolation_level"
+LAG_PERIOD: Final = "topic_lag_refresh_period"
+
+_LARGEST: Final = 2**31 - 1
+
+
+def _start_problem(text: str) -> str | None:
+    if read_start(text) is None:
+        return (
+            f"is {text!r}; expected earliest, latest, committed, or a time such as "
+            "2026-01-31T12:00:00Z or 1769860800000"
+        )
+    return None
+
+
+def _size(name: str, description: str, default: str, least: int = 0) -> Field:
+    return Field(
+        name,
+        "string",
+        description,
+        default=default,
+        advanced=True,
+        check=size_check(least, _LARGEST),
+    )
+
+
+def _patterns(name: str, description: str, example: list[str]) -> Field:
+    return Field(
+        name,
+        "string",
+        description,
+        shape="array",
+        default=(),
+        check=pattern_problem,
+        examples=(example,),
+    )
+
+
+SEED_TOPICS: Final = (
+    topics_field(optional=True),
+    Field(
+        REGEXP,
+        "bool",
+        "Whether `topics` are regular expressions (RE2), of which one is found in a topic's name. "
+        f"`{INCLUDE}` says the same more clearly.",
+        default=False,
+        advanced=True,
+    ),
+    _patterns(
+        INCLUDE,
+        "Regular expressions (RE2); topics are read in whose names one of them is found, those too "
+        "that come later, from their beginning.",
+        ["logs_.*", "^metrics$"],
+    ),
+    _patterns(EXCLUDE, "Regular expressions of topics that are not read.", ["_test$"]),
+)
+
+SEED_READING: Final = (
+    RACK,
+    INSTANCE_ID,
+    idle("rebalance_timeout", "45s"),
+    idle("session_timeout", "1m"),
+    idle("heartbeat_interval", "3s"),
+    Field(
+        START_FROM_OLDEST,
+        "bool",
+        f"The old way to say `{START_OFFSET}`; it has no effect when true.",
+        default=True,
+        deprecated=True,
+        advanced=True,
+    ),
+    Field(
+        START_OFFSET,
+        "string",
+        "Where a partition is begun that the group has not read: `earliest`, `latest`, "
+        "`committed` (it must have been), or the first message of a time, as RFC 3339 or in Unix "
+        "milliseconds. Times are not in Redpanda Connect.",
+        default="earliest",
+        advanced=True,
+        check=_start_problem,
+        examples=("earliest", "latest", "2026-01-31T12:00:00Z"),
+    ),
+    _size(MAX_BYTES, "The most bytes of an answer to Spark.", "50MiB"),
+    Field(
+        MAX_WAIT,
+        "string",
+        f"How long a broker waits for `{MIN_BYTES}`.",
+        default="5s",
+        duration=True,
+        advanced=True,
+    ),
+    _size(MIN_BYTES, "The fewest bytes of an answer to Spark.", "1B"),
+    _size(MAX_PARTITION_BYTES, "The most bytes of a partition in an answer.", "1MiB"),
+    Field(
+        ISOLATION,
+        "string",
+        "Whether messages are read whose transactions are open or were given up.",
+        default="read_uncommitted",
+        options=("read_uncommitted", "read_committed"),
+    ),
+)
+
+
+def lag_period() -> Field:
+    """Return the field of how often the lag is measured."""
+    return Field(
+        LAG_PERIOD,
+        "string",
+        "How often the metric of the lag is set.",
+        default="5s",
+        duration=True,
+        advanced=True,
+    )
+
+
+def seed_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    """Return what is wrong with these fields together, in the words of Redpanda Connect's rules."""
+    yield from connection_problems(parsed)
+    named, included = bool(parsed[TOPICS]), bool(parsed[INCLUDE])
+    if named == included:
+        yield (
+            (TOPICS, f"cannot be given together with {INCLUDE}; use one of them")
+            if named
+            else (TOPICS, f"is not set; expected topics, or {INCLUDE}")
+        )
+        return
+    if parsed[EXCLUDE] and not (included or parsed[REGEXP]):
+        yield EXCLUDE, f"has no effect on topics by name; set {INCLUDE}"
+    if parsed[START_OFFSET] == "earliest" and not parsed[START_FROM_OLDEST]:
+        yield START_FROM_OLDEST, f"cannot be false with {START_OFFSET}: earliest; set it to latest"
+    if named and parsed[REGEXP] and (problem := pattern_problem(parsed[TOPICS])):
+        yield TOPICS, problem
+    elif named and not parsed[REGEXP]:
+        yield from _names_problems(parsed)
+
+
+def _names_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    try:
+        topics, partitions = parse_topics(parsed[TOPICS], _start(parsed).number, True)
+    except ValueError as error:
+        yield TOPICS, str(error)
+        return
+    if topics and partitions:
+        yield TOPICS, "has whole topics and single partitions; use two inputs in a broker"
+    elif not topics and not partitions:
+        yield TOPICS, "has no topic; expected a name"
+    elif partitions and parsed[GROUP]:
+        yield GROUP, "cannot be given with single partitions in topics; leave one of them out"
+
+
+def _start(parsed: Parsed) -> Start:
+    found = read_start(parsed[START_OFFSET])
+    assert found is not None
+    return found
+
+
+def _selection(parsed: Parsed, start: Start) -> Selection:
+    exclude = split_patterns(parsed[EXCLUDE])
+    if parsed[INCLUDE] or parsed[REGEXP]:
+        return Selection(include=split_patterns(parsed[INCLUDE] or parsed[TOPICS]), exclude=exclude)
+    topics, partitions = parse_topics(parsed[TOPICS], start.number, True)
+    return Selection(topics=topics, partitions=partitions)
+
+
+def _fetching(parsed: Parsed) -> dict[str, str]:
+    wait = (parsed[MAX_WAIT] or 0) // MILLISECOND
+    found = {
+        "fetch.max.bytes": str(parse_size(parsed[MAX_BYTES])),
+        "fetch.max.wait.ms": str(wait),
+        "fetch.min.bytes": str(parse_size(parsed[MIN_BYTES])),
+        "max.partition.fetch.bytes": str(parse_size(parsed[MAX_PARTITION_BYTES])),
+        # As its name says: it is granted beyond what a request itself waits for.
+        "request.timeout.ms": str(parsed[REQUEST_TIMEOUT] // MILLISECOND + wait),
+    }
+    if parsed[RACK_ID]:
+        found["client.rack"] = parsed[RACK_ID]
+    return found
+
+
+def build_seed(
+    parsed: Parsed, name: str, metadata: Metadata, lag_metric: str, limit: int | None
+) -> KafkaInput:
+    """Make the input that the fields describe.
+
+    Args:
+        parsed: the fields.
+        name: the component's.
+        metadata: how its messages are described.
+        lag_metric: its gauge.
+        limit: what `checkpoint_limit` says, when it is given.
+    """
+    start = _start(parsed)
+    settings: dict[str, Any] = ours(parsed, limit)
+    return KafkaInput(
+        KafkaSource(
+            name=name,
+            connection=read_connection(parsed),
+            selection=_selection(parsed, start),
+            start=start,
+            group=parsed[GROUP] or "",
+            metadata=metadata,
+            lag_metric=lag_metric,
+            lag_period=parsed[LAG_PERIOD] or 0,
+            commit_period=parsed[COMMIT_PERIOD] or 0,
+            read_committed=parsed[ISOLATION] == "read_committed",
+            consumer=_fetching(parsed),
+            **settings,
+        )
+    )

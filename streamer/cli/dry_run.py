@@ -96,5 +96,5 @@ def _listening(config: Config) -> str:
     from streamer.service.server import HttpServer
     from streamer.service.view import StreamView
 
-    HttpServer(StreamView(config)).stop()
+    HttpServer.of_stream(StreamView(config)).stop()
     return f"{config.http['address']} is free"

@@ -26,7 +26,7 @@ def served(view: StreamView, log: LogLine) -> Iterator[None]:
     from streamer.service.server import HttpServer
 
     try:
-        server = HttpServer(view)
+        server = HttpServer.of_stream(view)
     except StreamerError as e:
         if http.given("address") or http.given("enabled"):
             raise

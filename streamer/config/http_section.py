@@ -9,6 +9,8 @@ from typing import Final
 from streamer.endpoints.address import address_problem
 from streamer.spec import Field, Parsed
 
+_SHA256_BYTES: Final = 32
+
 
 def _root_path(path: str) -> str | None:
     fits = not path or path.startswith("/")
@@ -34,6 +36,22 @@ def _basic_auth(parsed: Parsed) -> str | None:
             base64.b64decode(parsed[name], validate=True)
         except (binascii.Error, ValueError):
             return f"has a {name} that is not base64"
+    return None
+
+
+def _bearer_auth(parsed: Parsed) -> str | None:
+    """Look at all tokens; no value is shown."""
+    if not parsed["enabled"]:
+        return None
+    if not parsed["tokens"]:
+        return "is enabled; expected at least one token in tokens"
+    for token in parsed["tokens"]:
+        try:
+            digest = base64.b64decode(token["token_hash"], validate=True)
+        except (binascii.Error, ValueError):
+            digest = b""
+        if len(digest) != _SHA256_BYTES or not token["name"]:
+            return "has a token without a name, or whose token_hash is no base64 of a SHA-256 hash"
     return None
 
 
@@ -107,9 +125,36 @@ HTTP: Final = Field(
                     "string",
                     "How the password is hashed.",
                     default="sha256",
-                    options=("md5", "sha256", "bcrypt", "scrypt"),
+                    options=("md5", "sha256", "bcrypt", "scrypt", "argon2"),
                 ),
                 Field("salt", "string", "Base64 of scrypt's salt.", default="", secret=True),
+            ),
+        ),
+        Field(
+            "bearer_auth",
+            "object",
+            "Tokens for programs, beside `basic_auth` or instead of it.",
+            advanced=True,
+            check=_bearer_auth,
+            children=(
+                Field("enabled", "bool", "Whether they are taken.", default=False),
+                Field(
+                    "tokens",
+                    "object",
+                    "The tokens that are taken.",
+                    default=(),
+                    shape="array",
+                    children=(
+                        Field("name", "string", "Whose it is, for logs."),
+                        Field(
+                            "token_hash",
+                            "string",
+                            "Base64 of the SHA-256 hash of the token, which is to be long and "
+                            "random.",
+                            secret=True,
+                        ),
+                    ),
+                ),
             ),
         ),
     ),

@@ -5,7 +5,6 @@ Every path is served twice: as it is, and behind `root_path`.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import traceback
@@ -17,19 +16,17 @@ import yaml
 from aiohttp import hdrs, web
 
 from streamer import __version__
+from streamer.config import Config
 from streamer.config.echo import echo
-from streamer.endpoints.cors import with_cors
 from streamer.redaction import Redaction
-from streamer.service.auth import BasicAuth
+from streamer.service.doors import doors
 from streamer.service.exposition import exposition
-from streamer.service.guard import names, refusal
 from streamer.service.ready import readiness
 from streamer.service.view import StreamView
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _METRICS: Final = "Exposes service-wide metrics in the format configured."
-_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class _Endpoint(NamedTuple):
@@ -45,15 +42,8 @@ def application(view: StreamView, host: str | None) -> web.Application:
         host: the address that is listened on; None for all.
     """
     http: Mapping[str, Any] = view.config.http
-    middlewares = []
-    if host in _LOOPBACK:
-        middlewares.append(_guarded(names(host or "")))
-    if http["cors"]["enabled"]:
-        middlewares.append(_with_cors(frozenset(http["cors"]["allowed_origins"])))
-    if http["basic_auth"]["enabled"]:
-        middlewares.append(_authenticated(BasicAuth(http["basic_auth"])))
     # What components take is as long as it is; the other paths read no bodies.
-    app = web.Application(middlewares=middlewares, client_max_size=0)
+    app = web.Application(middlewares=doors(http, host), client_max_size=0)
     for path, endpoint in _endpoints(view, bool(http["debug_endpoints"])).items():
         for full in dict.fromkeys((path, http["root_path"].rstrip("/") + path)):
             app.router.add_route(hdrs.METH_ANY, full, _handler(endpoint))
@@ -62,7 +52,7 @@ def application(view: StreamView, host: str | None) -> web.Application:
 
 
 def _endpoints(view: StreamView, debug: bool) -> dict[str, _Endpoint]:
-    found = _debug(view) if debug else {}
+    found = debugging(view.config) if debug else {}
     found["/ping"] = _Endpoint("Ping me.", lambda: web.Response(text="pong"))
     found["/version"] = _Endpoint("Returns the service version.", _version)
     found["/endpoints"] = _Endpoint(
@@ -100,11 +90,11 @@ def _of_components(view: StreamView, root_path: str) -> Handler:
     return handle
 
 
-def _debug(view: StreamView) -> dict[str, _Endpoint]:
+def debugging(config: Config) -> dict[str, _Endpoint]:
     """Return the endpoints that show the program from inside; secrets are scrubbed."""
 
     def as_yaml() -> str:
-        return echo(view.config, os.environ)
+        return echo(config, os.environ)
 
     return {
         "/debug/config/json": _Endpoint(
@@ -152,35 +142,3 @@ def _handler(endpoint: _Endpoint) -> Handler:
         return endpoint.answer()
 
     return handle
-
-
-def _guarded(allowed: frozenset[str]) -> Any:
-    """Refuse names that this machine does not have: see `guard`. Origins are for CORS to judge."""
-
-    @web.middleware
-    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        reason = refusal({hdrs.HOST: request.headers.get(hdrs.HOST, "")}, allowed)
-        return await handler(request) if reason is None else _json({"error": reason}, 403)
-
-    return guard
-
-
-def _with_cors(origins: frozenset[str]) -> Any:
-    @web.middleware
-    async def cors(request: web.Request, handler: Handler) -> web.StreamResponse:
-        return await with_cors(request, origins, lambda: handler(request))
-
-    return cors
-
-
-def _authenticated(auth: BasicAuth) -> Any:
-    @web.middleware
-    async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
-        # A hash takes long on purpose: other requests go on meanwhile.
-        header = request.headers.get(hdrs.AUTHORIZATION, "")
-        if await asyncio.to_thread(auth.allows, header):
-            return await handler(request)
-        headers = {hdrs.WWW_AUTHENTICATE: auth.challenge}
-        return web.Response(status=401, text="Unauthorized\n", headers=headers)
-
-    return authenticate

@@ -1,4 +1,7 @@
-"""Basic authentication: one user, whose password is kept as a hash. Rules as Benthos's."""
+"""Who may ask: a user with a password, as in Benthos, and programs with tokens of their own.
+
+Passwords and tokens are known by their hashes alone.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import base64
 import binascii
 import hashlib
 import hmac
+import secrets
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -15,6 +20,61 @@ _SCRYPT_R: Final = 8
 _SCRYPT_P: Final = 1
 _SCRYPT_BYTES: Final = 32
 _SCRYPT_MEMORY: Final = 64 << 20
+
+_REMEMBERED: Final = 100
+_REMEMBERED_SECONDS: Final = 60.0
+
+
+class Access:
+    """Decides who may ask. It can be used from several threads.
+
+    Attributes:
+        asked: whether anybody has to say who they are.
+        challenge: the `WWW-Authenticate` header of a refusal.
+    """
+
+    def __init__(self, http: Mapping[str, Any]) -> None:
+        """Take the section `http`, which is without findings."""
+        basic, bearer = http["basic_auth"], http["bearer_auth"]
+        self._basic = BasicAuth(basic) if basic["enabled"] else None
+        self._user: str = basic["username"]
+        self._tokens = {
+            base64.b64decode(token["token_hash"]): str(token["name"])
+            for token in (bearer["tokens"] if bearer["enabled"] else ())
+        }
+        self.asked = self._basic is not None or bool(bearer["enabled"])
+        self.challenge = self._basic.challenge if self._basic else "Bearer"
+        # A password's hash takes long on purpose, and who has been right once is known for a
+        # while: by a hash with a key that nobody else has.
+        self._key = secrets.token_bytes(32)
+        self._right: dict[bytes, float] = {}
+
+    def known(self, header: str) -> str | None:
+        """Return who asks, when that was found out a moment ago; see `author`."""
+        until = self._right.get(self._mark(header))
+        return self._user if until is not None and time.monotonic() < until else None
+
+    def author(self, header: str) -> str | None:
+        """Return who asks, by the `Authorization` header of a request; None for nobody known."""
+        kind, _, text = header.partition(" ")
+        if kind.lower() == "bearer":
+            found = hashlib.sha256(text.strip().encode("utf-8", "surrogateescape")).digest()
+            name = None
+            # All are looked at: how long it takes must not tell how much was right.
+            for digest, owner in self._tokens.items():
+                if hmac.compare_digest(found, digest):
+                    name = owner
+            return name
+        if self._basic is None or not self._basic.allows(header):
+            return None
+        if len(self._right) > _REMEMBERED:
+            self._right.clear()
+        self._right[self._mark(header)] = time.monotonic() + _REMEMBERED_SECONDS
+        return self._user
+
+    def _mark(self, header: str) -> bytes:
+        given = header.encode("utf-8", "surrogateescape")
+        return hmac.digest(self._key, given, "sha256")
 
 
 class BasicAuth:
@@ -34,6 +94,7 @@ class BasicAuth:
             "sha256": self._sha256,
             "bcrypt": self._bcrypt,
             "scrypt": self._scrypt,
+            "argon2": self._argon2,
         }[parsed["algorithm"].lower()]
         realm = parsed["realm"].replace("\\", "\\\\").replace('"', '\\"')
         self.challenge = f'Basic realm="{realm}", charset="UTF-8"'
@@ -67,6 +128,15 @@ class BasicAuth:
         try:
             return bcrypt.checkpw(password, self._hash)
         except ValueError:  # no hash of bcrypt's, or a password beyond its 72 bytes
+            return False
+
+    def _argon2(self, password: bytes) -> bool:
+        from argon2 import PasswordHasher
+        from argon2.exceptions import InvalidHashError, VerificationError
+
+        try:
+            return PasswordHasher().verify(self._hash, password)
+        except (InvalidHashError, VerificationError):
             return False
 
     def _scrypt(self, password: bytes) -> bool:

@@ -1,10 +1,10 @@
-"""A stream's HTTP server: it runs in a thread beside the stream, from before Spark to the end."""
+"""An HTTP server: it runs in a thread beside the streams, from before Spark to the end."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -21,33 +21,54 @@ _STOP_SECONDS: Final = 2.0
 
 
 class HttpServer:
-    """The server of one stream.
+    """A server.
 
     Attributes:
         url: where it listens.
     """
 
-    def __init__(self, view: StreamView) -> None:
+    def __init__(
+        self,
+        http: Mapping[str, Any],
+        application: Callable[[str | None], web.Application],
+        listening: Callable[[], None] = lambda: None,
+    ) -> None:
         """Begin to listen, and answer in a thread.
+
+        Args:
+            http: the `http` section.
+            application: makes the application, for the address that is listened on.
+            listening: called once that is so.
 
         Raises:
             StreamerError: the address cannot be listened on, or the certificate is of no use.
         """
-        self._view = view
+        self._http = http
+        self._application = application
+        self._listening = listening
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        listening: Future[str] = Future()
+        url: Future[str] = Future()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(listening)), daemon=True, name="http"
+            target=lambda: asyncio.run(self._serve(url)), daemon=True, name="http"
         )
         self._thread.start()
-        self.url = listening.result(_START_SECONDS)
+        self.url = url.result(_START_SECONDS)
 
-    async def _serve(self, listening: Future[str]) -> None:
+    @classmethod
+    def of_stream(cls, view: StreamView) -> HttpServer:
+        """Serve one stream."""
+
+        def listening() -> None:
+            view.endpoints.served = True
+
+        return cls(view.config.http, lambda host: application(view, host), listening)
+
+    async def _serve(self, found: Future[str]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        http: Mapping[str, Any] = self._view.config.http
+        http = self._http
         host, port = split_address(http["address"])
-        app = application(self._view, host)
+        app = self._application(host)
         runner = web.AppRunner(
             app, access_log=None, handle_signals=False, shutdown_timeout=1.0, auto_decompress=False
         )
@@ -57,13 +78,13 @@ class HttpServer:
             files = http["cert_file"], http["key_file"]
             tls = server_tls(*files, "http.") if files[0] else None
             url = await listen(runner, host, port, hint, tls)
-            self._view.endpoints.served = True
-            listening.set_result(url)
+            self._listening()
+            found.set_result(url)
             await self._stop.wait()
         except Exception as e:
-            if listening.done():
+            if found.done():
                 raise
-            listening.set_exception(e)
+            found.set_exception(e)
         finally:
             await runner.cleanup()
 

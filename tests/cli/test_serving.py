@@ -25,7 +25,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(view: StreamView) -> None:
         raise StreamerError("cannot listen")
 
-    monkeypatch.setattr(server, "HttpServer", refuse)
+    monkeypatch.setattr(server.HttpServer, "of_stream", refuse)
 
 
 @pytest.fixture

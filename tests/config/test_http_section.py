@@ -56,8 +56,18 @@ def test_anything_else_is_no_address(address: str) -> None:
             "(1,21) field basic_auth has a password_hash that is not base64",
         ),
         (
+            "bearer_auth: { enabled: true }",
+            "(1,22) field bearer_auth is enabled; expected at least one token in tokens",
+        ),
+        (
+            "bearer_auth: { enabled: true, tokens: [ { name: a, token_hash: s3cret } ] }",
+            "(1,22) field bearer_auth has a token without a name, or whose token_hash is no base64 "
+            "of a SHA-256 hash",
+        ),
+        (
             "basic_auth: { algorithm: sha1 }",
-            "(1,34) field algorithm: value 'sha1' is not one of md5, sha256, bcrypt, scrypt",
+            "(1,34) field algorithm: value 'sha1' is not one of md5, sha256, bcrypt, scrypt, "
+            "argon2",
         ),
     ],
 )

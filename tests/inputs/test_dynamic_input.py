@@ -51,7 +51,7 @@ def dynamic(
     tmp_path: Path, inputs: str = "{}", more: str = "", known: object = None
 ) -> Iterator[Asking]:
     view = StreamView(parse_config("http: {address: '127.0.0.1:0'}"))
-    server = HttpServer(view)
+    server = HttpServer.of_stream(view)
     try:
         with lodging(tmp_path / "spool", known) as lodged:
             lodged.house.endpoints = view.endpoints

@@ -41,7 +41,7 @@ def serving(http: str = "", rest: str = "") -> Iterator[Served]:
     """Serve a config on a free port; `http` are further fields of its section."""
     text = f"http: {{ address: '127.0.0.1:0'{', ' if http else ''}{http} }}\n{rest}"
     view = StreamView(parse_config(text, env={}))
-    server = HttpServer(view)
+    server = HttpServer.of_stream(view)
     try:
         yield Served(view, server.url)
     finally:

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import bcrypt
 import pytest
+from argon2 import PasswordHasher
 
 from streamer import __version__
 from streamer.config import parse_config
 from streamer.engine.snapshot import Snapshot
 from streamer.errors import StreamerError
+from streamer.service.auth import Access
 from streamer.service.server import HttpServer
 from streamer.service.view import Now, StreamView
 from tests.servers.certificates import certificate
@@ -93,12 +95,14 @@ def test_basic_auth_lets_only_the_user_in() -> None:
 def hashed(algorithm: str, salt: bytes = b"salty") -> bytes:
     if algorithm == "bcrypt":
         return bcrypt.hashpw(b"sesame", bcrypt.gensalt(4))
+    if algorithm == "argon2":
+        return PasswordHasher(1, 8, 1).hash("sesame").encode()
     if algorithm == "scrypt":
         return hashlib.scrypt(b"sesame", salt=salt, n=32768, r=8, p=1, maxmem=1 << 26, dklen=32)
     return hashlib.new(algorithm, b"sesame").digest()
 
 
-@pytest.mark.parametrize("algorithm", ["md5", "sha256", "bcrypt", "scrypt"])
+@pytest.mark.parametrize("algorithm", ["md5", "sha256", "bcrypt", "scrypt", "argon2"])
 def test_every_kind_of_hash_is_known(algorithm: str) -> None:
     from streamer.service.auth import BasicAuth
 
@@ -113,6 +117,36 @@ def test_every_kind_of_hash_is_known(algorithm: str) -> None:
     for password, allowed in ((b"sesame", True), (b"open", False), (b"x" * 200, False)):
         header = "Basic " + base64.b64encode(b"me:" + password).decode()
         assert auth.allows(header) is allowed
+
+
+def test_tokens_let_programs_in_beside_the_user_and_say_whose_they_are() -> None:
+    digest = base64.b64encode(hashlib.sha256(b"long and random").digest()).decode()
+    password = base64.b64encode(hashlib.sha256(b"sesame").digest()).decode()
+    bearer = f"bearer_auth: {{ enabled: true, tokens: [ {{ name: ci, token_hash: {digest} }} ] }}"
+    basic = f"basic_auth: {{ enabled: true, username: me, password_hash: {password} }}"
+    user = "Basic " + base64.b64encode(b"me:sesame").decode()
+    for section, users in ((bearer, 401), (f"{bearer}, {basic}", 200)):
+        with serving(section) as server:
+            assert server.get("/ping")[0] == 401
+            assert server.get("/ping", Authorization="Bearer long and random")[0] == 200
+            for wrong in ("long and randoM", "", digest, "long and random "[:-2]):
+                assert server.get("/ping", Authorization=f"Bearer {wrong}")[0] == 401
+            for _ in range(2):
+                assert server.get("/ping", Authorization=user)[0] == users
+    access = Access(parse_config(f"http: {{ {bearer} }}", env={}).http)
+    assert access.author("bearer long and random") == "ci"
+
+
+def test_a_password_that_was_right_is_known_for_a_while_and_no_other_one_is() -> None:
+    password = base64.b64encode(hashlib.sha256(b"sesame").digest()).decode()
+    section = f"basic_auth: {{ enabled: true, username: me, password_hash: {password} }}"
+    access = Access(parse_config(f"http: {{ {section} }}", env={}).http)
+    right, wrong = (
+        "Basic " + base64.b64encode(given).decode() for given in (b"me:sesame", b"me:sesam")
+    )
+    assert access.known(right) is None
+    assert (access.author(right), access.author(wrong)) == ("me", None)
+    assert (access.known(right), access.known(wrong)) == ("me", None)
 
 
 def test_pages_of_allowed_origins_may_read_answers() -> None:
@@ -159,7 +193,7 @@ def test_a_port_in_use_is_named() -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         view = StreamView(parse_config(f"http: {{ address: '{address}' }}", env={}))
         with pytest.raises(StreamerError) as raised:
-            HttpServer(view)
+            HttpServer.of_stream(view)
     assert str(raised.value) == (
         f"cannot listen on {address}: address already in use; "
         "set http.address to another one, or http.enabled to false"

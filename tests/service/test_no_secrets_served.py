@@ -27,7 +27,7 @@ def test_no_endpoint_tells_a_secret() -> None:
     view = StreamView(parse_config(CONFIG, env={"X": f"env-{SECRET}"}))
     problem = f"the source failed: {SAID} amqp://u:{SECRET}@host"
     view.running(lambda: Now(Snapshot(), {}, problem))
-    server = HttpServer(view)
+    server = HttpServer.of_stream(view)
     try:
         served = Served(view, server.url)
         paths = sorted(served.json("/endpoints"))

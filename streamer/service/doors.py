@@ -1,0 +1,106 @@
+"""What a request passes before it is answered: the server's name, origins, and who asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import orjson
+from aiohttp import hdrs, web
+
+from streamer.endpoints.cors import with_cors
+from streamer.service.auth import Access
+from streamer.service.guard import names, refusal
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+AUTHOR: Final = web.RequestKey("author", str)
+"""Where a request carries the name of who asks; empty when nobody has to say."""
+
+_SENT_BY_PAGES: Final = frozenset(
+    {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
+)
+
+
+def doors(http: Mapping[str, Any], host: str | None) -> list[Any]:
+    """Return the middlewares of a server.
+
+    Args:
+        http: the `http` section.
+        host: the address that is listened on; None for all.
+    """
+    found = []
+    if host in LOOPBACK:
+        found.append(_guarded(names(host or "")))
+    if http["cors"]["enabled"]:
+        found.append(_with_cors(frozenset(http["cors"]["allowed_origins"])))
+    access = Access(http)
+    if access.asked:
+        found.append(_authenticated(access))
+    return found
+
+
+def foreign(request: web.BaseRequest, http: Mapping[str, Any]) -> tuple[int, str] | None:
+    """Return status and reason where a page of another site may have sent a change of something.
+
+    Browsers say which page a request is from, and send bodies of forms without asking; programs
+    such as curl say nothing of pages, and may send any body.
+
+    Args:
+        request: the request.
+        http: the `http` section; pages of the origins that it allows may ask.
+    """
+    origin = request.headers.get(hdrs.ORIGIN)
+    cors = http["cors"]
+    if cors["enabled"] and origin is not None and {"*", origin} & {*cors["allowed_origins"]}:
+        return None
+    host = request.headers.get(hdrs.HOST, "")
+    bare = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
+    reason = refusal(request.headers, frozenset({bare.strip("[]").lower()}))
+    if reason is not None:
+        return 403, reason
+    from_page = origin is not None or "Sec-Fetch-Site" in request.headers
+    if from_page and request.body_exists and request.content_type in _SENT_BY_PAGES:
+        return 415, "expected the content type application/json or application/yaml"
+    return None
+
+
+def _guarded(allowed: frozenset[str]) -> Any:
+    """Refuse names that this machine does not have: see `guard`. Origins are for CORS to judge."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        reason = refusal({hdrs.HOST: request.headers.get(hdrs.HOST, "")}, allowed)
+        if reason is None:
+            return await handler(request)
+        headers = {hdrs.CONTENT_TYPE: "application/json"}
+        return web.Response(body=orjson.dumps({"error": reason}), status=403, headers=headers)
+
+    return guard
+
+
+def _with_cors(origins: frozenset[str]) -> Any:
+    @web.middleware
+    async def cors(request: web.Request, handler: Handler) -> web.StreamResponse:
+        return await with_cors(request, origins, lambda: handler(request))
+
+    return cors
+
+
+def _authenticated(access: Access) -> Any:
+    @web.middleware
+    async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
+        header = request.headers.get(hdrs.AUTHORIZATION, "")
+        author = access.known(header)
+        if author is None:
+            # A hash takes long on purpose: other requests go on meanwhile.
+            author = await asyncio.to_thread(access.author, header)
+        if author is not None:
+            request[AUTHOR] = author
+            return await handler(request)
+        headers = {hdrs.WWW_AUTHENTICATE: access.challenge}
+        return web.Response(status=401, text="Unauthorized\n", headers=headers)
+
+    return authenticate

@@ -19,6 +19,7 @@ from streamer.plan.collecting import period_of
 from streamer.plan.fold import Folding
 from streamer.plan.key import Key
 from streamer.plan.resources import Resources, resolved, resource_of
+from streamer.plan.spark_read import spark_read
 from streamer.plan.windowing import windowing_of
 from streamer.plan.written import written_inside
 from streamer.spec import BuildContext, Kind, ParsedComponent
@@ -146,11 +147,17 @@ class Plan:
     def fingerprint(self) -> dict[str, Any]:
         """What a checkpoint's state and offsets are bound to."""
         return {
-            "input": self.input.name,
+            "input": self._bound_input,
             "window": self.window.fingerprint if self.window else self.buffer.name,
             "key": self.key.text if self.key else None,
             "shards": self.shards,
         }
+
+    @property
+    def _bound_input(self) -> str:
+        """The input in words: what Spark reads of it has its place in Spark's checkpoint."""
+        name, within = self.input.name, spark_read(self.input, self.resources)
+        return name if within in ([], [name]) else f"{name} with {', '.join(within)}"
 
 
 def cores(master: str) -> int:
@@ -194,6 +201,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
     if config.spark["trigger_interval"] is not None:
         interval = config.spark["trigger_interval"]
     master = config.spark["master"]
+    spark_read(config.input, resources)
     return Plan(
         name=Path(config.path).stem or "stdin",
         input=resolved(config.input, resources),

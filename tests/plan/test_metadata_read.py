@@ -1,0 +1,84 @@
+"""What of an input's metadata a stream can read, which decides what is made of Kafka's."""
+
+import pytest
+
+from streamer.config import parse_config
+from streamer.plan import make_plan
+from streamer.plan.metadata_read import metadata_read
+
+WINDOW = """
+buffer: {system_window: {timestamp_mapping: 'root = this.at', size: 30s}}
+pipeline: {processors: [{mapping: 'root.end = @window_end_timestamp'}]}
+"""
+
+
+def read(text: str) -> frozenset[str] | None:
+    return metadata_read(make_plan(parse_config(text, "test.yaml")))
+
+
+def of_mapping(text: str) -> frozenset[str] | None:
+    return read(f"pipeline:\n  processors:\n    - mapping: |\n        {text}\n")
+
+
+@pytest.mark.parametrize(
+    ("mapping", "keys"),
+    [
+        ("root = this.a", set()),
+        ("meta a = this.b", set()),
+        ("root = @a", {"a"}),
+        ('root = meta("a").or(@b)', {"a", "b"}),
+        ('root = this.x.map_each(i -> metadata("c"))', {"c"}),
+        ('root = if this.x { content() } else { @d + "x" }', {"d"}),
+        ('map m { root = @e }\n        root = this.apply("m")', {"e"}),
+    ],
+)
+def test_a_mapping_reads_what_it_names(mapping, keys):
+    assert of_mapping(mapping) == keys
+
+
+@pytest.mark.parametrize(
+    "mapping", ["root = @", "root = metadata()", "root = meta(this.a)", 'root = @.get("a")']
+)
+def test_a_mapping_that_does_not_name_it_may_read_all(mapping):
+    assert of_mapping(mapping) is None
+
+
+def test_what_stands_in_interpolations_and_in_other_components_counts():
+    text = """
+input:
+  broker:
+    inputs: [{stdin: {}, processors: [{mapping: root = @one}]}]
+  processors: [{mapping: root = @two}]
+pipeline:
+  processors:
+    - switch: [{check: '@three == "x"', processors: [{log: {message: '${! @four }'}}]}]
+    - resource: r
+processor_resources: [{label: r, mapping: root = @five}]
+output: {file: {path: '/tmp/${! meta("six") }'}}
+"""
+    assert read(text) == {"one", "two", "three", "four", "five", "six"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pipeline: {processors: [{http: {url: 'http://localhost'}}]}",
+        "output: {http_client: {url: 'http://localhost'}}",
+        "output: {fallback: [{socket: {network: tcp, address: 'localhost:1'}}, {drop: {}}]}",
+        "pipeline: {processors: [{try: [{unarchive: {format: lines}}]}]}",
+    ],
+)
+def test_a_component_that_is_not_looked_into_may_read_all(text):
+    assert read(text) is None
+
+
+def test_the_end_of_a_window_is_no_metadata_of_its_messages():
+    assert read(WINDOW) == set()
+
+
+def test_a_message_that_may_pass_by_its_window_has_what_it_came_with():
+    assert read("input: {stdin: {}, processors: [{noop: {}}]}" + WINDOW) == {"window_end_timestamp"}
+
+
+def test_results_that_are_kept_are_kept_with_all_that_they_have():
+    assert read(WINDOW.replace("size: 30s", "size: 30s, retention: 1h")) is None

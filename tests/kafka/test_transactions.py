@@ -1,0 +1,202 @@
+"""Transactions of one output on a real broker: replays, zombies, failures; the page's reader."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from streamer.kafka.page import DESCRIPTION
+from streamer.message import Batch, Execution, Message, MicroBatch
+from streamer.sending import TakenBackError
+from tests.outputs.scripted import Seen, batches, built
+from tests.servers.kafka.client import Kafka
+
+_NUMBERS = itertools.count()
+
+
+@dataclass
+class Place:
+    """A topic and a stream of a test's own.
+
+    Attributes:
+        kafka: the broker.
+        topic: the topic.
+        stream: what the checkpoint is called.
+    """
+
+    kafka: Kafka
+    topic: str
+    stream: str
+
+    def output(self, fields: str = "") -> Any:
+        """Return an output as another worker has it."""
+        brokers = f"seed_brokers: ['{self.kafka.bootstrap}']"
+        return built(
+            f"kafka_franz: {{{brokers}, topic: {self.topic}, transactional: true, {fields}}}"
+        )
+
+    def ex(self, number: int, part: str = "0") -> Execution:
+        """Return a run of a part of a micro-batch."""
+        ex = Seen().ex
+        ex.micro_batch = MicroBatch(self.stream, number, part)
+        return ex
+
+    def write(self, output: Any, number: int, *texts: str, part: str = "0") -> bool:
+        """Send a part of a micro-batch as a task does; tell whether it was to be sent."""
+        ex = self.ex(number, part)
+        if not output.output.begin(ex):
+            return False
+        self.send(output, ex, batches(*texts))
+        output.output.commit(ex)
+        return True
+
+    def send(self, output: Any, ex: Execution, batches: list[Batch]) -> None:
+        """Send batches in the transaction that is open."""
+        assert output.deliver(batches, ex).errors == [None] * len(batches)
+
+    @property
+    def read(self) -> str:
+        """What a reader of what is committed sees."""
+        return "".join((one.value or b"").decode() for one in self.kafka.consume(self.topic))
+
+
+@pytest.fixture
+def place(kafka: Kafka) -> Place:
+    number = next(_NUMBERS)
+    return Place(kafka, kafka.create(f"transactions-{number}"), f"stream{number}")
+
+
+@pytest.mark.slow
+def test_what_is_sent_is_seen_when_it_is_committed(place: Place) -> None:
+    output, ex = place.output(), place.ex(0)
+    assert output.output.begin(ex)
+    place.send(output, ex, batches("ab", "c"))
+    assert place.read == ""
+    output.output.commit(ex)
+    assert place.read == "abc"
+    assert place.write(output, 1, "d")
+    assert place.read == "abcd"
+    assert place.kafka.group_offsets(f"streamer-{place.stream}-0") == {(place.topic, 0): 2}
+
+
+@pytest.mark.slow
+def test_a_part_that_comes_again_is_left_out_whoever_sends_it(place: Place) -> None:
+    output = place.output()
+    assert place.write(output, 7, "a")
+    assert not place.write(output, 7, "a")
+    assert not place.write(place.output(), 7, "a")
+    assert place.write(place.output(), 7, "b", part="1")
+    assert place.write(place.output(), 8, "c")
+    assert place.read == "abc"
+
+
+@pytest.mark.slow
+def test_what_is_taken_back_is_never_seen_and_may_be_sent_again(place: Place) -> None:
+    output, ex = place.output(), place.ex(0)
+    assert output.output.begin(ex)
+    place.send(output, ex, batches("a"))
+    output.output.abort()
+    assert place.write(output, 0, "b")
+    assert place.read == "b"
+
+
+@pytest.mark.slow
+def test_who_was_left_for_dead_is_shut_out(place: Place) -> None:
+    zombie, ex = place.output(), place.ex(0)
+    assert zombie.output.begin(ex)
+    place.send(zombie, ex, batches("z"))
+    assert place.write(place.output(), 0, "a")
+    with pytest.raises(TakenBackError):
+        zombie.output.commit(ex)
+    assert place.read == "a"
+    # It knows better when it is asked again.
+    assert not place.write(zombie, 0, "z")
+    assert place.write(zombie, 1, "b")
+    assert place.read == "ab"
+
+
+@pytest.mark.slow
+def test_a_worker_goes_on_where_another_one_was_meanwhile(place: Place) -> None:
+    first, second = place.output(), place.output()
+    for number, output in enumerate([first, second, second, first, second, first]):
+        assert place.write(output, number, str(number))
+    assert place.read == "012345"
+
+
+@pytest.mark.slow
+def test_a_transaction_that_was_left_open_is_taken_back_by_the_next(place: Place) -> None:
+    output, ex = place.output(), place.ex(3)
+    assert output.output.begin(ex)
+    place.send(output, ex, batches("x"))
+    assert place.write(output, 3, "a")
+    assert place.read == "a"
+
+
+@pytest.mark.slow
+def test_a_record_that_cannot_be_sent_takes_all_back(place: Place) -> None:
+    output, ex = place.output("max_message_bytes: 2kB"), place.ex(0)
+    assert output.output.begin(ex)
+    with pytest.raises(TakenBackError, match="cannot be part of the transaction: Message size too"):
+        output.deliver([[Message(b"a")], [Message(b"b" * 3000)]], ex)
+    output.output.abort()
+    assert place.write(output, 0, "a")
+    assert place.read == "a"
+
+
+@pytest.mark.slow
+def test_an_old_checkpoint_is_not_gone_on_from(place: Place) -> None:
+    assert place.write(place.output(), 5, "a")
+    with pytest.raises(TakenBackError, match="micro-batch 3 comes again, though Kafka has committ"):
+        place.write(place.output(), 3, "b")
+    assert place.read == "a"
+
+
+@pytest.mark.slow
+def test_a_transaction_that_may_not_take_so_long_says_which_setting_it_is(place: Place) -> None:
+    with pytest.raises(TakenBackError, match="transaction_timeout to the brokers' transaction.max"):
+        place.write(place.output("transaction_timeout: 100h"), 0, "a")
+
+
+def test_there_are_no_transactions_outside_of_a_stream():
+    output = built("redpanda: {seed_brokers: ['localhost:1'], topic: a, transactional: true}")
+    with pytest.raises(TakenBackError, match="there are no transactions outside of a stream"):
+        output.output.begin(Seen().ex)
+
+
+def _is_new() -> Callable[[int, dict[str, bytes]], bool]:
+    [code] = re.findall(r"```python\n(.*?)```", DESCRIPTION, re.DOTALL)
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    found: Callable[[int, dict[str, bytes]], bool] = scope["is_new"]
+    return found
+
+
+def test_the_pages_reader_drops_what_comes_again_and_nothing_else():
+    def records(number: int, part: str, places: range) -> list[dict[str, bytes]]:
+        named = f"id-{number}-{part}".encode()
+        return [{"batch_id": named, "batch_sequence": str(n).encode()} for n in places]
+
+    is_new = _is_new()
+    written = [
+        *records(0, "0", range(3)),
+        *records(0, "s1", range(2)),
+        *records(0, "0", range(5)),  # the micro-batch comes again, and gets further
+        *records(1, "0", range(2)),
+        *records(1, "s1", range(1)),
+        *records(1, "0", range(2)),
+    ]
+    assert [is_new(0, one) for one in written] == [
+        *[True] * 3,
+        *[True] * 2,
+        *[False] * 3,
+        *[True] * 2,
+        *[True] * 2,
+        *[True],
+        *[False] * 2,
+    ]
+    assert is_new(1, written[0])  # of another partition

@@ -78,6 +78,11 @@ class Cluster:
         """Return the cluster's id, which its brokers share; empty when they have none."""
         return self._listing(patience).cluster_id or ""
 
+    def brokers(self, patience: float) -> list[str]:
+        """Return the addresses of all brokers, as they tell them themselves."""
+        listed = self._listing(patience).brokers.values()
+        return sorted(f"{broker.host}:{broker.port}" for broker in listed)
+
     def topics(self, patience: float) -> dict[str, tuple[int, ...]]:
         """Return the partitions of all topics that the client may see."""
         listed = self._listing(patience).topics

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -93,10 +93,14 @@ class Connection:
             found["socket.connection.setup.timeout.ms"] = _ms(self.connect_timeout, _SETUP)
         return found
 
-    def java(self) -> dict[str, str]:
+    def java(self, more: Iterable[str] = ()) -> dict[str, str]:
         """Return the properties of Java's client: `kafka.` and each is an option of Spark's.
 
         They hold secrets. Without `root_cas` Java trusts the authorities that come with it.
+
+        Args:
+            more: further brokers of the cluster, of which certificates are trusted too when none
+                are verified.
 
         Raises:
             StreamerError: a file or a key of the certificates cannot be read, or a broker that is
@@ -109,7 +113,7 @@ class Connection:
         if self.client_id:
             found["client.id"] = self.client_id
         if self.encryption:
-            found |= self.encryption.java(self.brokers)
+            found |= self.encryption.java(dict.fromkeys((*self.brokers, *more)))
         if self.sasl:
             found["sasl.mechanism"] = self.sasl.mechanism
             found["sasl.jaas.config"] = jaas(self.sasl)

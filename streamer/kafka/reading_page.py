@@ -21,6 +21,6 @@ another one, or a topic that was made anew, the stream does not start.
 
 The user needs READ and DESCRIBE on the topics, and READ on the group. With TLS and without
 `root_cas`, Spark trusts the authorities that its Java has. Java checks every certificate: with
-`skip_cert_verify` it trusts those that the brokers in the config show when the stream starts, so
-that all brokers of the cluster must be named. OAUTHBEARER needs a JWT and a local master, and the
-token is read once, at the start."""
+`skip_cert_verify` it trusts those that the brokers show when the stream starts, and a broker with
+another one only after a restart. OAUTHBEARER needs a JWT and a local master, and the token is read
+once, at the start."""

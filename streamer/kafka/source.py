@@ -125,7 +125,10 @@ class KafkaSource:
 
     def options(self, most: int) -> dict[str, str]:
         """Return the options of Spark's source; see `KafkaReading`."""
-        found = {f"kafka.{name}": value for name, value in self.connection.java().items()}
+        connection, more = self.connection, list[str]()
+        if connection.encryption and not connection.encryption.verified:
+            more = self.watch.cluster.brokers(connection.patience)
+        found = {f"kafka.{name}": value for name, value in connection.java(more).items()}
         found |= {f"kafka.{name}": value for name, value in self.consumer.items()}
         if self.read_committed:
             found["kafka.isolation.level"] = "read_committed"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer.durations import MILLISECOND
+from streamer.durations import MILLISECOND, SECOND
 from streamer.pipeline.batching import BATCHING, PROCESSORS
 from streamer.spec import Field, Parsed
 
@@ -16,6 +16,7 @@ DEDUPE_HEADERS: Final = "dedupe_headers"
 TRANSACTIONAL: Final = "transactional"
 TRANSACTION_TIMEOUT: Final = "transaction_timeout"
 
+_TIMEOUT: Final = 900 * SECOND
 _SHORTEST: Final = 1_000
 _LONGEST: Final = 2**31 - 1
 
@@ -66,5 +67,6 @@ def guarantee_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
             "cannot number what batching.processors make of the messages; put the processors into "
             "pipeline.processors, or beside the output",
         )
-    if parsed.given(TRANSACTION_TIMEOUT) and not parsed[TRANSACTIONAL]:
+    # The default may be written out, as `streamer create` and the pages do.
+    if not parsed[TRANSACTIONAL] and parsed[TRANSACTION_TIMEOUT] != _TIMEOUT:
         yield TRANSACTION_TIMEOUT, "has no effect without transactional: true"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from streamer.bloblang import Mapping
 from streamer.documents import parse_ahead
@@ -54,6 +54,17 @@ class FoldedPipeline:
             return list(run([processor, *self._rest], groups, ex))
         messages = [message for message in self.mapped(groups) if message is not None]
         return run_each(self._rest, messages, ex)
+
+    def run_apart(self, groups: Sequence[FoldedGroup]) -> Iterator[list[Batch]]:
+        """Run groups as `run` does, and give for each what has become of it.
+
+        Behind the mapping that is known only of one at a time, which takes longer.
+        """
+        if self._ex.strict:
+            yield from (self.run([group]) for group in groups)
+            return
+        for message in self.mapped(groups):
+            yield [] if message is None else run_each(self._rest, [message], self._ex)
 
     def mapped(self, groups: Sequence[FoldedGroup]) -> list[Message | None]:
         """Return what the mapping that groups were folded for makes of each; None for nothing."""

@@ -149,10 +149,9 @@ class Leaving:
             self._results.add_each(emissions, messages)
             yield from ([message] for message in messages if message is not None)
             return
-        # What becomes of a group behind its mapping is known only while it is alone.
-        for emission, group in zip(emissions, groups, strict=True):
+        for emission, batches in zip(emissions, self._folding.run_apart(groups), strict=True):
             self._results.begin(emission)
-            for batch in self._folding.run([group]):
+            for batch in batches:
                 self._results.add(batch)
                 yield batch
 

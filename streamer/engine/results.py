@@ -24,9 +24,6 @@ _LABELS: Final = frozenset((START, END, NEWEST, START_MS, END_MS, KEY, EMIT, COU
 _MOST_BYTES: Final = 4 << 20
 _MOST_ROWS: Final = 50_000
 
-_Row = tuple[Emission, int, int]
-"""Of which emission, its number, and which part of it."""
-
 
 class Results:
     """Notes the results of one shard in a micro-batch."""
@@ -39,7 +36,13 @@ class Results:
         self._emission: Emission | None = None
         self._ordinal = -1
         self._part = 0
-        self._rows: list[_Row] = []
+        # Columns: tuples of so many rows would keep the garbage collector busy.
+        self._keys: list[bytes | None] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._emits: list[str] = []
+        self._ordinals: list[int] = []
+        self._parts: list[int] = []
         self._contents: list[bytes] = []
         self._metadata: list[str | None] = []
         self._errors: list[str | None] = []
@@ -57,22 +60,33 @@ class Results:
         # What has failed before the windows, and passes them by, is no result.
         if emission is None or emission.end is None:
             return
-        part, ordinal = self._part, self._ordinal
-        self._part += len(batch)
-        self._rows += [(emission, ordinal, place) for place in range(part, self._part)]
+        part, count = self._part, len(batch)
+        self._part += count
+        self._keys += [emission.key] * count
+        self._starts += [self._start(emission)] * count
+        self._ends += [emission.end] * count
+        self._emits += [emission.reason] * count
+        self._ordinals += [self._ordinal] * count
+        self._parts += range(part, self._part)
         self._note(batch)
 
     def add_each(self, emissions: Sequence[Emission], made: Sequence[Message | None]) -> None:
         """Note what the pipeline has made of some emissions, of each a message, or none."""
-        ordinal = self._ordinal + 1
-        self._ordinal += len(emissions)
-        noted = [
-            (message, (emission, number, 0))
-            for number, (emission, message) in enumerate(zip(emissions, made, strict=True), ordinal)
+        kept = [
+            place
+            for place, (emission, message) in enumerate(zip(emissions, made, strict=True))
             if message is not None and emission.end is not None
         ]
-        self._rows += [row for _, row in noted]
-        self._note([message for message, _ in noted])
+        some = [emissions[place] for place in kept]
+        first = self._ordinal + 1
+        self._ordinal += len(emissions)
+        self._keys += [emission.key for emission in some]
+        self._starts += [self._start(emission) for emission in some]
+        self._ends += [emission.end or 0 for emission in some]
+        self._emits += [emission.reason for emission in some]
+        self._ordinals += [first + place for place in kept]
+        self._parts += [0] * len(kept)
+        self._note([message for message in map(made.__getitem__, kept) if message is not None])
 
     def _note(self, batch: Batch) -> None:
         contents = payloads(batch)
@@ -83,28 +97,20 @@ class Results:
 
     def full(self) -> Iterator[Payload]:
         """Give what was noted, if it is much."""
-        if self._bytes >= _MOST_BYTES or len(self._rows) >= _MOST_ROWS:
+        if self._bytes >= _MOST_BYTES or len(self._parts) >= _MOST_ROWS:
             yield from self.rest()
 
     def rest(self) -> Iterator[Payload]:
         """Give what was noted."""
-        if not self._rows:
+        if not self._parts:
             return
-        rows = self._rows
-        body = packed(
-            (
-                *self._keys([emission.key for emission, _, _ in rows]),
-                [self._start(emission) for emission, _, _ in rows],
-                [emission.end for emission, _, _ in rows],
-                [emission.reason for emission, _, _ in rows],
-                [ordinal for _, ordinal, _ in rows],
-                [part for _, _, part in rows],
-                self._contents,
-                self._metadata,
-                self._errors,
-            )
+        columns: tuple[list[Any], ...] = (
+            *(self._starts, self._ends, self._emits, self._ordinals, self._parts),
+            *(self._contents, self._metadata, self._errors),
         )
-        self._rows, self._contents, self._metadata, self._errors = [], [], [], []
+        body = packed((*self._named(), *columns))
+        for column in (self._keys, *columns):
+            column.clear()
         self._bytes = 0
         yield Payload(0, KEPT, "", body, joins=False)
 
@@ -114,11 +120,9 @@ class Results:
         assert emission.end is not None
         return max(emission.end - self._size, -(2**63))
 
-    def _keys(
-        self, keys: list[bytes | None]
-    ) -> tuple[list[str | None], list[str | None], list[int | None]]:
+    def _named(self) -> tuple[list[str | None], list[str | None], list[int | None]]:
         """Return keys as texts and as JSON, and which check of a `group_by` they stand for."""
-        count = len(keys)
+        keys, count = self._keys, len(self._keys)
         if self._kind == "checks":
             return [None] * count, [None] * count, [int(key) if key else None for key in keys]
         if self._kind == "mapping":

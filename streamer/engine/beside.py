@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -43,11 +43,25 @@ class KafkaChild:
         place: where it stands.
         reading: the input.
         most: messages that a micro-batch takes of it at most, unless the config says fewer.
+        begins: where a fresh checkpoint goes on from, by topic and partition; what is not in it
+            begins where the config says.
     """
 
     place: KafkaPlace
     reading: KafkaReading
     most: int = Limit().messages
+    begins: Offsets = field(default_factory=dict)
+
+    def options(self) -> dict[str, str]:
+        """Return the options of Spark's source."""
+        found = self.reading.options(self.most)
+        if self.begins:
+            said = found.get("startingOffsets", "")
+            known: dict[str, dict[str, int]] = json.loads(said) if said.startswith("{") else {}
+            for topic, ends in self.begins.items():
+                known[topic] = {**known.get(topic, {}), **ends}
+            found["startingOffsets"] = json.dumps(known)
+        return found
 
 
 class Nothing:

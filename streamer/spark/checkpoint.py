@@ -32,7 +32,7 @@ FORMAT = 1
 _BATCHES = 1_000_000_000
 """Micro-batches of a generation, which Spark numbers anew in each."""
 
-_KEPT = ("identity", "generation", "spool", "begins_at", "revision", "draining")
+_KEPT = ("identity", "generation", "spool", "begins_at", "kafka_begins_at", "revision", "draining")
 """What stays in the record when the inputs remember something else."""
 
 _STATELESS = frozenset({"none", "memory"})
@@ -108,6 +108,11 @@ class Checkpoint:
         """The offset that the generation goes on from; None for the beginning of the input."""
         found: dict[str, Any] | None = self.record().get("begins_at")
         return found
+
+    @property
+    def kafka_begins_at(self) -> list[Mapping[str, Mapping[str, int]]]:
+        """The same for each Kafka input, by topic and partition."""
+        return list(self.record().get("kafka_begins_at", ()))
 
     @property
     def is_new(self) -> bool:

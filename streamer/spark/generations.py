@@ -15,7 +15,7 @@ import json
 import os
 import pickle
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -41,22 +41,21 @@ class Drain:
     keeps_input: bool
 
 
-def committed_offset(spark: Path) -> dict[str, Any] | None:
-    """Return the offset up to which a Spark checkpoint has taken its input in.
+def committed_offsets(spark: Path) -> list[dict[str, Any]]:
+    """Return the offsets up to which a Spark checkpoint has taken its input in.
 
     Args:
         spark: the checkpoint's directory.
 
     Returns:
-        The offset of our source; None when no micro-batch has been committed.
+        That of our source, and those of Kafka inputs; nothing when no micro-batch was committed.
     """
     newest = _newest(spark / "commits")
     if newest is None:
-        return None
+        return []
     # A version, the micro-batch's metadata, then a line for each source.
     lines = (spark / "offsets" / str(newest)).read_text().splitlines()[2:]
-    found: dict[str, Any] = json.loads(lines[0])
-    return found
+    return [{} if line == "-" else json.loads(line) for line in lines]
 
 
 def _newest(log: Path) -> int | None:
@@ -135,9 +134,10 @@ def next_generation(
             another one, and begins at its beginning.
         revision: what the deploy is called.
     """
-    offset = committed_offset(checkpoint.spark)
-    if offset is None:
-        offset = checkpoint.begins_at
+    offset = checkpoint.begins_at
+    kafka: Sequence[Mapping[str, Any]] = checkpoint.kafka_begins_at
+    if committed := committed_offsets(checkpoint.spark):
+        offset, *kafka = committed
     _take_back(checkpoint)
     record = checkpoint.record()
     number = int(record.get("generation", 0)) + 1
@@ -152,6 +152,7 @@ def next_generation(
         # The clock does not run backwards, though the windows begin anew.
         floor = {"floor": offset["floor"]} if "floor" in offset else {}
         after["begins_at"] = {"data": offset["data"], **floor}
+        after["kafka_begins_at"] = list(kafka)
     checkpoint.write(after)
 
 

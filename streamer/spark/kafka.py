@@ -54,7 +54,7 @@ def kafka_rows(
     stage, schema = (_direct, FRAME_SCHEMA) if plan.window is None else (_pack, ROW_SCHEMA)
     found = []
     for child in children:
-        options = child.reading.options(child.most)
+        options = child.options()
         options["includeHeaders"] = "true" if wanted.headers else "false"
         stream = session.readStream.format("kafka").options(**options).load()
         made = stage(plan, child.place, wanted)

@@ -17,6 +17,7 @@ from streamer.engine.kafka_keeper import KafkaKeeper, SetGauge
 from streamer.engine.kafka_rows import Wanted
 from streamer.engine.ticks import Signals
 from streamer.errors import StreamerError
+from streamer.kafka.reading import Offsets
 from streamer.plan import Plan
 from streamer.plan.metadata_read import metadata_read
 from streamer.source.replayable import Limit
@@ -41,6 +42,7 @@ class KafkaSide:
         signals: Signals,
         gauge: SetGauge,
         log: LogLine,
+        begins: Sequence[Offsets] = (),
     ) -> None:
         """Begin to look after them.
 
@@ -51,8 +53,14 @@ class KafkaSide:
             signals: how the process that plans micro-batches is talked to.
             gauge: sets a gauge, by its name and labels.
             log: takes log lines.
+            begins: where a fresh checkpoint goes on from, for each input; none for the beginning.
         """
-        self.children = tuple(_bounded(child, plan.limit_bytes) for child in children)
+        places: list[Offsets] = [*begins, *({} for _ in children)]
+        self.children = tuple(
+            replace(_bounded(child, plan.limit_bytes), begins=at)
+            for child, at in zip(children, places, strict=False)
+        )
+        self._begins = begins
         self.wanted = Wanted(metadata_read(plan))
         self._spark = spark
         self._signals = signals
@@ -73,6 +81,8 @@ class KafkaSide:
         if newest is not None:
             self._signals.set_known(newest.ends)
             self._keeper.knows(newest.number, newest.ends)
+        elif self._begins:
+            self._signals.set_known(self._begins)
         return kafka_rows(session, plan, self.children, self.wanted)
 
     def plans(self, batch: DataFrame, number: int) -> None:

@@ -147,7 +147,17 @@ class Stream:
         self._ours, kafka = apart(self._source)
         signals, gauge = self._signals, self._gauge
         self._kafka = (
-            KafkaSide(kafka, self.plan, checkpoint.spark, signals, gauge, log) if kafka else None
+            KafkaSide(
+                kafka,
+                self.plan,
+                checkpoint.spark,
+                signals,
+                gauge,
+                log,
+                checkpoint.kafka_begins_at,
+            )
+            if kafka
+            else None
         )
 
     def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +20,8 @@ from streamer.plan.judgement import judge
 from streamer.service.life import Life
 from streamer.service.replacing import DeployError, OnReset
 from streamer.service.view import StreamView
+from tests.servers.kafka import Kafka
+from tests.servers.kafka.jars import needs_connector
 
 pytestmark = pytest.mark.spark
 
@@ -226,3 +231,87 @@ def test_a_revision_that_fails_goes_again_and_no_window_has_noticed(living, tmp_
     stream.until(lambda: len(windows(out)) >= count + 2)
     every_id_once(out)
     assert stream.life.config is came_back[0]
+
+
+class Sender(threading.Thread):
+    """Posts numbered messages, each until it is taken."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self.url = url
+        self.taken = 0
+        self.refused = 0
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while not self.over.is_set():
+            body = json.dumps({"id": self.taken, "at": time.time()}).encode()
+            try:
+                with urllib.request.urlopen(self.url, body, timeout=30):
+                    self.taken += 1
+            except OSError:
+                self.refused += 1
+                self.over.wait(0.05)
+
+    def end(self) -> int:
+        self.over.set()
+        self.join(60)
+        return self.taken
+
+
+@pytest.mark.slow
+def test_nobody_who_sends_notices_a_deploy(living, tmp_path) -> None:
+    out = tmp_path / "out.jsonl"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    begin, end = CONFIG.index("  generate"), CONFIG.index("buffer:")
+    served = f"  http_server: {{address: '{address}', path: /in}}\n"
+    text = CONFIG[:begin] + served + CONFIG[end:]
+    text = text.replace("OUT", str(out)).replace("SIZE", "2s")
+    stream = living(text)
+    sender = Sender(f"http://{address}/in")
+    sender.start()
+    for number, size in enumerate(("2s", "3s", "3s", "1s")):
+        stream.takes(stream.life.snapshot().messages + 50)
+        revision = text.replace("2s", size).replace('"A"', f'"{number}"')
+        stream.deploy(revision, OnReset.DRAIN)
+    stream.takes(stream.life.snapshot().messages + 50)
+    sent = sender.end()
+    stream.deploy(text.replace("2s", "9s"), OnReset.DRAIN)
+    # What had landed, and was not read before the last deploy, is in the windows after it.
+    stream.until(lambda: stream.life.snapshot().batch >= 0)
+    left = sent - len(every_id_once(out))
+    stream.takes(left)
+    stream.deploy(text.replace("2s", "8s"), OnReset.DRAIN)
+    assert every_id_once(out) == list(range(sent))
+    assert sender.refused == 0
+
+
+@pytest.mark.slow
+def test_kafka_is_read_on_from_where_windows_were_let_out(living, tmp_path, kafka: Kafka) -> None:
+    needs_connector()
+    out = tmp_path / "out.jsonl"
+    topic = kafka.create("deploys", partitions=2)
+    begin, end = CONFIG.index("  generate"), CONFIG.index("buffer:")
+    read = (
+        f"  kafka: {{addresses: ['{kafka.bootstrap}'], topics: [{topic}], "
+        "consumer_group: deploys, start_from_oldest: true}\n"
+    )
+    text = CONFIG[:begin] + read + CONFIG[end:]
+    text = text.replace("OUT", str(out)).replace("SIZE", "1h")
+
+    def produce(first: int, last: int) -> None:
+        now = time.time()
+        kafka.produce(topic, *[json.dumps({"id": n, "at": now}) for n in range(first, last)])
+
+    produce(0, 100)
+    stream = living(text)
+    stream.takes(100)
+    produce(100, 200)
+    stream.deploy(text.replace("1h", "2h"), OnReset.DRAIN)
+    produce(200, 300)
+    stream.deploy(text.replace("1h", "2h").replace('"A"', '"B"'))
+    stream.until(lambda: stream.life.snapshot().messages + len(every_id_once(out)) >= 300)
+    stream.deploy(text.replace("1h", "3h"), OnReset.DRAIN)
+    assert every_id_once(out) == list(range(300))

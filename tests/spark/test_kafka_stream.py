@@ -1,0 +1,182 @@
+"""Streams that read a real Kafka broker, through Spark's own source."""
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.bench.jobs import GROUPS
+from tests.bench.traffic import chunks
+from tests.servers.kafka import Record
+from tests.servers.kafka.jars import needs_connector
+from tests.spark.test_stream import oracle, soon
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(autouse=True)
+def connector() -> None:
+    needs_connector()
+
+
+def reading(kafka, *topics: str, group: str = "", more: str = "") -> str:
+    return f"""
+input:
+  label: source
+  kafka:
+    addresses: ["{kafka.bootstrap}"]
+    topics: {json.dumps(topics)}
+    consumer_group: "{group or topics[0]}"
+    start_from_oldest: true
+    {more}
+"""
+
+
+def told(target: Path) -> list[dict]:
+    return [json.loads(line) for line in target.read_bytes().splitlines()]
+
+
+ALL = """
+pipeline:
+  processors:
+    - mapping: |
+        root.meta = @
+        root.size = content().length()
+        root.start = content().slice(0, 10).encode("hex")
+"""
+
+
+def test_messages_are_described_as_redpanda_connect_does(run_stream, kafka, tmp_path):
+    topic = kafka.create("described", partitions=2, max_message_bytes=2_000_000)
+    large = os.urandom(1 << 20)
+    kafka.produce(
+        topic,
+        Record(b"a", b"key", (("h", b"1"), ("h", b"2"), ("kafka_key", b"x")), 0, timestamp=1_500),
+        Record(b"", None, (("empty", b""), ("none", None), ("raw", b"\xff")), 0, timestamp=2_999),
+        Record(None, b"\xff", (), 1, timestamp=3_000),
+        Record(large, b"", (), 1, timestamp=4_000),
+        message_max_bytes=2_000_000,
+    )
+    target = tmp_path / "out.jsonl"
+    run_stream(
+        reading(kafka, topic, more="multi_header: true")
+        + ALL
+        + f"output: {{file: {{path: '{target}'}}}}",
+        until=lambda s: s.messages >= 4,
+    )
+    common = {"kafka_topic": topic, "kafka_tombstone_message": False}
+    first, second, third, fourth = sorted(
+        told(target), key=lambda one: one["meta"]["kafka_timestamp_ms"]
+    )
+    assert first["meta"] == {
+        **common,
+        "kafka_key": "key",
+        "kafka_partition": 0,
+        "kafka_offset": 0,
+        "kafka_lag": 1,
+        "kafka_timestamp_unix": 1,
+        "kafka_timestamp_ms": 1_500,
+        "h": ["1", "2"],
+    }
+    assert second["meta"]["kafka_key"] == "" and second["size"] == 0
+    assert second["meta"]["empty"] == [""] and second["meta"]["none"] == [""]
+    assert second["meta"]["kafka_timestamp_unix"] == 2 and second["meta"]["kafka_lag"] == 0
+    assert third["meta"]["kafka_tombstone_message"] is True and third["size"] == 0
+    assert fourth["size"] == 1 << 20 and fourth["start"] == large[:10].hex()
+    assert not fourth["meta"]["kafka_tombstone_message"]
+
+
+def test_a_million_messages_are_windowed_exactly_and_the_group_knows(
+    run_stream, kafka, kafka_broker, tmp_path
+):
+    events, size = 1_000_000, 30
+    topic = kafka.create("lights", partitions=4)
+    body = b"".join(chunks(events, soon(90), pace=40_000, seed=random.randrange(10**6)))
+    lines = body.splitlines()
+    kafka.produce(
+        topic,
+        *(Record(line, partition=number % 4) for number, line in enumerate(lines)),
+        linger_ms=50,
+        queue_buffering_max_messages=2_000_000,
+        queue_buffering_max_kbytes=1_000_000,
+    )
+    ran = run_stream(
+        reading(kafka, topic, group="counters")
+        + f"""
+buffer: {{system_window: {{timestamp_mapping: root = this.created_at, size: {size}s}}}}
+{GROUPS}
+spark: {{master: "local[2]", shards: 2}}
+""",
+        until=lambda s: s.messages >= events and not s.held,
+    )
+    found = {}
+    for line in ran.lines:
+        result = json.loads(line)
+        key = (result["created_at"], result["traffic_light"])
+        assert key not in found
+        found[key] = (result["total_cars"], result["passengers"])
+    assert found == oracle(lines, size, size)
+    assert not ran.last.dropped
+    lag = kafka_broker.lag("counters")
+    assert {place: lag for place, (_, _, lag) in lag.items()} == {
+        (topic, partition): 0 for partition in range(4)
+    }
+    gauges = {
+        dict(labels)["partition"]: value
+        for (name, labels), value in ran.counts.items()
+        if name == "kafka_lag"
+    }
+    assert gauges == {str(partition): 0 for partition in range(4)}
+
+
+def test_a_file_and_two_topics_flow_together(run_stream, kafka, tmp_path):
+    one, two = kafka.create("one"), kafka.create("two")
+    kafka.produce(one, *(f"one {n}" for n in range(1_000)))
+    kafka.produce(two, *(f"two {n}" for n in range(1_000)))
+    source = tmp_path / "in.txt"
+    source.write_bytes(b"".join(b"file %d\n" % n for n in range(1_000)))
+    target = tmp_path / "out.txt"
+    child = "kafka: {{addresses: ['{0}'], topics: [{1}], consumer_group: three}}"
+    run_stream(
+        f"""
+input:
+  broker:
+    inputs:
+      - label: first
+        {child.format(kafka.bootstrap, one)}
+        processors: [{{mapping: 'root = content().uppercase()'}}]
+      - label: second
+        file: {{paths: ['{source}']}}
+      - label: third
+        {child.format(kafka.bootstrap, two)}
+        processors: [{{mapping: 'root = content().string() + " " + @kafka_topic'}}]
+output: {{file: {{path: '{target}'}}}}
+""".replace("consumer_group: three", "consumer_group: three, start_from_oldest: true"),
+        until=lambda s: s.messages >= 3_000,
+    )
+    lines = target.read_text().splitlines()
+    assert [line for line in lines if line[0] == "O"] == [f"ONE {n}" for n in range(1_000)]
+    assert [line for line in lines if line[0] == "f"] == [f"file {n}" for n in range(1_000)]
+    assert [line for line in lines if line[0] == "t"] == [f"two {n} {two}" for n in range(1_000)]
+
+
+def test_a_stream_goes_on_where_it_was_and_takes_partitions_that_came(run_stream, kafka, tmp_path):
+    topic, target = kafka.create("growing", partitions=1), tmp_path / "out.txt"
+    text = reading(kafka, topic) + f"output: {{file: {{path: '{target}'}}}}"
+    kafka.produce(topic, *(f"a{n}" for n in range(100)))
+    run_stream(text, until=lambda s: s.messages >= 100)
+    kafka.produce(topic, *(f"b{n}" for n in range(100)))
+    grown: list[int] = []
+
+    def grow(stream) -> None:
+        if stream.snapshot().messages >= 100 and not grown:
+            kafka.grow(topic, 3)
+            grown.append(3)
+            kafka.produce(topic, *(Record(b"c%d" % n, partition=n % 3) for n in range(99)))
+
+    run_stream(text, until=lambda s: s.messages >= 199, watch=grow)
+    lines = target.read_text().split()
+    assert len(lines) == len(set(lines)) == 299
+    assert lines[:200] == [f"a{n}" for n in range(100)] + [f"b{n}" for n in range(100)]

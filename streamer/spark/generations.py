@@ -148,6 +148,8 @@ def next_generation(
         "spool": record.get("spool", 0) if keeps_input else number,
         "revision": revision,
     }
+    if "identity" in record:
+        after["identity"] = record["identity"]
     if keeps_input and offset is not None:
         # The clock does not run backwards, though the windows begin anew.
         floor = {"floor": offset["floor"]} if "floor" in offset else {}

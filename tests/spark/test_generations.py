@@ -1,0 +1,204 @@
+"""Generations of a checkpoint, and drains that a crash has broken off; all without a JVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamer.config import parse_config
+from streamer.engine.journal import FileJournal
+from streamer.plan import Plan, make_plan
+from streamer.source.replayable import Latest, Limit
+from streamer.spark.checkpoint import Checkpoint, CheckpointError
+from streamer.spark.draining import Drains, flushing
+from streamer.spark.generations import (
+    Drain,
+    begin_drain,
+    drain_of,
+    end_drain,
+    next_generation,
+    return_to,
+    sweep,
+)
+
+FITS = {"input": "file", "window": "grid(1s)", "key": None, "shards": 2}
+OTHER = {**FITS, "window": "grid(2s)"}
+
+
+def plan(size: str = "1s") -> Plan:
+    text = f"input: {{stdin: {{}}}}\nbuffer: {{tumbling_window: {{size: {size}}}}}\n"
+    return make_plan(parse_config(text, "a.yaml"))
+
+
+def logged(spark: Path, log: str, number: int, *offsets: Any) -> None:
+    (spark / log).mkdir(parents=True, exist_ok=True)
+    body = "\n".join(["v1", "{}", *map(json.dumps, offsets)])
+    (spark / log / str(number)).write_text(body)
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Any:
+    checkpoint = Checkpoint(tmp_path / "c")
+    checkpoint.bind(FITS, {"": ["a.jsonl"]})
+    for number, place in ((0, 10), (1, 20), (2, 30)):
+        offset = {"data": {"pos": place}, "tick": 7, "start": "x", "ended": True, "floor": 5}
+        logged(checkpoint.spark, "offsets", number, offset, {"topic": {"0": place}})
+    for number in (0, 1):
+        logged(checkpoint.spark, "commits", number)
+    yield checkpoint
+    checkpoint.close()
+
+
+def test_a_generation_goes_on_from_what_is_committed_and_not_from_what_was_planned(held) -> None:
+    former = held.spark
+    next_generation(held, OTHER, keeps_input=True, revision="7")
+    assert held.begins_at == {"data": {"pos": 20}, "floor": 5}
+    assert held.kafka_begins_at == [{"topic": {"0": 20}}]
+    assert held.spark != former and not held.resumes and held.revision == "7"
+    assert held.check(OTHER) == OTHER and held.spool == held.directory / "spool"
+    assert held.record()["inputs"] == {"": ["a.jsonl"]}
+
+
+def test_a_generation_that_took_nothing_in_goes_on_from_where_it_began(held) -> None:
+    next_generation(held, OTHER, keeps_input=True)
+    next_generation(held, FITS, keeps_input=True)
+    assert held.begins_at == {"data": {"pos": 20}, "floor": 5}
+
+
+def test_another_input_begins_at_its_beginning_with_a_spool_of_its_own(held) -> None:
+    next_generation(held, {**OTHER, "input": "stdin"}, keeps_input=False)
+    assert held.begins_at is None and held.record()["inputs"] == {}
+    assert held.spool == held.directory / "spool-1"
+
+
+def test_a_checkpoint_is_called_the_same_in_all_its_generations(held) -> None:
+    called = held.identity
+    next_generation(held, OTHER, keeps_input=True)
+    held.bind(OTHER, {})
+    assert held.identity == called != ""
+
+
+def test_micro_batches_of_generations_have_numbers_of_their_own(held) -> None:
+    before = held.batch(3)
+    next_generation(held, OTHER, keeps_input=True)
+    assert held.batch(0) > before == 3
+
+
+def test_what_a_micro_batch_has_written_that_is_read_again_is_taken_back(held, tmp_path) -> None:
+    out = tmp_path / "out"
+    out.write_bytes(b"committed\n")
+    journal = FileJournal(held.directory / "files.json")
+    journal.begin(held.batch(2), [str(out)])
+    out.write_bytes(b"committed\nplanned\n")
+    next_generation(held, OTHER, keeps_input=True)
+    assert out.read_bytes() == b"committed\n"
+
+
+def test_what_a_committed_micro_batch_has_written_stays(held, tmp_path) -> None:
+    out = tmp_path / "out"
+    journal = FileJournal(held.directory / "files.json")
+    journal.begin(held.batch(1), [str(out)])
+    out.write_bytes(b"committed\n")
+    next_generation(held, OTHER, keeps_input=True)
+    assert out.read_bytes() == b"committed\n"
+
+
+def test_what_former_generations_have_left_is_swept_away(held) -> None:
+    former = held.spark
+    (held.directory / "spool").mkdir()
+    next_generation(held, {**OTHER, "input": "stdin"}, keeps_input=False)
+    held.spark.mkdir()
+    sweep(held)
+    assert held.spark.exists() and not former.exists()
+    assert not (held.directory / "spool").exists()
+
+
+def test_a_generation_that_never_ran_is_gone_back_from(held) -> None:
+    before, former = held.record(), held.spark
+    next_generation(held, OTHER, keeps_input=True)
+    return_to(held, before)
+    assert held.spark == former and held.resumes and held.check(FITS) == FITS
+
+
+def test_the_end_of_a_run_is_the_end_of_all_its_generations(held) -> None:
+    next_generation(held, OTHER, keeps_input=True)
+    held.spark.mkdir()
+    held.finish()
+    assert held.begin() and not [*held.directory.glob("spark*")]
+    assert held.batch(0) == 0 and held.begins_at is None
+
+
+def test_what_inputs_remember_later_leaves_the_generation_as_it_is(held) -> None:
+    next_generation(held, OTHER, keeps_input=True)
+    record = held.record()
+    held.bind(OTHER, {"": ["b.jsonl"]})
+    assert held.record() == {**record, "inputs": {"": ["b.jsonl"]}}
+
+
+def test_a_drain_is_remembered_until_a_generation_begins(held) -> None:
+    assert drain_of(held) is None
+    begin_drain(held, Drain(plan(), keeps_input=True))
+    held.bind(FITS, {})
+    found = drain_of(held)
+    assert found is not None and found.keeps_input and found.plan == plan()
+    assert stat.S_IMODE((held.directory / "drain.plan").stat().st_mode) == 0o600
+    next_generation(held, OTHER, keeps_input=True)
+    assert drain_of(held) is None
+    sweep(held)
+    assert not (held.directory / "drain.plan").exists()
+
+
+def test_a_drain_that_cannot_be_done_is_forgotten(held) -> None:
+    record = held.record()
+    begin_drain(held, Drain(plan(), keeps_input=True))
+    end_drain(held)
+    assert held.record() == record and not (held.directory / "drain.plan").exists()
+
+
+@pytest.mark.parametrize("harm", ["gone", "other", "version"])
+def test_a_drain_that_cannot_be_read_says_what_to_do(held, harm) -> None:
+    begin_drain(held, Drain(plan(), keeps_input=True))
+    path = held.directory / "drain.plan"
+    if harm == "gone":
+        os.unlink(path)
+    elif harm == "other":
+        path.write_bytes(b"something else")
+    else:
+        record = held.record()
+        record["draining"]["version"] = "0.0.0"
+        held.write(record)
+    with pytest.raises(CheckpointError, match="letting open windows out.*start the former config"):
+        drain_of(held)
+
+
+class Ten:
+    """A source of ten messages, which are never the last."""
+
+    def latest(self, start: Any, now: int, limit: Limit) -> Latest:
+        end = min(start["n"] + limit.messages, 10)
+        return Latest({"n": end}, end - start["n"], more=end < 10)
+
+
+def test_a_drain_takes_nothing_or_all_that_there_is() -> None:
+    source: Any = Ten()
+    nothing = Drains().of(source).latest({"n": 3}, 0, Limit(5))
+    assert nothing == Latest({"n": 3}, 0, ended=True)
+    some = Drains(to_end=True).of(source).latest({"n": 3}, 0, Limit(5))
+    assert (some.offset, some.ended) == ({"n": 8}, False)
+    rest = Drains(to_end=True).of(source).latest(some.offset, 0, Limit(5))
+    assert (rest.offset, rest.ended) == ({"n": 10}, True)
+
+
+@pytest.mark.parametrize("buffer", ["tumbling_window", "system_window"])
+def test_windows_of_a_drain_come_out_whatever_the_config_says(buffer: str) -> None:
+    text = f"input: {{stdin: {{}}}}\nbuffer: {{{buffer}: {{size: 1s, end_of_input: keep}}}}\n"
+    made = make_plan(parse_config(text, "a.yaml"))
+    found = flushing(made)
+    assert made.window is not None and made.window.end_of_input == "keep"
+    assert found.window is not None and found.window.end_of_input == "flush"
+    assert found.fingerprint == made.fingerprint

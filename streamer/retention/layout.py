@@ -36,6 +36,10 @@ class RetentionError(StreamerError):
     """Results cannot be kept, or not be read; the text says why and what to do."""
 
 
+class NoResultsError(RetentionError):
+    """There are no results, and never were."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What a stream says of its results.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from streamer.retention.layout import Layout, RetentionError, Snapshot, snapshot
+from streamer.retention.layout import Layout, NoResultsError, RetentionError, Snapshot, snapshot
 from streamer.retention.question import (
     MOST,
     Page,
@@ -51,7 +51,8 @@ def find(
 
     Raises:
         QuestionError: the question is wrong, or the answer took too long.
-        RetentionError: there are no results in this directory, or they cannot be read.
+        NoResultsError: there are no results in this directory.
+        RetentionError: they cannot be read.
     """
     problem = question.problem()
     if problem is not None:
@@ -101,7 +102,7 @@ def asked(directory: Path, now: int, answer: Callable[[Snapshot, int], Answer]) 
     for attempt in range(_TRIES):
         found = snapshot(layout)
         if found is None:
-            raise RetentionError(
+            raise NoResultsError(
                 f"there are no results in {directory}; a stream keeps them whose window buffer "
                 "has the field retention (retention: 7d), from its next start on"
             )

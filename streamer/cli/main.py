@@ -21,6 +21,7 @@ from streamer.errors import StreamerError
 # Name, module, and the line that `--help` shows.
 _COMMANDS: Final = {
     "run": ("streamer.cli.start", "Run a config (the same as: streamer -c FILE)."),
+    "streams": ("streamer.cli.streams", "Run many streams, with an API to change them."),
     "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
     "test": ("streamer.cli.test", "Run the unit tests of configs."),
     "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),
@@ -40,7 +41,6 @@ _COMMANDS: Final = {
 
 # Commands of Benthos that are missing, and what to do without them.
 _MISSING: Final = {
-    "streams": "is not available yet; run each stream by itself: streamer -c FILE",
     "studio": "is not available: it works with a server of Benthos's own",
 }
 

@@ -145,6 +145,26 @@ def running_options(command: F) -> F:
     return stream_options(command)
 
 
+sets_option = click.option(
+    "-s",
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Set a field of the config by its dotted path; may be repeated. "
+    "Example: -s pipeline.processors.0.split.size=10",
+)
+
+
+level_option = click.option(
+    "--log.level",
+    "log_level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    metavar="LEVEL",
+    help="Override logger.level: off, error, warn, info, debug or trace.",
+)
+
+
 def stream_options(command: F) -> F:
     """Add the options that say which config to read, and how to run it."""
     for option in reversed(
@@ -155,27 +175,13 @@ def stream_options(command: F) -> F:
                 metavar="FILE",
                 help="The config to run. Without one, stdin goes to stdout.",
             ),
-            click.option(
-                "-s",
-                "--set",
-                "sets",
-                multiple=True,
-                metavar="PATH=VALUE",
-                help="Set a field of the config by its dotted path; may be repeated. "
-                "Example: -s pipeline.processors.0.split.size=10",
-            ),
+            sets_option,
             click.option(
                 "--checkpoint",
                 metavar="DIR",
                 help="Where offsets and open windows are kept; wins over spark.checkpoint.",
             ),
-            click.option(
-                "--log.level",
-                "log_level",
-                type=click.Choice(LEVELS, case_sensitive=False),
-                metavar="LEVEL",
-                help="Override logger.level: off, error, warn, info, debug or trace.",
-            ),
+            level_option,
             impure_option,
             resources_option,
             templates_option,

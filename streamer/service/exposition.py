@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -18,6 +18,9 @@ from streamer.service.prometheus_times import add_times
 from streamer.service.samples import Sample, about
 from streamer.service.view import StreamView
 from streamer.spec import ParsedComponent
+
+Views = Callable[[], Mapping[str, StreamView]]
+"""Gives streams by id; the one of a program that has no others has an empty one."""
 
 Exposition = Callable[[], tuple[bytes, str]]
 """Gives metrics as text, and its content type."""
@@ -44,9 +47,30 @@ def by_name(view: StreamView) -> dict[str, float | dict[str, float | None]]:
 
 def registry_of(view: StreamView) -> CollectorRegistry:
     """Return the metrics of a stream for Prometheus's client, and those that the config adds."""
+    return _registry(view.config.metrics, lambda: {"": view})
+
+
+def exposition_of_all(metrics: ParsedComponent, views: Views) -> Exposition | None:
+    """Return how the metrics of many streams are served, with the label `stream`.
+
+    Args:
+        metrics: the service's `metrics` section.
+        views: gives the streams by id.
+    """
+    if metrics.name == "prometheus":
+        registry = _registry(metrics, views)
+        return lambda: (generate_latest(registry), PROMETHEUS)
+    if metrics.name == "json_api":
+        return lambda: (
+            orjson.dumps({_full(one): _plain(one.value) for one in _labelled(views())}),
+            "application/json",
+        )
+    return None
+
+
+def _registry(config: ParsedComponent, views: Views) -> CollectorRegistry:
     registry = CollectorRegistry()
-    registry.register(_OfStream(view))
-    config: ParsedComponent = view.config.metrics
+    registry.register(_OfStreams(config, views))
     if config.name == "prometheus" and config.config["add_process_metrics"]:
         ProcessCollector(registry=registry)
     if config.name == "prometheus" and config.config["add_go_metrics"]:
@@ -56,14 +80,22 @@ def registry_of(view: StreamView) -> CollectorRegistry:
     return registry
 
 
-class _OfStream(Collector):
-    def __init__(self, view: StreamView) -> None:
-        self._view = view
+def _labelled(views: Mapping[str, StreamView]) -> Iterator[Sample]:
+    for stream_id, view in views.items():
+        more = {"stream": stream_id} if stream_id else {}
+        for sample in mapped(view):
+            yield sample._replace(labels={**sample.labels, **more})
+
+
+class _OfStreams(Collector):
+    def __init__(self, metrics: ParsedComponent, views: Views) -> None:
+        self._metrics = metrics
+        self._views = views
 
     def collect(self) -> Iterator[Metric]:
         families: dict[tuple[str, bool], Metric] = {}
-        config = self._view.config.metrics.config
-        for name, labels, value in mapped(self._view):
+        config = self._metrics.config
+        for name, labels, value in _labelled(self._views()):
             timed = isinstance(value, Times)
             if (name, timed) not in families:
                 # A counter's name would be given the ending `_total`, which Benthos's have not.

@@ -30,7 +30,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["lnt"], "there is no command 'lnt'; did you mean: streamer lint"),
         (["my.yaml"], "there is no command 'my.yaml'; did you mean: streamer -c my.yaml"),
-        (["streams"], "the command streams is not available yet; run each stream by itself"),
         (["studio", "pull"], "the command studio is not available"),
         (["--nope"], "No such option"),
         (["--log.level", "loud"], "'loud'"),

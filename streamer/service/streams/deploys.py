@@ -191,6 +191,7 @@ class Deploys:
             former = managed.revision.text
             patch = raw.document(raw.with_secrets(text, former), "patch")
             whole = raw.written(raw.merged(raw.document(former), patch))
+            wish = replace(wish, chilled=wish.chilled or managed.revision.chilled)
             return self.update(stream_id, whole, wish, "patch")
 
     def rollback(self, stream_id: str, number: int | None, wish: Wish) -> Judgement:

@@ -9,7 +9,10 @@ from typing import Final
 
 from streamer.errors import StreamerError
 
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+PATTERN: Final = "[A-Za-z0-9_-]{1,128}"
+"""What the id of a stream looks like, as a regular expression."""
+
+_ID: Final = re.compile(PATTERN)
 _TESTS: Final = ("_streamer_test", "_benthos_test")
 _ENDINGS: Final = (".yaml", ".yml")
 

@@ -51,4 +51,5 @@ class Lines:
     def after(self, number: int, most: int = KEPT) -> list[Line]:
         """Return the newest lines of those with a higher number, at most so many."""
         with self._lock:
-            return [line for line in self._lines if line.number > number][-most:]
+            found = [line for line in self._lines if line.number > number]
+        return found[-most:] if most else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from streamer.config import Config
 from streamer.config.secrets import with_variables
@@ -19,6 +19,9 @@ from streamer.service.view import StreamView
 Make = Callable[[str, Config, str, LogLine, StreamView, Callable[[Config], None]], Run]
 """Makes a run: of an id and a config, on a checkpoint directory, with a log, a view to tell, and
 who hears of the config that runs after one that has failed on probation."""
+
+
+_FINE: Final = frozenset({"DEBUG", "TRACE"})
 
 
 class Managed:
@@ -88,11 +91,17 @@ class Managed:
 
     def _made(self) -> Run:
         self.view = StreamView(self.config)
+        # The service's server is there before any stream.
+        self.view.endpoints.served = bool(self.config.http["enabled"])
         self.run = self._make(
             *(self.stream_id, self.config, self.directory, self.log, self.view),
             lambda config: self._back(self, config),
         )
         return self.run
+
+    def without_secrets(self, value: Any) -> Any:
+        """Return a value whose texts are without the stream's secrets."""
+        return self._redaction.value(value)
 
     def redacted(self, text: str) -> str:
         """Return a text without the stream's secrets."""
@@ -101,7 +110,8 @@ class Managed:
     def log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         """Write a line about the stream."""
         text, fields = self._redaction.text(text), self._redaction.value(fields)
-        self.lines.add(time.time_ns(), level, text, fields)
+        if level not in _FINE:
+            self.lines.add(time.time_ns(), level, text, fields)
         self._log(level, text, {**fields, "stream": self.stream_id})
 
     @property

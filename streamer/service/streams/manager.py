@@ -41,6 +41,15 @@ class Manager:
         managed = self.registry.get(stream_id)
         return raw.shown(managed.revision.text, managed.config)
 
+    def shown_revision(self, stream_id: str, revision: Revision) -> Any:
+        """Return the config of a revision as a document without secrets.
+
+        Raises:
+            BadConfigError: it is not right any more, so that nobody knows what its secrets are.
+        """
+        config = self.registry.read(stream_id, revision)
+        return raw.shown(revision.text, config)
+
     def revisions(self, stream_id: str) -> list[Revision]:
         """Return the revisions of a stream, the newest first."""
         self.registry.get(stream_id)

@@ -1,0 +1,218 @@
+"""The service that `streamer streams` is, from its start to its end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from streamer.cli.stopper import Stopper
+from streamer.config import Config, load_config
+from streamer.config.findings import Findings
+from streamer.config.nodes import Mapping as MappingNode
+from streamer.config.read import read_yaml
+from streamer.config.secrets import with_variables
+from streamer.config.source import Source
+from streamer.engine.delivery import LogLine
+from streamer.errors import ConfigError, Lint, StreamerError
+from streamer.logs import LogConfig, Logger
+from streamer.service.streams.allowance import Allowance
+from streamer.service.streams.checkpoints import OWN
+from streamer.service.streams.configs import Reader
+from streamer.service.streams.ids import file_ids
+from streamer.service.streams.manager import Manager
+from streamer.service.streams.registry import Registry
+from streamer.service.streams.run import SparkRun
+from streamer.service.streams.store import Store
+from streamer.service.streams.supervisor import Restarts
+
+_LOOK: Final = 1.0
+_OF_STREAMS: Final = ("input", "buffer", "pipeline", "output")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """What the command line says; see the options of `streamer streams`."""
+
+    paths: tuple[str, ...]
+    root: str | None
+    sets: tuple[str, ...]
+    resources: tuple[str, ...]
+    checkpoints: str | None
+    level: str | None
+    chilled: bool
+    api: bool
+    prefixed: bool
+    programs: bool
+    local: bool
+    restarts: int
+
+
+def run_service(options: ServiceOptions) -> int:
+    """Run the service until it is told to stop.
+
+    Returns:
+        The exit code: 0 for a clean stop, 1 when Spark has ended.
+
+    Raises:
+        StreamerError: it cannot be started; the text says why.
+    """
+    root = _root(options)
+    log_config = LogConfig.from_parsed(root.logger, options.level)
+    logger = Logger(log_config, secrets=with_variables(root.secrets))
+
+    def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
+        logger.emit(level, text, fields, time.time_ns())
+
+    stopper = Stopper(lambda text: log("INFO", text, {}))
+    directory = Path(options.checkpoints or _default_directory(os.environ)).absolute()
+    with _held(directory) as lock:
+        return _Service(options, root, directory, log, log_config.level, stopper).run(lock)
+
+
+def _root(options: ServiceOptions) -> Config:
+    """Read the service's own config."""
+    root = load_config(
+        options.root, sets=options.sets, resources=options.resources, chilled=options.chilled
+    )
+    tree = read_yaml(Source(root.path, root.text), Findings())
+    wrong = []
+    for name in _OF_STREAMS:
+        if isinstance(tree, MappingNode) and name in tree.entries:
+            key = tree.entries[name][0]
+            message = f"field {name} is for the config of a stream, and this is the service's own"
+            hint = "put the stream into a file of its own, and name that file"
+            place = key.source.place(key.start)
+            wrong.append(Lint(root.path, *place, "unknown_field", message, hint))
+    if wrong:
+        raise ConfigError(wrong)
+    metrics = root.metrics
+    pushed = metrics.name == "prometheus" and (
+        metrics.config["push_url"] or metrics.config["file_output_path"]
+    )
+    if metrics.name == "logger" or pushed:
+        raise StreamerError(
+            "metrics of many streams are asked for at /metrics: leave out logger, push_url and "
+            "file_output_path"
+        )
+    return root
+
+
+def _default_directory(env: Mapping[str, str]) -> str:
+    state = env.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(state, "streamer", "streams")
+
+
+@contextmanager
+def _held(directory: Path) -> Iterator[int]:
+    """Hold the directory of all checkpoints; gives what the JVM inherits."""
+    from streamer.spark.checkpoint import Checkpoint
+
+    held = Checkpoint(directory / OWN)
+    os.chmod(directory / OWN, 0o700)
+    try:
+        yield held.lock
+    finally:
+        held.close()
+
+
+class _Service:
+    def __init__(
+        self,
+        options: ServiceOptions,
+        root: Config,
+        directory: Path,
+        log: LogLine,
+        level: str,
+        stopper: Stopper,
+    ) -> None:
+        self._options = options
+        self._root = root
+        self._directory = directory
+        self._log = log
+        self._level = level
+        self._stopper = stopper
+        self._host: Any = None
+
+    def run(self, lock: int) -> int:
+        from streamer.service.http.application import Api
+        from streamer.service.server import HttpServer
+        from streamer.spark.host import SparkHost
+
+        options, root, log = self._options, self._root, self._log
+        manager = Manager(self._registry())
+        try:
+            files = manager.boot.read(file_ids(options.paths))
+        except StreamerError:
+            manager.close()
+            raise
+        api = Api(manager, root, log, options.api, options.prefixed)
+        log("INFO", "Starting", {"streams": len(files), "checkpoints": str(self._directory)})
+        began = time.monotonic()
+        server: HttpServer | None = None
+        try:
+            self._host = SparkHost(
+                "streamer streams",
+                root.spark["master"],
+                root.spark["conf"],
+                log,
+                self._level,
+                keep_open=(lock,),
+            )
+            self._stopper.install()
+            if root.http["enabled"]:
+                server = HttpServer(root.http, api.application)
+                self._tell(server.url)
+            manager.boot.start(files)
+            log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
+            return self._wait()
+        finally:
+            if server is not None:
+                server.stop()
+            api.close()
+            manager.close()
+            if self._host is not None:
+                self._host.stop()
+
+    def _registry(self) -> Registry:
+        options = self._options
+        reader = Reader(
+            self._root,
+            Allowance(options.programs, options.local),
+            options.resources,
+            options.chilled,
+        )
+        return Registry(
+            reader,
+            Store(self._directory / OWN / "store.db"),
+            self._directory,
+            lambda stream_id, config, directory, log, view, back: SparkRun(
+                stream_id, config, directory, self._host, log, self._level, view, back
+            ),
+            self._log,
+            replace(Restarts(), limit=options.restarts),
+        )
+
+    def _tell(self, url: str) -> None:
+        http = self._root.http
+        self._log("INFO", "Listening for HTTP requests", {"url": url})
+        if not http.given("address"):
+            text = "Only this machine is answered; Benthos would listen on all addresses"
+            self._log("INFO", text, {"change": "http.address"})
+        open_to_all = not http["address"].startswith(("127.", "localhost:", "[::1]:"))
+        if open_to_all and not (http["basic_auth"]["enabled"] or http["bearer_auth"]["enabled"]):
+            text = "Whoever reaches this address can deploy streams: set http.bearer_auth, "
+            self._log("WARN", f"{text}http.basic_auth, or --no-api", {"url": url})
+
+    def _wait(self) -> int:
+        while not self._stopper.asked.wait(_LOOK):
+            if not self._host.alive():
+                text = "Spark's JVM has ended (killed, or out of memory: spark.conf."
+                hint = "spark.driver.memory sets its heap); start again to go on"
+                self._log("ERROR", text + hint, {})
+                return 1
+        return 0

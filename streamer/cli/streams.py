@@ -1,0 +1,97 @@
+"""`streamer streams`: many streams in one program, deployed and changed while it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from streamer.cli.environment import env_file_option
+from streamer.cli.options import (
+    Options,
+    chilled_option,
+    level_option,
+    resources_option,
+    sets_option,
+    templates_option,
+)
+from streamer.cli.paths import expand
+
+
+@click.command("streams", short_help="Run many streams, with an API to change them.")
+@click.argument("paths", nargs=-1)
+@click.option(
+    "-o",
+    "-c",
+    "--observability",
+    "--config",
+    "root",
+    metavar="FILE",
+    help="The config of the service itself: http, logger, metrics, spark, resources.",
+)
+@click.option(
+    "--checkpoints",
+    metavar="DIR",
+    help="Where offsets, open windows and what was deployed are kept.",
+)
+@click.option("--no-api", is_flag=True, help="Serve no API that changes or shows streams.")
+@click.option(
+    "--prefix-stream-endpoints",
+    type=click.BOOL,
+    default=True,
+    is_flag=False,
+    flag_value="true",
+    metavar="BOOL",
+    help="Whether what components serve stands behind the stream's id (true).",
+)
+@click.option(
+    "--allow-programs",
+    is_flag=True,
+    help="Let configs that come by API run programs (command, subprocess).",
+)
+@click.option(
+    "--allow-local",
+    is_flag=True,
+    help="Let configs that come by API read and write this machine's files, and see its "
+    "environment.",
+)
+@click.option(
+    "--restarts",
+    type=click.IntRange(0, 1000),
+    default=5,
+    metavar="N",
+    help="How often a stream that fails is started again without getting further (5).",
+)
+@sets_option
+@level_option
+@resources_option
+@templates_option
+@env_file_option
+@chilled_option
+@click.pass_obj
+def streams_cli(root_options: Options, /, paths: tuple[str, ...], **given: Any) -> int:
+    """Run the streams of files and directories, and those that were deployed by API.
+
+    A stream's id is its file's name. What belongs to the service (http, logger, metrics, spark)
+    stands in the config that -o names.
+    """
+    from streamer.cli.service import ServiceOptions, run_service
+
+    resources = tuple(dict.fromkeys((*root_options.resources, *expand(given["resources"]))))
+    level = given["log_level"].upper() if given["log_level"] else root_options.log_level
+    return run_service(
+        ServiceOptions(
+            paths=paths,
+            root=given["root"] or root_options.config,
+            sets=(*root_options.sets, *given["sets"]),
+            resources=resources,
+            checkpoints=given["checkpoints"] or root_options.checkpoint,
+            level=level,
+            chilled=bool(given["chilled"] or root_options.chilled),
+            api=not given["no_api"],
+            prefixed=given["prefix_stream_endpoints"],
+            programs=given["allow_programs"],
+            local=given["allow_local"],
+            restarts=given["restarts"],
+        )
+    )

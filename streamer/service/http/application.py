@@ -1,0 +1,200 @@
+"""The HTTP server of many streams: the API, metrics, health, and what their components serve.
+
+Every path is served twice: as it is, and behind `root_path`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from aiohttp import hdrs, web
+
+from streamer import __version__
+from streamer.config import Config
+from streamer.endpoints.replies import error_reply
+from streamer.engine.delivery import LogLine
+from streamer.errors import StreamerError
+from streamer.service.api import debugging
+from streamer.service.doors import AUTHOR, Handler, doors, foreign
+from streamer.service.exposition import Exposition, exposition_of_all
+from streamer.service.http.answers import as_error, as_json, as_text
+from streamer.service.http.endpoint import Asked, Endpoint
+from streamer.service.http.looks import LookEndpoints
+from streamer.service.http.openapi import openapi
+from streamer.service.http.reading import TooLargeError, body_of, wish_of
+from streamer.service.http.served import Served
+from streamer.service.http.streams import StreamEndpoints
+from streamer.service.streams.manager import Manager
+
+_NOTHING: Final = Asked({}, {}, "", wish_of({}, ""))
+
+
+@dataclass(frozen=True)
+class Api:
+    """What the server serves.
+
+    Attributes:
+        manager: the streams.
+        root: the service's config.
+        log: takes log lines.
+        enabled: whether streams can be changed and looked at.
+        prefixed: whether what components serve stands behind the stream's id.
+        deploys: threads for what waits for streams to start and stop.
+        looks: threads for all else.
+    """
+
+    manager: Manager
+    root: Config
+    log: LogLine
+    enabled: bool = True
+    prefixed: bool = True
+    deploys: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(16, "deploy"), repr=False
+    )
+    looks: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(4, "look"), repr=False
+    )
+
+    def application(self, host: str | None) -> web.Application:
+        """Return the application, for the address that is listened on (None for all)."""
+        http: Mapping[str, Any] = self.root.http
+        # What components take is as long as it is; bodies of the API are read within bounds.
+        app = web.Application(middlewares=doors(http, host), client_max_size=0)
+        root = http["root_path"].rstrip("/")
+        by_path: dict[str, dict[str, Endpoint]] = {}
+        for endpoint in self.endpoints():
+            by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+        for path, methods in by_path.items():
+            handler = self._handler(methods)
+            for full in dict.fromkeys((path, root + path)):
+                app.router.add_route(hdrs.METH_ANY, full, handler)
+        served = Served(self.manager.registry, self.prefixed)
+        app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", served.handler(root))
+        return app
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the table."""
+        found = [*self._always()]
+        if self.enabled:
+            found += StreamEndpoints(self.manager).all()
+            found += LookEndpoints(self.manager).all()
+        return found
+
+    def _always(self) -> list[Endpoint]:
+        def get(path: str, name: str, about: str, answer: Any, ok: Any = None) -> Endpoint:
+            codes = {503: "Some are not."} if path == "/ready" else {}
+            return Endpoint("GET", path, name, about, answer, ok, codes=codes)
+
+        version = {"version": __version__, "built": ""}
+        anything: dict[str, Any] = {"type": "object"}
+        found = [
+            get("/ping", "ping", "Return pong.", lambda _: as_text("pong")),
+            get("/version", "version", "Return the version.", lambda _: as_json(version), anything),
+            get(
+                "/ready",
+                "ready",
+                "Return 200 when the inputs and outputs of all streams that run are connected.",
+                self._ready,
+            ),
+            get(
+                "/endpoints",
+                "endpoints",
+                "Return all paths with what they are for.",
+                lambda _: as_json(self._listed()),
+                anything,
+            ),
+            get(
+                "/openapi.json",
+                "openapi",
+                "Return this API as an OpenAPI document.",
+                lambda _: as_json(openapi(self.endpoints(), self.root.http)),
+                anything,
+            ),
+        ]
+        metrics = exposition_of_all(self.root.metrics, self._views)
+        if metrics is not None:
+            found += [
+                get(path, name, "Return the metrics of all streams.", _metrics(metrics))
+                for path, name in (("/metrics", "metrics"), ("/stats", "stats"))
+            ]
+        if self.root.http["debug_endpoints"]:
+            for path, one in debugging(self.root).items():
+                answer = one.answer
+                name = path.strip("/").replace("/", "_")
+                found.append(get(path, name, one.about, lambda _, answer=answer: answer()))
+        return found
+
+    def _views(self) -> dict[str, Any]:
+        streams = self.manager.registry.streams()
+        return {name: managed.view for name, managed in streams.items()}
+
+    def _listed(self) -> dict[str, str]:
+        found: dict[str, list[str]] = {}
+        for endpoint in self.endpoints():
+            found.setdefault(endpoint.path, []).append(f"{endpoint.method}: {endpoint.about}")
+        about = {path: " ".join(texts) for path, texts in found.items()}
+        served = Served(self.manager.registry, self.prefixed)
+        return dict(sorted({**served.listed(), **about}.items()))
+
+    def _ready(self, asked: Asked) -> web.Response:
+        streams = self.manager.registry.streams()
+        waiting = [name for name, one in streams.items() if one.active and not one.ready]
+        if not waiting:
+            return as_text("OK")
+        return as_text(f"streams {', '.join(waiting)} are not connected\n", 503)
+
+    def _handler(self, methods: Mapping[str, Endpoint]) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            endpoint = methods.get(request.method)
+            if endpoint is None:
+                return error_reply(400, f"Error: verb not supported: {request.method}")
+            refused = foreign(request, self.root.http) if endpoint.changes else None
+            if refused is not None:
+                return error_reply(refused[0], f"Error: {refused[1]}")
+            try:
+                asked = await self._asked(request, endpoint)
+            except TooLargeError:
+                return error_reply(413, "Error: the body is larger than a config may be")
+            except UnicodeDecodeError:
+                return error_reply(400, "Error: the body is not UTF-8")
+            pool = self.deploys if endpoint.slow else self.looks
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(pool, self._answered, endpoint, asked)
+
+        return handle
+
+    async def _asked(self, request: web.Request, endpoint: Endpoint) -> Asked:
+        body = await body_of(request) if endpoint.body is not None else ""
+        query: dict[str, str] = {}
+        for name, value in request.query.items():
+            query.setdefault(name, value)
+        author = request.get(AUTHOR) or f"({request.remote or 'unknown'})"
+        return Asked(dict(request.match_info), query, body, wish_of(query, author))
+
+    def _answered(self, endpoint: Endpoint, asked: Asked) -> web.Response:
+        try:
+            return endpoint.answer(asked)
+        except StreamerError as e:
+            return as_error(e)
+        except Exception as e:
+            # What is wrong here is ours; who asked is told so, and gets no traceback.
+            text = f"{endpoint.method} {endpoint.path} went wrong: {type(e).__name__}: {e}"
+            self.log("ERROR", text, {})
+            return error_reply(502, f"Error: {type(e).__name__}: see the service's log")
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self.deploys.shutdown(wait=False, cancel_futures=True)
+        self.looks.shutdown(wait=False, cancel_futures=True)
+
+
+def _metrics(exposition: Exposition) -> Any:
+    def answer(asked: Asked) -> web.Response:
+        body, content_type = exposition()
+        return web.Response(body=body, headers={hdrs.CONTENT_TYPE: content_type})
+
+    return answer

@@ -1,0 +1,52 @@
+"""What requests bring: bodies of bounded size, and the parameters of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from aiohttp import web
+
+from streamer.config.file import MAX_BYTES
+from streamer.durations import SECOND, parse_duration
+from streamer.service.probation import PROBATION
+from streamer.service.streams.deploys import Wish
+
+_LONGEST: Final = 600.0
+
+
+class TooLargeError(Exception):
+    """A body is larger than any config may be."""
+
+
+async def body_of(request: web.BaseRequest, most: int = MAX_BYTES) -> str:
+    """Return the body of a request as text.
+
+    Raises:
+        TooLargeError: it has more bytes.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    if (request.content_length or 0) > most:
+        raise TooLargeError
+    found = bytearray()
+    async for chunk in request.content.iter_any():
+        found += chunk
+        if len(found) > most:
+            raise TooLargeError
+    return found.decode("utf-8-sig")
+
+
+def wish_of(query: Mapping[str, str], author: str) -> Wish:
+    """Return how something is to be changed; as in Benthos, a timeout that is none is left out."""
+    timeout: float | None = None
+    try:
+        timeout = min(max(parse_duration(query.get("timeout", "")) / SECOND, 0.0), _LONGEST)
+    except ValueError:
+        timeout = None
+    return Wish(
+        author,
+        chilled=query.get("chilled") == "true",
+        timeout=timeout,
+        on_reset=query.get("on_reset", ""),
+        probation=PROBATION if query.get("rollback_on_failure") == "true" else None,
+    )

@@ -1,0 +1,59 @@
+"""What the components of streams serve, on the service's server: behind the stream's id, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from aiohttp import web
+
+from streamer.endpoints.registry import Endpoints
+from streamer.endpoints.registry import Handler as ComponentHandler
+from streamer.service.doors import Handler
+from streamer.service.streams.registry import Registry
+
+_Found = tuple[ComponentHandler, Mapping[str, str]]
+
+
+class Served:
+    """Finds who answers a path."""
+
+    def __init__(self, registry: Registry, prefixed: bool) -> None:
+        """Take the streams, and whether paths begin with their ids."""
+        self._registry = registry
+        self._prefixed = prefixed
+
+    def handler(self, root: str) -> Handler:
+        """Return what answers requests, with and without a prefix for all paths."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            paths = (request.path, request.path.removeprefix(root) or "/")
+            for path in dict.fromkeys(paths):
+                found = self.find(path)
+                if found is not None:
+                    return await found[0](request, found[1])
+            return web.Response(status=404, text="404: Not Found")
+
+        return handle
+
+    def find(self, path: str) -> _Found | None:
+        """Return who answers a path, and what its parameters stand for."""
+        if self._prefixed:
+            stream_id, _, rest = path.removeprefix("/").partition("/")
+            managed = self._registry.streams().get(stream_id)
+            return None if managed is None else managed.view.endpoints.find(f"/{rest}")
+        candidates = self._running()
+        return next((found for view in candidates if (found := view.find(path))), None)
+
+    def _running(self) -> Iterator[Endpoints]:
+        for managed in self._registry.streams().values():
+            if managed.view.started:
+                yield managed.view.endpoints
+
+    def listed(self) -> dict[str, str]:
+        """Return the paths with what they are for."""
+        found: dict[str, str] = {}
+        for stream_id, managed in self._registry.streams().items():
+            prefix = f"/{stream_id}" if self._prefixed else ""
+            for path, about in managed.view.endpoints.listed().items():
+                found[prefix + path] = about
+        return found

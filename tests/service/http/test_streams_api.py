@@ -1,0 +1,279 @@
+"""The API of many streams: Benthos's paths, bodies and codes, and ours beside them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.service.http.asking import asking
+from tests.service.streams.pretending import GENERATE, Stage, config_text
+
+WINDOWS = "buffer: { system_window: { timestamp_mapping: root = now(), size: %s } }\n"
+
+
+def test_streams_are_made_read_changed_and_removed_with_the_codes_of_benthos(
+    tmp_path: Path,
+) -> None:
+    with asking(tmp_path) as server:
+        ask = server.ask
+        assert ask("GET", "/streams").json() == {}
+        assert (ask("GET", "/streams/a").status_code, ask("GET", "/streams/a").text) == (
+            404,
+            "Stream not found\n",
+        )
+        made = ask("POST", "/streams/a", config_text("one"))
+        assert made.status_code == 200
+        again = ask("POST", "/streams/a", config_text("one"))
+        assert (again.status_code, again.text) == (400, "Stream already exists\n")
+        [(name, status)] = ask("GET", "/streams").json().items()
+        assert name == "a" and status["active"] is True and status["uptime"] > 0
+        assert status["uptime_str"].endswith("s") and status["state"] == "running"
+        read = ask("GET", "/streams/a").json()
+        assert read["config"]["pipeline"]["processors"] == [{"mapping": 'root = "one"'}]
+        assert {"active", "uptime", "uptime_str", "config"} <= set(read)
+        put = ask("PUT", "/streams/a", config_text("two"))
+        assert put.json()["revision"] == 2
+        assert put.json()["judgement"]["effect"] == "in place"
+        patch = ask("PATCH", "/streams/a", {"pipeline": {"processors": [{"noop": {}}]}})
+        assert patch.status_code == 200
+        config = ask("GET", "/streams/a").json()["config"]
+        assert config["pipeline"]["processors"] == [{"noop": {}}]
+        assert "generate" in config["input"]
+        assert ask("DELETE", "/streams/a?timeout=5s").status_code == 200
+        assert server.stage.stopped[-1] == ("a", 5.0)
+        for method in ("GET", "PUT", "PATCH", "DELETE"):
+            body = config_text("x") if method in ("PUT", "PATCH") else None
+            assert ask(method, "/streams/a", body).status_code == 404
+        for method, path in (("HEAD", "/streams"), ("PUT", "/streams"), ("TRACE", "/streams/a")):
+            assert ask(method, path).status_code == 400
+
+
+def test_findings_are_a_list_and_what_does_not_start_is_a_bad_gateway(tmp_path: Path) -> None:
+    with asking(tmp_path, stage=Stage(fails={"bad"})) as server:
+        ask = server.ask
+        wrong = ask("POST", "/streams/a", "inptu: {}\n" + GENERATE)
+        assert (wrong.status_code, wrong.json()) == (
+            400,
+            {"lint_errors": ["(1,1) field inptu not recognised; did you mean input?"]},
+        )
+        assert ask("POST", "/streams/a?chilled=true", "inptu: {}\n" + GENERATE).status_code == 200
+        assert ask("PUT", "/streams/a", "{").json()["lint_errors"]
+        bad = ask("PUT", "/streams/a", config_text("bad"))
+        assert bad.status_code == 502 and "it cannot be started" in bad.text
+        assert ask("GET", "/streams/a").json()["active"] is True
+        assert ask("POST", "/streams/b", config_text("bad")).status_code == 502
+        assert ask("POST", "/streams/a.b", config_text("a")).status_code == 400
+        assert set(ask("GET", "/streams").json()) == {"a"}
+
+
+def test_a_set_of_streams_replaces_all(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        one, two = (
+            {
+                "input": {"generate": {"mapping": "root = 1"}},
+                "pipeline": {"processors": [{"mapping": f"root = {n}"}]},
+            }
+            for n in (1, 2)
+        )
+        assert server.ask("POST", "/streams", {"a": one, "b": one}).status_code == 200
+        assert server.ask("POST", "/streams", {"b": two, "c": one}).status_code == 200
+        assert set(server.stage.on) == {"b", "c"}
+        wrong = server.ask("POST", "/streams", {"b": {"inptu": 1}})
+        assert wrong.status_code == 400
+        assert wrong.json()["lint_errors"][0].startswith("stream 'b': (1,1) field inptu")
+        for body in ("[]", "1", "{a: [1]}", "{a: 1}", "{a.b: {}}"):
+            assert server.ask("POST", "/streams", body).status_code == 400
+        assert set(server.stage.on) == {"b", "c"}
+
+
+def test_a_change_that_loses_windows_says_what_and_waits_to_be_asked_for(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        assert server.ask("POST", "/streams/a", GENERATE + WINDOWS % "10s").status_code == 200
+        refused = server.ask("PUT", "/streams/a", GENERATE + WINDOWS % "20s")
+        assert refused.status_code == 409
+        assert refused.json()["judgement"]["effect"] == "reset"
+        assert "windows of 10s" in refused.json()["error"]
+        path = "/streams/a?on_reset="
+        assert server.ask("PUT", f"{path}maybe", GENERATE + WINDOWS % "20s").status_code == 400
+        assert server.ask("PUT", f"{path}discard", GENERATE + WINDOWS % "20s").status_code == 200
+
+
+def test_pause_resume_and_going_back(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        ask = server.ask
+        ask("POST", "/streams/a", config_text("one"))
+        ask("PUT", "/streams/a", config_text("two"))
+        assert ask("POST", "/streams/a/pause").status_code == 200
+        assert ask("GET", "/streams/a").json()["state"] == "paused"
+        assert ask("GET", "/ready").text == "OK"
+        assert ask("POST", "/streams/a/resume").status_code == 200
+        assert ask("POST", "/streams/a/rollback").json()["revision"] == 3
+        assert '"one"' in server.stage.on["a"]
+        assert ask("POST", "/streams/a/rollback?revision=2").json()["revision"] == 4
+        for wrong in ("9", "x", "-1", "1e3", ""):
+            assert ask("POST", f"/streams/a/rollback?revision={wrong}").status_code == 400
+        revisions = ask("GET", "/streams/a/revisions").json()
+        assert [one["number"] for one in revisions] == [4, 3, 2, 1]
+        assert [one["current"] for one in revisions] == [True, False, False, False]
+        first = ask("GET", "/streams/a/revisions/1").json()
+        assert first["config"]["pipeline"]["processors"] == [{"mapping": 'root = "one"'}]
+        assert ask("GET", "/streams/a/revisions/9").status_code == 400
+        assert ask("GET", "/streams/b/revisions").status_code == 404
+
+
+def test_what_a_stream_does_can_be_seen(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        ask = server.ask
+        ask("POST", "/streams/a", GENERATE + WINDOWS % "10s")
+        assert ask("GET", "/streams/a/windows").json()["open"] == 0
+        progress = ask("GET", "/streams/a/progress").json()
+        assert (progress["state"], progress["messages"]) == ("running", 7)
+        plan = ask("GET", "/streams/a/plan").json()
+        assert plan["window"] == "windows of 10s" and "stage 1" in plan["text"]
+        assert ask("GET", "/streams/a/lint").json() == {"lint_errors": []}
+        stats = ask("GET", "/streams/a/stats").json()
+        assert stats['input_received{label="",path="root.input"}'] == 7
+        assert stats["uptime_ns"] > 0
+        metrics = ask("GET", "/metrics").text
+        assert 'input_received{label="",path="root.input",stream="a"} 7.0' in metrics
+        assert ask("GET", "/a/ready").status_code in (200, 503)
+        server.service.manager.registry.get("a").log("WARN", "look", {"n": 1})
+        [line] = ask("GET", "/streams/a/logs").json()
+        assert (line["msg"], line["level"], line["fields"]) == ("look", "WARN", {"n": 1})
+        assert ask("GET", f"/streams/a/logs?after={line['number']}").json() == []
+        assert ask("GET", "/streams/a/logs?after=x").status_code == 400
+        assert ask("GET", "/benthos/streams/a").status_code == 200
+        assert ask("GET", "/version").json()["version"]
+        assert "/streams/{id}" in ask("GET", "/endpoints").json()
+
+
+def test_without_the_api_there_is_health_and_nothing_that_changes(tmp_path: Path) -> None:
+    with asking(tmp_path, enabled=False) as server:
+        for path in ("/ping", "/ready", "/version", "/metrics", "/stats", "/endpoints"):
+            assert server.ask("GET", path).status_code == 200
+        for path in ("/streams", "/streams/a", "/resources/cache/a", "/a/ready"):
+            assert server.ask("GET", path).status_code == 404
+            assert server.ask("POST", path, config_text("a")).status_code == 404
+
+
+def test_streams_of_files_cannot_be_changed(tmp_path: Path) -> None:
+    (tmp_path / "f.yaml").write_text(config_text("one"))
+    with asking(tmp_path / "c", files={"f": str(tmp_path / "f.yaml")}) as server:
+        assert server.ask("GET", "/streams/f").json()["source"].endswith("f.yaml")
+        for method in ("PUT", "PATCH", "DELETE"):
+            body = None if method == "DELETE" else config_text("two")
+            answer = server.ask(method, "/streams/f", body)
+            assert answer.status_code == 409 and "change the file" in answer.text
+
+
+def test_the_document_names_every_path_that_is_served(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        document = server.ask("GET", "/openapi.json").json()
+        assert document["openapi"] == "3.1.0"
+        assert set(document["paths"]) == {one.path for one in server.api.endpoints()}
+        names = [
+            operation["operationId"]
+            for methods in document["paths"].values()
+            for operation in methods.values()
+        ]
+        assert len(names) == len(set(names))
+
+
+def test_others_are_answered_at_once_while_a_deploy_takes_its_time(tmp_path: Path) -> None:
+    gate = threading.Event()
+    with asking(tmp_path, stage=Stage(wait=gate)) as server, ThreadPoolExecutor(8) as pool:
+        try:
+            made = [
+                pool.submit(server.ask, "POST", f"/streams/s{n}", config_text("one"))
+                for n in range(6)
+            ]
+            times = []
+            for _ in range(100):
+                began = time.monotonic()
+                assert server.ask("GET", "/streams").status_code == 200
+                times.append(time.monotonic() - began)
+            assert not any(one.done() for one in made)
+        finally:
+            gate.set()
+        assert {one.result().status_code for one in made} == {200}
+    assert sorted(times)[98] < 0.3
+
+
+def test_what_is_deployed_says_who_has_done_it(tmp_path: Path) -> None:
+    import base64
+    import hashlib
+
+    digest = base64.b64encode(hashlib.sha256(b"token").digest()).decode()
+    http = f"bearer_auth: {{ enabled: true, tokens: [ {{ name: ci, token_hash: {digest} }} ] }}"
+    with asking(tmp_path, http) as server:
+        assert server.ask("POST", "/streams/a", config_text("one")).status_code == 401
+        assert server.ask("GET", "/openapi.json").status_code == 401
+        token = {"Authorization": "Bearer token"}
+        assert server.ask("POST", "/streams/a", config_text("one"), **token).status_code == 200
+        [revision] = server.ask("GET", "/streams/a/revisions", **token).json()
+        assert revision["author"] == "ci"
+    audit = (tmp_path / ".service" / "audit.jsonl").read_text()
+    assert [json.loads(line)["author"] for line in audit.splitlines()] == ["ci"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Content_Type": "application/x-www-form-urlencoded"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Host": "evil.example"}, 403),
+        ({"Sec_Fetch_Site": "same-origin", "Content_Type": "text/plain"}, 415),
+        ({"Sec_Fetch_Site": "same-origin", "Content_Type": "multipart/form-data"}, 415),
+        ({"Sec_Fetch_Site": "same-origin", "Content_Type": "application/json"}, 200),
+    ],
+    ids=str,
+)
+def test_pages_of_other_sites_cannot_deploy(
+    headers: dict[str, str], status: int, tmp_path: Path
+) -> None:
+    with asking(tmp_path) as server:
+        assert server.ask("POST", "/streams/a", config_text("one"), **headers).status_code == status
+        assert ("a" in server.stage.on) is (status == 200)
+        server.ask("POST", "/streams/b", config_text("one"))
+        gone = server.ask("DELETE", "/streams/b", None, **headers).status_code
+        assert gone == (200 if status == 415 else status)
+
+
+def test_bodies_are_bounded_and_text(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        assert server.ask("POST", "/streams/a", "#" * 1_000_001).status_code == 413
+        parts = (b"#" * 100_000 for _ in range(11))
+        assert server.client.post("/streams/a", content=parts).status_code == 413
+        assert server.ask("POST", "/streams/a", b"\xff").status_code == 400
+        laughs = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+            f"{b}: &{b} [*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a}]\n"
+            for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+        )
+        for path, body in (("/streams/a", laughs), ("/streams", laughs), ("/streams", "[" * 9999)):
+            assert server.ask("POST", path, body).status_code == 400
+        assert server.ask("GET", "/ping").text == "pong"
+
+
+def test_secrets_are_in_no_answer(tmp_path: Path) -> None:
+    text = GENERATE.replace("drop: {}", "http_client: { url: 'http://u:s3same@h/', timeout: 1x }")
+    good = text.replace("1x", "1s")
+    with asking(tmp_path, stage=Stage(fails={"nothing"})) as server:
+        answers = [
+            server.ask("POST", "/streams/a", text),
+            server.ask("POST", "/streams/a", good),
+            server.ask("PATCH", "/streams/a", {"output": {"http_client": {"verb": "PUT"}}}),
+            server.ask("PATCH", "/streams/a", {"output": {"http_client": {"verb": [1]}}}),
+        ]
+        for name in ("", "/plan", "/lint", "/revisions", "/revisions/1", "/logs", "/stats"):
+            answers.append(server.ask("GET", f"/streams/a{name}"))
+        answers.append(server.ask("GET", "/a/ready"))
+        assert all("s3same" not in one.text for one in answers)
+    assert "s3same" not in str(server.service.log)

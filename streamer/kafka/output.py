@@ -185,6 +185,16 @@ class KafkaOutput(BulkOutput):
         if held is not None and self._worker.transactions is not None:
             self._worker.transactions.abort(held)
 
+    def preflight(self) -> str:
+        """Look the same when the stream starts; a broker that is away is waited for."""
+        try:
+            self.probe()
+        except KafkaError as error:
+            if error.final:
+                raise
+            return str(error)
+        return ""
+
     def probe(self) -> str:
         """Look whether a broker answers, whether the topic is there and may be written."""
         return writable(self._worker.connection, self._maker.topic.static, self._creates)

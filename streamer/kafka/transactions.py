@@ -27,6 +27,7 @@ from streamer.message import Execution, MicroBatch
 from streamer.sending import TakenBackError
 
 _PATIENCE: Final = 15.0
+_ANSWER: Final = 5.0
 _NEVER: Final = -1
 # Kafka's and librdkafka's numbers of errors that pass, where librdkafka does not say so by itself.
 _PASSING: Final = frozenset(
@@ -203,10 +204,14 @@ class Transactions:
         if self._client is None:
             self._client = AdminClient({**self._connection(), "error_cb": self._hear})
         asked = [ConsumerGroupTopicPartitions(name)]
-        answers = self._client.list_consumer_group_offsets(
-            asked, require_stable=True, request_timeout=_PATIENCE
+        client, self._client = self._client, None
+        answers = client.list_consumer_group_offsets(
+            asked, require_stable=True, request_timeout=_ANSWER
         )
-        places = answers[name].result(_PATIENCE + 5).topic_partitions
+        places = answers[name].result(_PATIENCE).topic_partitions
+        # Only a client that has answered is kept: one whose broker has been restarted may never
+        # hear from it again (seen with librdkafka 2.16).
+        self._client = client
         return max((place.offset - 1 for place in places), default=_NEVER)
 
     def _group(self, name: str) -> Any:

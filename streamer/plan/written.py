@@ -35,8 +35,19 @@ def is_numbered(output: ParsedComponent, resources: Resources) -> bool:
     """Tell whether an output, or one inside of it, tells messages apart by their places."""
     return any(
         isinstance(one.config, Parsed) and one.config.get(_DEDUPE) is True
-        for one in _all_below(resolved(output, resources), resources, ())
+        for one in all_inside([output], resources)
     )
+
+
+def all_inside(
+    outputs: Iterable[ParsedComponent], resources: Resources
+) -> tuple[ParsedComponent, ...]:
+    """Return outputs and all that are inside of them, each place in the config once."""
+    found: dict[str, ParsedComponent] = {}
+    for output in outputs:
+        for one in _all_below(resolved(output, resources), resources, ()):
+            found.setdefault(one.path, one)
+    return tuple(found.values())
 
 
 def _all_below(

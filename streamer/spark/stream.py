@@ -23,6 +23,7 @@ from streamer.engine.house import House
 from streamer.engine.keeping import store_of
 from streamer.engine.live import Ear
 from streamer.engine.meters import Meters
+from streamer.engine.outset import look_at_outputs
 from streamer.engine.places import Places
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.ticks import Signals
@@ -135,6 +136,7 @@ class Stream:
             else:
                 self._bind(self._house.remembered)
                 self._house.save = self._bind
+            look_at_outputs(self.plan, self._log)
             open_writers(writers, self._own.room)
             self._ear = Ear(self._on_live, local=self._house.local)
         except BaseException:

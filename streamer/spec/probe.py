@@ -19,3 +19,18 @@ class Probing(Protocol):
             StreamerError: what is wrong, and what to do.
             OSError: the system refuses; its text is shown.
         """
+
+
+@runtime_checkable
+class Preflighting(Protocol):
+    """A built component that is looked at when its stream starts."""
+
+    def preflight(self) -> str:
+        """Look, for some seconds at most, whether it can do what it is there for.
+
+        Returns:
+            What is wrong and may pass by itself, in one line; empty when all is well.
+
+        Raises:
+            StreamerError: what is wrong until something is changed.
+        """

@@ -1,0 +1,41 @@
+"""What is looked at when a stream starts: whether its outputs can be written at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from streamer.errors import StreamerError
+from streamer.plan import Plan
+from streamer.plan.written import all_inside
+from streamer.sending.sender import Sender
+from streamer.spec.probe import Preflighting
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+
+def look_at_outputs(plan: Plan, log: LogLine) -> None:
+    """Look at the outputs that can say so, wherever they stand.
+
+    What may pass, such as a broker that is away, is logged: messages will wait for it.
+
+    Raises:
+        StreamerError: one of them cannot be written, however long it is waited for.
+    """
+    for path, output in _preflighting(plan):
+        try:
+            trouble = output.preflight()
+        except StreamerError as error:
+            raise StreamerError(f"{path}: {error}") from None
+        if trouble:
+            log("ERROR", f"Messages will wait: {trouble}", {"path": path})
+
+
+def _preflighting(plan: Plan) -> Iterator[tuple[str, Preflighting]]:
+    for component in all_inside(plan.outputs, plan.resources):
+        if component.name == "dynamic":
+            continue
+        built = plan.context().build(component)
+        output = built.output if isinstance(built, Sender) else built
+        if isinstance(output, Preflighting):
+            yield component.path, output

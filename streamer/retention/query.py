@@ -166,7 +166,9 @@ def _answered(
 ) -> Page:
     """Return a page: of all windows in the order of their ends, only the first are looked at."""
     rows, bounds = conditions(cutoff, question)
-    if found.manifest.rules.sessions:
+    if found.manifest.rules.sessions or question.key is not None:
+        # The windows of a key are few, and stand together.
+        rows += [] if found.manifest.rules.sessions else bounds
         connection.execute(_sql(found, paths, rows, bounds, question, place))
         return _page(connection, question.limit)
     # The revisions of a window have its bounds; those of a session have their own.

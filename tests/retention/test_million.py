@@ -1,0 +1,40 @@
+"""One key among a million windows is found at once, with bounded memory for all that goes before."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from streamer.durations import MINUTE
+from streamer.retention.query import find
+from streamer.retention.question import Question
+
+from .kept import Row, T, portion, store
+
+pytestmark = pytest.mark.slow
+
+KEYS, BATCHES = 25_000, 40
+MOST_CPU = 0.25
+"""Seconds: it takes 0.05 on two quiet cores, and must on slow ones too be far from a scan."""
+
+
+def test_a_key_is_found_among_a_million_windows(tmp_path: Path) -> None:
+    kept = store(tmp_path)
+    for batch in range(BATCHES):
+        end = T + batch * MINUTE
+        rows = [Row(f"user-{n:06d}", end, b'{"n":%d,"of":%d}' % (n, batch)) for n in range(KEYS)]
+        kept.write(batch, [portion(rows)], end)
+    now = T + BATCHES * MINUTE
+
+    def cpu(question: Question, count: int) -> float:
+        began = time.process_time()
+        assert len(find(tmp_path, question, now).results) == count
+        return time.process_time() - began
+
+    point = min(cpu(Question(key=f"user-{n:06d}"), BATCHES) for n in range(5, KEYS, KEYS // 5))
+    page = min(cpu(Question(), 1000) for _ in range(3))
+    later = min(cpu(Question(since=T + 20 * MINUTE, until=T + 25 * MINUTE), 1000) for _ in range(3))
+    print(f"CPU: one key {point * 1e3:.0f} ms, a page {page * 1e3:.0f} ms, later {later * 1e3:.0f}")
+    assert point < MOST_CPU

@@ -15,7 +15,7 @@ port=${KAFKA_PORT:-9092}
 jars=${STREAMER_BROKER_JARS:-${XDG_CACHE_HOME:-$HOME/.cache}/streamer/broker}
 export KAFKA=127.0.0.1:$port
 config=$root/configs/kafka_traffic_lights.yaml
-cars=300 results=30 patience=120
+cars=300 results=30 patience=240
 
 say() { printf '%s\n' "$*" >&2; }
 fail() {
@@ -112,9 +112,11 @@ step_broker() {
     if listens; then fail "somebody else listens on $KAFKA: set KAFKA_PORT"; fi
     mkdir -p "$home"
     settings >"$home/server.properties"
-    "$java" -Xmx128m -cp "$jars/*" kafka.tools.StorageTool format --ignore-formatted \
-        -t c3RyZWFtZXItZGV2LTAwMQ -c "$home/server.properties" >"$home/broker.log" 2>&1 ||
-        fail "$(cat "$home/broker.log")"
+    if [[ ! -e $home/log/meta.properties ]]; then
+        "$java" -Xmx128m -cp "$jars/*" kafka.tools.StorageTool format \
+            -t c3RyZWFtZXItZGV2LTAwMQ -c "$home/server.properties" >"$home/broker.log" 2>&1 ||
+            fail "$(cat "$home/broker.log")"
+    fi
     setsid "$java" -Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jars/*" \
         kafka.Kafka "$home/server.properties" >>"$home/broker.log" 2>&1 </dev/null &
     echo $! >"$home/broker.pid"

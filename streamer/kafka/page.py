@@ -20,10 +20,9 @@ until it is, unless the output stands in a `fallback`, a `retry` or a `drop_on`.
 - An empty message with the metadata `kafka_tombstone_message: true` becomes a record without a
   value, a tombstone; so tombstones that are read are written as such. `meta
   kafka_tombstone_message = true` with `root = ""` makes one.
-- Its time is the largest event time of the window that the message comes from; of a message that
-  was read from Kafka and went through no window, that record's time; otherwise the time at which
-  it is sent. `timestamp_ms` says another. Windows without event times (`system_window`) leave
-  their messages the times at which they were written.
+- Its time is the largest event time of the window that the message comes from; a `system_window`
+  knows none, and its end is taken. A message that was read from Kafka and went through no window
+  has that record's time; any other the time at which it is sent. `timestamp_ms` says another.
 
 ### Exactly once
 With `transactional: true` each worker sends its part of a micro-batch in one transaction, and

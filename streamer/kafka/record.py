@@ -1,7 +1,8 @@
 """A message as a record of Kafka: topic, key, value, headers, timestamp, and a partition if given.
 
 A record's time is what the fields say; without them it is the largest event time of the window that
-made the message, or the time of the record that it was read as (ksqlDB's rules), or now.
+made the message, or the time of the record that it was read as (ksqlDB's rules), or now. Windows by
+the system's clock tell no event time; their end stands for it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from streamer.kafka.dedupe import Deduping
 from streamer.kafka.headers import Header, Headers
 from streamer.message import Batch, Execution, Message
 from streamer.timestamps import parse_rfc3339
-from streamer.window.labels import NEWEST
+from streamer.window.labels import END, NEWEST
 
 TOMBSTONE: Final = "kafka_tombstone_message"
 """The metadata that tells an empty message that stands for null from one that is empty."""
@@ -169,11 +170,12 @@ def time_of(message: Message) -> int:
     meta = message.meta
     if not meta:
         return 0
-    newest = meta.get(NEWEST)
-    if type(newest) is str:
-        found = _newest(newest)
-        if found > 0:
-            return found
+    for name in (NEWEST, END):
+        told = meta.get(name)
+        if type(told) is str:
+            found = _ms(told)
+            if found > 0:
+                return found
     read = meta.get(READ_AT)
     if read is None:
         return 0
@@ -184,8 +186,8 @@ def time_of(message: Message) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _newest(text: str) -> int:
-    """Return a window's largest event time, Unix ms; many messages have the same."""
+def _ms(text: str) -> int:
+    """Return a window's time, Unix ms, or 0; many messages have the same."""
     try:
         return parse_rfc3339(text).ns // MILLISECOND
     except ValueError:

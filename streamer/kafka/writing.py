@@ -52,8 +52,9 @@ TIME_FIELDS: Final = (
         TIMESTAMP_MS,
         "string",
         "The record's time, Unix ms. Without it the largest event time of the window that the "
-        "message comes from (metadata `window_max_timestamp`), or the time of the record that it "
-        "was read as (`kafka_timestamp_ms`), or the time at which it is sent.",
+        "message comes from (metadata `window_max_timestamp`; of a `system_window` its end), or "
+        "the time of the record that it was read as (`kafka_timestamp_ms`), or the time at which "
+        "it is sent.",
         optional=True,
         interpolated=True,
         advanced=True,

@@ -14,7 +14,9 @@ from typing import Any, Final
 from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.bloblang.metadata_read import metadata_read as read_by
 from streamer.catalog import makes_windows, spec
+from streamer.kafka.record import READ_AT, TOMBSTONE
 from streamer.plan.plan import Plan
+from streamer.plan.written import all_inside
 from streamer.spec import Field, Kind, ParsedComponent
 from streamer.spec.inside import inside
 from streamer.window.labels import END
@@ -27,9 +29,11 @@ _PROCESSORS: Final = frozenset(
         *("grok", "resource", "processors"),
     )
 )
-_OUTPUTS: Final = frozenset(
-    ("stdout", "file", "drop", "broker", "switch", "fallback", "retry", "resource")
-)
+_BY_FILTER: Final = frozenset(("kafka_franz", "redpanda"))
+_OUTPUTS: Final = _BY_FILTER | {
+    *("stdout", "file", "drop", "broker", "switch", "fallback", "retry", "resource")
+}
+_OF_RECORDS: Final = frozenset((READ_AT, TOMBSTONE))
 _BUFFERS: Final = frozenset(("none", "memory"))
 
 Keys = frozenset[str]
@@ -50,10 +54,21 @@ def metadata_read(plan: Plan) -> Keys | None:
     after = _all([*plan.processors, *plan.outputs, *resources])
     if before is None or after is None:
         return None
+    after |= _implied(plan)
     # A message that failed before the windows passes them by, and one that is late leaves without.
     if plan.window is not None and plan.late_output is None and not early:
         after -= {END}
     return before | after
+
+
+def _implied(plan: Plan) -> Keys:
+    """Return what outputs of Kafka read of messages as they are: their times, and what is null.
+
+    What windows make has times of its own.
+    """
+    ends = plan.outputs[1:] if plan.window is not None else plan.outputs
+    inside_of = all_inside(ends, plan.resources)
+    return _OF_RECORDS if any(one.name in _BY_FILTER for one in inside_of) else frozenset()
 
 
 def _input(component: ParsedComponent) -> Iterator[ParsedComponent]:
@@ -67,6 +82,11 @@ def _input(component: ParsedComponent) -> Iterator[ParsedComponent]:
 def _read(component: ParsedComponent) -> Keys | None:
     if component.kind == Kind.INPUT:
         return _all(_input(component))
+    if component.kind == Kind.OUTPUT and component.name in _BY_FILTER:
+        # What of it becomes headers.
+        chosen = component.config["metadata"]
+        if chosen is not None and any(chosen.values()):
+            return None
     known = {Kind.PROCESSOR: _PROCESSORS, Kind.OUTPUT: _OUTPUTS, Kind.BUFFER: _BUFFERS}
     if component.name not in known.get(component.kind, ()) and not makes_windows(component):
         return None

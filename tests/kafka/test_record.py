@@ -58,7 +58,7 @@ def test_seconds_are_taken_by_the_older_field():
             1500,
         ),
         ({"kafka_timestamp_ms": 5, "window_max_timestamp": "late"}, 5),
-        ({"window_end_timestamp": "1970-01-01T00:00:01.5Z"}, 0),
+        ({"kafka_timestamp_ms": 5, "window_end_timestamp": "1970-01-01T00:00:01.5Z"}, 1500),
     ],
 )
 def test_a_record_has_the_time_of_its_window_or_else_of_what_was_read(

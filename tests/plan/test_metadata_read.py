@@ -82,3 +82,30 @@ def test_a_message_that_may_pass_by_its_window_has_what_it_came_with():
 
 def test_results_that_are_kept_are_kept_with_all_that_they_have():
     assert read(WINDOW.replace("size: 30s", "size: 30s, retention: 1h")) is None
+
+
+FRANZ = "kafka_franz: {seed_brokers: ['a:1'], topic: x, key: '${! @k }'%s}"
+TIMES = {"kafka_timestamp_ms", "kafka_tombstone_message"}
+
+
+@pytest.mark.parametrize(
+    ("output", "keys"),
+    [
+        (FRANZ % "", {"k"} | TIMES),
+        (f"fallback: [{{{FRANZ % ''}}}, {{drop: {{}}}}]", {"k"} | TIMES),
+        (FRANZ % ", metadata: {include_prefixes: [a]}", None),
+        ("kafka: {addresses: ['a:1'], topic: x}", None),
+    ],
+)
+def test_an_output_of_kafka_reads_the_times_of_records_and_what_becomes_headers(output, keys):
+    assert read(f"output: {{{output}}}") == keys
+
+
+def test_what_windows_make_has_times_of_its_own_and_what_is_late_has_not():
+    output = f"output: {{{FRANZ % ''}}}\n"
+    assert read(f"{WINDOW}{output}") == {"k"}
+    late = (
+        "buffer: {tumbling_window: {timestamp_mapping: root = this.at, size: 1s, late_output: l}}"
+    )
+    resource = "output_resources: [{label: l, redpanda: {seed_brokers: ['a:1'], topic: y}}]"
+    assert read(f"{late}\n{output}{resource}") == {"k"} | TIMES

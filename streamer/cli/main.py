@@ -22,6 +22,13 @@ from streamer.errors import StreamerError
 _COMMANDS: Final = {
     "run": ("streamer.cli.start", "Run a config (the same as: streamer -c FILE)."),
     "streams": ("streamer.cli.streams", "Run many streams, with an API to change them."),
+    "deploy": ("streamer.cli.deploy", "Deploy a config to a service as a stream."),
+    "list-streams": ("streamer.cli.remote_looks", "List the streams of a service."),
+    "windows": ("streamer.cli.remote_looks", "List the open windows of a stream of a service."),
+    "logs": ("streamer.cli.remote_looks", "Show the log of a stream of a service."),
+    "pause": ("streamer.cli.deploy", "Stop a stream of a service for now."),
+    "resume": ("streamer.cli.deploy", "Start a stream of a service again."),
+    "rollback": ("streamer.cli.deploy", "Deploy an older revision of a stream again."),
     "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
     "test": ("streamer.cli.test", "Run the unit tests of configs."),
     "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),

@@ -66,6 +66,15 @@ CASES = (
     Case("streams nope.yaml", 1, "", "nope.yaml: there is no such file", coloured=True),
     Case("streams -o good.yaml", 1, "", "field input is for the config of a stream", coloured=True),
     Case("streams --restarts x", 1, "", "'x' is not a valid integer"),
+    *(
+        Case(f"{command} --url http://127.0.0.1:9", 1, "", "there is no answer", coloured=True)
+        for command in (
+            *("deploy good.yaml", "list-streams", "windows a", "logs a", "pause a", "resume a"),
+            "rollback a",
+        )
+    ),
+    Case("deploy nope.yaml", 1, "", "nope.yaml(1,1) there is no such file", coloured=True),
+    Case("pause a --url nowhere", 1, "", "--url is 'nowhere'", coloured=True),
     Case("lint good.yaml", 0),
     Case("lint bad.yaml", 1, "", f"{SAID} [unknown_field]", coloured=True),
     Case("lint --verbose good.yaml", 0, "good.yaml: OK", coloured=True),

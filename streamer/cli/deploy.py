@@ -1,0 +1,161 @@
+"""`streamer deploy`, `pause`, `resume` and `rollback`: change the streams of a service."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from streamer.cli.remote import Refused, Remote, path_of, remote_options
+from streamer.config.file import read_file
+from streamer.errors import StreamerError
+
+_LOOK: Final = 0.3
+_TIMEOUT = click.option(
+    "--timeout", metavar="TIME", help="How long the micro-batch in hand may take, such as 10s."
+)
+_ON_RESET = click.option(
+    "--on-reset",
+    type=click.Choice(["drain", "discard"]),
+    help="Let open windows out first, or drop them, where the change cannot keep them.",
+)
+_ROLLBACK = click.option(
+    "--rollback-on-failure",
+    is_flag=True,
+    help="Let the former revision come back when the new one fails in its first minutes.",
+)
+
+
+@click.command("deploy", short_help="Deploy a config to a service as a stream.")
+@click.argument("file")
+@click.option("--id", "stream_id", metavar="ID", help="The stream's id; the file's name if not.")
+@click.option("--chilled", is_flag=True, help="Go on in spite of findings that it can run with.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(0, 3600),
+    default=30.0,
+    metavar="SECONDS",
+    help="How long to wait for its first micro-batch (30); 0 for not at all.",
+)
+@_TIMEOUT
+@_ON_RESET
+@_ROLLBACK
+@remote_options
+def deploy_cli(
+    file: str,
+    stream_id: str | None,
+    chilled: bool,
+    wait: float,
+    timeout: str | None,
+    on_reset: str | None,
+    rollback_on_failure: bool,
+    **service: Any,
+) -> int:
+    """Deploy FILE as a stream of a service: a new one, or another revision of the one there is."""
+    text, name = read_file(file), stream_id or Path(file).stem
+    remote = Remote(**service)
+    query = _query(timeout, on_reset, rollback_on_failure)
+    if chilled:
+        query["chilled"] = "true"
+    there = _is_there(remote, name)
+    click.echo(f"{'updating' if there else 'creating'} {name} …", err=True)
+    answer = remote.ask("PUT" if there else "POST", path_of(name), text, query, file)
+    _tell(name, "updated" if there else "created", answer)
+    return _wait(remote, name, wait) if wait else 0
+
+
+@click.command("rollback", short_help="Deploy an older revision of a stream again.")
+@click.argument("stream_id", metavar="ID")
+@click.argument("revision", type=click.IntRange(1), required=False)
+@_TIMEOUT
+@_ON_RESET
+@_ROLLBACK
+@remote_options
+def rollback_cli(
+    stream_id: str,
+    revision: int | None,
+    timeout: str | None,
+    on_reset: str | None,
+    rollback_on_failure: bool,
+    **service: Any,
+) -> int:
+    """Deploy REVISION of a stream again, as a new one; the one before when none is named."""
+    query = _query(timeout, on_reset, rollback_on_failure)
+    if revision is not None:
+        query["revision"] = str(revision)
+    answer = Remote(**service).ask("POST", path_of(stream_id, "rollback"), query=query)
+    _tell(stream_id, "rolled back", answer)
+    return 0
+
+
+@click.command("pause", short_help="Stop a stream of a service for now.")
+@click.argument("stream_id", metavar="ID")
+@_TIMEOUT
+@remote_options
+def pause_cli(stream_id: str, timeout: str | None, **service: Any) -> int:
+    """Stop a stream for now; its open windows and offsets stay."""
+    query = _query(timeout, None, False)
+    Remote(**service).ask("POST", path_of(stream_id, "pause"), query=query)
+    click.echo(f"paused {stream_id}")
+    return 0
+
+
+@click.command("resume", short_help="Start a stream of a service again.")
+@click.argument("stream_id", metavar="ID")
+@remote_options
+def resume_cli(stream_id: str, **service: Any) -> int:
+    """Start a stream that is paused, has failed or has ended."""
+    Remote(**service).ask("POST", path_of(stream_id, "resume"))
+    click.echo(f"resumed {stream_id}")
+    return 0
+
+
+def _query(timeout: str | None, on_reset: str | None, rolls_back: bool) -> dict[str, str]:
+    given = {
+        "timeout": timeout,
+        "on_reset": on_reset,
+        "rollback_on_failure": "true" if rolls_back else None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _is_there(remote: Remote, stream_id: str) -> bool:
+    try:
+        remote.ask("GET", path_of(stream_id, "progress"))
+    except Refused as e:
+        if e.status == 404:
+            return False
+        raise
+    return True
+
+
+def _tell(stream_id: str, done: str, answer: Any) -> None:
+    judgement = answer.get("judgement") or {}
+    effect = judgement.get("effect")
+    said = {None: "", "none": ", which means the same"}.get(effect, f": {effect}")
+    click.echo(f"{done} {stream_id}, revision {answer['revision']}{said}")
+    for change in judgement.get("changes", ()):
+        note = f"; {change['note']}" if change["note"] else ""
+        old, new = (change[side] or "nothing" for side in ("old", "new"))
+        click.echo(f"  {change['path']}: {old} → {new} ({change['effect']}{note})")
+
+
+def _wait(remote: Remote, stream_id: str, seconds: float) -> int:
+    """Wait for the first micro-batch, and show what the stream does meanwhile."""
+    until, shown = time.monotonic() + seconds, ""
+    while True:
+        progress = remote.ask("GET", path_of(stream_id, "progress"))
+        state, reason = progress["state"], progress["reason"]
+        told = f"{state}: {reason}" if reason else state
+        if told != shown:
+            click.echo(told, err=True)
+            shown = told
+        if state == "failed":
+            raise StreamerError(f"{stream_id} has failed: {reason}")
+        if progress["micro_batch"] >= 0 or state in ("ended", "paused"):
+            return 0
+        if time.monotonic() >= until:
+            raise StreamerError(f"{stream_id} has not delivered a micro-batch in {seconds:g} s")
+        time.sleep(_LOOK)

@@ -1,0 +1,89 @@
+"""`streamer list-streams`, `windows` and `logs`: what the streams of a service do."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from streamer.cli.remote import Remote, path_of, remote_options
+
+_LOOK: Final = 1.0
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How it looks."
+)
+
+
+@click.command("list-streams", short_help="List the streams of a service.")
+@_FORMAT
+@remote_options
+def list_streams_cli(form: str, **service: Any) -> int:
+    """List the streams of a service with what they do."""
+    found = Remote(**service).ask("GET", "/streams")
+    if form == "json":
+        click.echo(json.dumps(found, indent=2))
+        return 0
+    rows = [
+        (
+            *(name, one["state"], one["uptime_str"], f"{one['messages']:,}"),
+            *(str(one["open_windows"]), str(one["revision"]), one["source"]),
+        )
+        for name, one in found.items()
+    ]
+    _table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
+    for name, one in found.items():
+        if one["reason"]:
+            click.echo(f"{name}: {one['reason']}")
+    return 0
+
+
+@click.command("windows", short_help="List the open windows of a stream of a service.")
+@click.argument("stream_id", metavar="ID")
+@_FORMAT
+@remote_options
+def windows_cli(stream_id: str, form: str, **service: Any) -> int:
+    """List the open windows of a stream: bounds, contents, and when they close."""
+    found = Remote(**service).ask("GET", path_of(stream_id, "windows"))
+    if form == "json":
+        click.echo(json.dumps(found, indent=2))
+        return 0
+    rows = [
+        (one["start"], one["end"], f"{one['messages']:,}", f"{one['bytes']:,}", one["closes"])
+        for one in found["windows"]
+    ]
+    _table(("START", "END", "MESSAGES", "BYTES", "CLOSES"), rows)
+    more = found["open"] - len(rows)
+    if more:
+        click.echo(f"and {more:,} more of keys")
+    return 0
+
+
+@click.command("logs", short_help="Show the log of a stream of a service.")
+@click.argument("stream_id", metavar="ID")
+@click.option("-n", "--lines", type=click.IntRange(0), default=100, help="How many lines (100).")
+@click.option("-f", "--follow", is_flag=True, help="Go on with the lines that come.")
+@remote_options
+def logs_cli(stream_id: str, lines: int, follow: bool, **service: Any) -> int:
+    """Show the newest lines of a stream's log."""
+    remote = Remote(**service)
+    query = {"lines": str(lines)}
+    while True:
+        found = remote.ask("GET", path_of(stream_id, "logs"), query=query)
+        for line in found:
+            fields = "".join(f" {name}={value}" for name, value in line["fields"].items())
+            click.echo(f"{line['time']} {line['level']} {line['msg']}{fields}")
+        if not follow:
+            return 0
+        if found:
+            query = {"after": str(found[-1]["number"])}
+        time.sleep(_LOOK)
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for row in (names, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())

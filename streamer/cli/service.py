@@ -142,6 +142,7 @@ class _Service:
         from streamer.service.http.application import Api
         from streamer.service.server import HttpServer
         from streamer.spark.host import SparkHost
+        from streamer.spark.jars import host_conf
 
         options, root, log = self._options, self._root, self._log
         manager = Manager(self._registry())
@@ -158,7 +159,9 @@ class _Service:
             self._host = SparkHost(
                 "streamer streams",
                 root.spark["master"],
-                root.spark["conf"],
+                host_conf(
+                    root.spark, (config.input for config, _ in files.values()), os.environ, log
+                ),
                 log,
                 self._level,
                 keep_open=(lock,),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,40 @@ def spark_conf(
     if not _reads_kafka(plan.input):
         return conf
     return {**conf, **connector_settings(conf, environ, log, section["jars_directory"])}
+
+
+def host_conf(
+    section: Parsed,
+    inputs: Iterable[ParsedComponent],
+    environ: Mapping[str, str],
+    log: LogLine,
+    shared: Path = SHARED,
+) -> Mapping[str, str]:
+    """Return the Spark settings of many streams: with the connector for those that come later too.
+
+    Args:
+        section: the `spark` section of the service's config.
+        inputs: of the streams that are known; only for these it is fetched.
+        environ: see `connector_settings`.
+        log: see `connector_settings`.
+        shared: see `connector_settings`.
+
+    Raises:
+        StreamerError: one of the inputs reads Kafka, and there is no connector.
+    """
+    conf: Mapping[str, str] = section["conf"]
+    directory = section["jars_directory"]
+    if connector_jars(environ, directory, shared) or any(map(_reads_kafka, inputs)):
+        return {**conf, **connector_settings(conf, environ, log, directory, shared)}
+    return conf
+
+
+def no_connector(environ: Mapping[str, str]) -> StreamerError:
+    """Return what is wrong when a stream reads Kafka in a Spark that was started without it."""
+    return StreamerError(
+        "Spark was started without the jars with which it reads Kafka; start the program again "
+        f"when they are there. {_with_maven(kept(environ))}"
+    )
 
 
 def _reads_kafka(input: ParsedComponent) -> bool:

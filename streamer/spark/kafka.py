@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from streamer.engine.beside import KafkaChild, KafkaPlace, Planned
@@ -16,6 +18,7 @@ from streamer.engine.frame import Frame
 from streamer.engine.intake import pack_piece
 from streamer.engine.kafka_rows import KafkaRows, Wanted, stretches
 from streamer.plan import Plan
+from streamer.spark.jars import no_connector
 from streamer.spark.micro_batch import heard
 from streamer.spark.shards import labels
 from streamer.spark.stages import (
@@ -56,7 +59,12 @@ def kafka_rows(
     for child in children:
         options = child.options()
         options["includeHeaders"] = "true" if wanted.headers else "false"
-        stream = session.readStream.format("kafka").options(**options).load()
+        try:
+            stream = session.readStream.format("kafka").options(**options).load()
+        except AnalysisException as e:
+            if "KAFKA_DATA_SOURCE_NOT_ENABLED" not in str(e):
+                raise
+            raise no_connector(os.environ) from None
         made = stage(plan, child.place, wanted)
         found.append(stream.select(*wanted.columns).mapInArrow(made, schema))
     return found

@@ -8,16 +8,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from streamer.config import parse_config
+from streamer.engine.kafka_rows import Wanted
 from streamer.errors import StreamerError
 from streamer.plan import Plan, make_plan
 from streamer.spark.ivy import FetchError, fetch
-from streamer.spark.jars import NEEDED, connector_settings, kept, spark_conf
+from streamer.spark.jars import (
+    NEEDED,
+    connector_settings,
+    host_conf,
+    kept,
+    spark_conf,
+)
+from streamer.spark.kafka import kafka_rows
 from streamer.spec import Parsed
 from tests.servers import free_port
 
@@ -109,6 +119,47 @@ def test_only_a_stream_that_reads_kafka_is_given_the_connector(tmp_path: Path) -
     for reads in (kafka, broker):
         conf = spark_conf(replace(plan, input=reads), section, {}, _silent)
         assert conf == {"spark.a": "b", "spark.jars": jars}
+
+
+def test_a_service_has_the_connector_where_it_is_for_streams_that_come_later(
+    tmp_path: Path,
+) -> None:
+    place = _fill(tmp_path / "jars", *FILES)
+    plan, section = _planned(f"spark: {{jars_directory: {place}}}")
+    jars = ",".join(str(place / name) for name in FILES)
+    assert host_conf(section, [plan.input], {}, _silent) == {"spark.jars": jars}
+    _, nowhere = _planned("spark: {conf: {spark.a: b}}")
+    environ = {"XDG_CACHE_HOME": str(tmp_path)}
+    shared = tmp_path / "shared"
+    assert host_conf(nowhere, [plan.input], environ, _silent, shared) == {"spark.a": "b"}
+    (place / FILES[0]).unlink()
+    with pytest.raises(StreamerError, match="spark.jars_directory names"):
+        host_conf(section, [], {}, _silent)
+
+
+def test_a_spark_without_the_connector_is_named_when_a_stream_needs_it() -> None:
+    class NoKafka:
+        """A session as Spark's is without the connector."""
+
+        @property
+        def readStream(self) -> NoKafka:
+            return self
+
+        def format(self, name: str) -> NoKafka:
+            return self
+
+        def options(self, **options: str) -> NoKafka:
+            return self
+
+        def load(self) -> None:
+            text = "[KAFKA_DATA_SOURCE_NOT_ENABLED] Failed to find data source: kafka."
+            raise AnalysisException(text)
+
+    plan, _ = _planned("input: {stdin: {}}")
+    child: Any = SimpleNamespace(options=lambda: {"subscribe": "a"}, place=None)
+    session: Any = NoKafka()
+    with pytest.raises(StreamerError, match="Spark was started without the jars with which it"):
+        kafka_rows(session, plan, [child], Wanted())
 
 
 @pytest.mark.parametrize(

@@ -204,10 +204,15 @@ def dump_each(values: Sequence[Any]) -> list[bytes]:
         out = [orjson.dumps(value, _default, _OPTIONS) for value in values]
     except orjson.JSONEncodeError:
         return list(map(dump_json, values))
-    together = b",".join(out)
-    if differs_from_go(together) or 0xE2 in together:
-        return list(map(_go_spelled, out, values))
-    return out
+    # What orjson writes has no line breaks.
+    together = b",\n".join(out)
+    if not differs_from_go(together) and 0xE2 not in together:
+        return out
+    if not has_exponent(together) and 0xE2 not in together:
+        spelled = without_points(together)
+        if spelled is not None:
+            return spelled.split(b",\n")
+    return list(map(_go_spelled, out, values))
 
 
 def dump_texts(texts: Sequence[str]) -> list[bytes]:

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from streamer.engine.answers import unpacked
-from streamer.engine.frame import Frame, FrameKind, parted
+from streamer.engine.frame import Frame, FrameKind, in_order
 from streamer.engine.keeping import Keeper
 from streamer.engine.meters import Meters
 from streamer.engine.places import NOWHERE, Places
@@ -107,7 +107,7 @@ class Delivery:
             DeliveryStoppedError: the program is to stop, and the output still fails.
             RejectedError: a message must not be delivered; nothing is written.
         """
-        ordered = sorted(parted(frames), key=lambda frame: frame[:4])
+        ordered = in_order(frames)
         for frame in ordered:
             if frame.kind == FrameKind.LOG:
                 for level, text, fields in orjson.loads(frame.body):

@@ -11,6 +11,7 @@ from streamer.message import Execution
 from streamer.plan import Plan
 from streamer.window.emission import Emission
 from streamer.window.folds.release import FoldedGroup
+from streamer.window.run import Run
 
 
 class Emitted:
@@ -39,3 +40,11 @@ class Emitted:
             group.sent += size
             group.batches_received += begins
             group.batches_sent += 1
+
+    def add_run(self, run: Run) -> bool:
+        """Count batches of windows that came together; tell whether that can be done at once."""
+        if self._group is not None:
+            return False
+        self._buffer.sent += sum([group.size for group in run.groups])
+        self._buffer.batches_sent += len(run.groups)
+        return True

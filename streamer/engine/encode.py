@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import count, groupby
-from operator import itemgetter
+from itertools import count, repeat
 from typing import Protocol
 
 from streamer.backoff import REPLAY
-from streamer.documents import write_ahead
 from streamer.engine.bracket import Bracket
 from streamer.engine.frame import Payload
 from streamer.failure import Origin
-from streamer.message import Batch, Execution, Message, Placed
+from streamer.message import Batch, Execution, Placed
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
 from streamer.plan.written import is_numbered
-from streamer.sending import Encoder, Transactional
+from streamer.sending import Encoder, PlainEncoder, Transactional
 from streamer.sending.retrying import Retrying, telling
 from streamer.sending.sender import Sender
 from streamer.spec import ParsedComponent
@@ -125,23 +123,23 @@ class OutputStage:
     def plain(self) -> bool:
         """Whether messages are written as they are, and alike however they are cut into batches."""
         encoder = self._encoder
-        return encoder is not None and encoder.ignores_batches and not self._processors
+        known = isinstance(encoder, PlainEncoder) and encoder.ignores_batches
+        return known and not self._processors
 
-    def ordered(self, messages: Sequence[tuple[int, Message]], ex: Execution) -> Iterator[Payload]:
+    def ordered(self, orders: Iterable[int], messages: Batch, ex: Execution) -> Iterator[Payload]:
         """Encode messages that stand at places of their own, each a batch; `plain` outputs can.
 
         Args:
-            messages: where each stands among those of the micro-batch, and the message.
+            orders: where each stands among those of the micro-batch.
+            messages: the messages.
             ex: the run, which is not strict.
         """
         output, tally = self._encoder, ex.tally(self._key)
-        assert output is not None
+        assert isinstance(output, PlainEncoder)
         tally.sent += len(messages)
         tally.batches_sent += len(messages)
-        write_ahead([message for _, message in messages])
-        for order, same in groupby(messages, key=itemgetter(0)):
-            for route, body in output.encode([message for _, message in same], ex):
-                yield Payload(order, self._number, route, body, output.append)
+        route, bodies = output.each(messages, ex)
+        return map(Payload, orders, repeat(self._number), repeat(route), bodies, repeat(True))
 
 
 def accepted(batches: Iterable[Batch], key: tuple[str, str, str], ex: Execution) -> Iterator[Batch]:

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 JOIN = 1 << 20
@@ -77,17 +78,17 @@ class Payload(NamedTuple):
 
 def frames(payloads: Iterable[Payload], shard: int) -> Iterator[Frame]:
     """Number payloads and join neighbours of one output and route, whatever their order."""
-    seq = 0
+    seq = size = 0
     held: list[Payload] = []
-    size = 0
+    joins, of, to = False, 0, ""
     for payload in payloads:
-        if held and (
-            not payload.joins or size >= JOIN or payload[1:3] != held[-1][1:3] or not held[-1].joins
-        ):
+        _, output, route, body, more = payload
+        if held and (not more or not joins or size >= JOIN or output != of or route != to):
             yield _frame(held, shard, seq)
             seq, held, size = seq + 1, [], 0
         held.append(payload)
-        size += len(payload.body)
+        joins, of, to = more, output, route
+        size += len(body)
     if held:
         yield _frame(held, shard, seq)
 
@@ -112,9 +113,53 @@ def parted(frames: Iterable[Frame]) -> Iterator[Frame]:
             yield frame
             continue
         _, _, shard, seq, output, route, body = frame
-        count = int.from_bytes(body[:_SIZE], sys.byteorder)
-        numbers = array("q", body[_SIZE : _SIZE * (1 + 2 * count)])
-        cuts = accumulate(numbers[count:], initial=_SIZE * (1 + 2 * count))
-        for order, (start, end) in zip(numbers, pairwise(cuts), strict=False):
+        orders, cuts = _cuts(body)
+        for order, (start, end) in zip(orders, pairwise(cuts), strict=True):
             part = body[start:end]
             yield Frame(FrameKind.DATA, order, shard, seq, output, route, part)
+
+
+def in_order(frames: Iterable[Frame]) -> list[Frame]:
+    """Return frames as they are delivered, none of which is in parts.
+
+    Parts that no other frame of their output comes between are one frame: there may be a hundred
+    thousand of them.
+    """
+    others: list[Frame] = []
+    parts: dict[int, list[Frame]] = {}
+    for frame in frames:
+        if frame.kind == FrameKind.PARTS:
+            parts.setdefault(frame.output, []).append(frame)
+        else:
+            others.append(frame)
+    between = {frame.output for frame in others if frame.kind == FrameKind.DATA}
+    for output, some in parts.items():
+        if output in between or len({frame.route for frame in some}) > 1:
+            others += parted(some)
+        else:
+            others.append(_merged(some))
+    return sorted(others, key=itemgetter(slice(4)))
+
+
+def _merged(frames: list[Frame]) -> Frame:
+    """Return the parts of frames of one output and route, in their order."""
+    orders = array("q")
+    bodies: list[bytes] = []
+    for frame in sorted(frames, key=itemgetter(slice(4))):
+        numbers, cuts = _cuts(frame.body)
+        orders += numbers
+        bodies += [frame.body[start:end] for start, end in pairwise(cuts)]
+    # It is stable: parts of one order stay by shard and number.
+    places = sorted(range(len(bodies)), key=orders.__getitem__)
+    body = b"".join([bodies[place] for place in places])
+    first = frames[0]
+    return Frame(
+        FrameKind.DATA, orders[places[0]], first.shard, first.seq, first.output, first.route, body
+    )
+
+
+def _cuts(body: bytes) -> tuple[array[int], Iterator[int]]:
+    """Return the orders of the parts of a frame, and where they are cut."""
+    count = int.from_bytes(body[:_SIZE], sys.byteorder)
+    numbers = array("q", body[_SIZE : _SIZE * (1 + 2 * count)])
+    return numbers[:count], accumulate(numbers[count:], initial=_SIZE * (1 + 2 * count))

@@ -14,11 +14,12 @@ from streamer.engine.emitted import Emitted
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.folds import TOGETHER, FoldedPipeline
 from streamer.engine.frame import Payload
-from streamer.message import Batch, Execution
+from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run, run_each
 from streamer.plan import Plan
 from streamer.window import Emission
 from streamer.window.folds.release import FoldedGroup
+from streamer.window.run import Run
 
 if TYPE_CHECKING:
     from streamer.engine.results import Results
@@ -79,6 +80,10 @@ class Leaving:
             if what == "dropped":
                 dropped = (emission.messages for emission in same)
                 yield from self._stages[1].payloads(dropped, order, ex)
+            elif what == "run":
+                for emission in same:
+                    assert isinstance(emission, Run)
+                    yield from self._together(emission)
             elif what == "folded":
                 for groups in _portions(same, TOGETHER):
                     yield from self._folded(groups, order)
@@ -108,6 +113,8 @@ class Leaving:
                 yield batch
 
     def _way(self, emission: Emission) -> Way:
+        if isinstance(emission, Run):
+            return "run", _FIRST, ""
         batch = emission.messages
         if emission.apart:
             return "apart", _FIRST, ""
@@ -135,9 +142,23 @@ class Leaving:
         messages = self._folding.mapped(groups)
         if self._results is not None:
             self._results.add_each(emissions, messages)
-        made = zip(map(_order, emissions), messages, strict=True)
-        ordered = [(order, message) for order, message in made if message is not None]
-        yield from self._plain.ordered(ordered, self._ex)
+        yield from self._ordered(map(_order, emissions), messages)
+
+    def _together(self, run: Run) -> Iterator[Payload]:
+        """Run batches that came together through the processors and the outputs."""
+        if self._plain is None or self._results is not None or not self._emitted.add_run(run):
+            yield from self._leaving(run.singly())
+        else:
+            yield from self._ordered(run.ends, self._folding.mapped(run.groups))
+
+    def _ordered(self, orders: Iterable[int], messages: list[Message | None]) -> Iterator[Payload]:
+        """Encode what the mapping has made of batches, by their orders."""
+        assert self._plain is not None
+        if None in messages:
+            kept = [both for both in zip(orders, messages, strict=True) if both[1] is not None]
+            orders, messages = [order for order, _ in kept], [message for _, message in kept]
+        batch: Batch = messages  # type: ignore[assignment]
+        yield from self._plain.ordered(orders, batch, self._ex)
 
     def _noted(
         self, emissions: Sequence[Emission], groups: Sequence[FoldedGroup]

@@ -56,7 +56,7 @@ def release(
     ex.micro_batch = micro_batch
     having = compile_mapping(plan.having) if plan.having else None
     text = plan.folding.text
-    shard_ = Shard(plan.window, store, plan.late_output is not None, having, text)
+    shard_ = Shard(plan.window, store, plan.late_output is not None, having, text, together=True)
     step = shard_.step(kernel_rows)
     processors = plan.context().all(plan.processors)
     stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]

@@ -35,6 +35,10 @@ class DropOutput:
         """Return nothing to write."""
         return []
 
+    def each(self, batch: Batch, ex: Execution) -> tuple[str, list[bytes]]:
+        """Return nothing to write."""
+        return "", []
+
 
 def build(parsed: Any, context: BuildContext) -> DropOutput:
     """Make one."""

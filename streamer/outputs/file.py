@@ -83,6 +83,11 @@ class FileOutput:
             for path, items in groupby(routed, key=itemgetter(0))
         ]
 
+    def each(self, batch: Batch, ex: Execution) -> tuple[str, list[bytes]]:
+        """Return the one file path, and what is written for each message."""
+        assert self._only is not None
+        return self._only, list(map(self._codec.one, payloads(batch)))
+
     def _routed(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         routed: list[tuple[str, bytes]] = []
         for message in batch:

@@ -41,6 +41,10 @@ class StdoutOutput:
         """Return the batch's bytes, under an empty route. Failed messages are written too."""
         return [("", self._codec.join(payloads(batch)))] if batch else []
 
+    def each(self, batch: Batch, ex: Execution) -> tuple[str, list[bytes]]:
+        """Return an empty route, and what is written for each message."""
+        return "", list(map(self._codec.one, payloads(batch)))
+
 
 def build(parsed: Parsed, context: BuildContext) -> StdoutOutput:
     """Take the codec."""

@@ -303,3 +303,14 @@ class Encoder(Protocol):
 
     def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         """Return routes and what is written to them, in the order of the messages."""
+
+
+@runtime_checkable
+class PlainEncoder(Encoder, Protocol):
+    """An output that may append what it is given to one place, message by message."""
+
+    def each(self, batch: Batch, ex: Execution) -> tuple[str, list[bytes]]:
+        """Return the route, and what is written for each message; nothing where nothing ever is.
+
+        It is asked only of an output that ignores batches.
+        """

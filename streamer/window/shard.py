@@ -55,6 +55,7 @@ class Shard:
         keep_dropped: bool = False,
         having: Query | None = None,
         folds: str | None = None,
+        together: bool = False,
     ) -> None:
         """Prepare.
 
@@ -65,12 +66,14 @@ class Shard:
             having: a compiled mapping; a window for which it is not true is suppressed.
             folds: the mapping that windows decided key by key are folded for; None to keep their
                 messages. Other windows are folded by stage 1.
+            together: give batches of folded windows in runs, where there are many (`run.Run`).
         """
         self._window = window
         self._store = store
         self._keep_dropped = keep_dropped
         self._having = having
         self._folds = folds
+        self._together = together
 
     def step(self, rows: Iterable[Row]) -> Step:
         """Process a micro-batch.
@@ -93,5 +96,6 @@ class Shard:
         if isinstance(window.kind, Join):
             return JoinStep(window, store, self._keep_dropped)
         if window.way == "keys":
-            return KeyedStep(window, store, self._keep_dropped, self._having, self._folds)
+            asked = (self._keep_dropped, self._having, self._folds, self._together)
+            return KeyedStep(window, store, *asked)
         return PaneStep(window, store, self._keep_dropped, self._having)

@@ -5,9 +5,11 @@ import io
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streamer.engine.delivery import Delivery, DeliveryStoppedError
-from streamer.engine.frame import Frame, FrameKind, Payload, frames, parted
+from streamer.engine.frame import Frame, FrameKind, Payload, frames, in_order, parted
 from streamer.engine.places import Places
 from streamer.engine.writers import FileWriter, StreamWriter
 
@@ -164,6 +166,35 @@ def test_parts_of_the_frames_of_two_shards_are_written_by_window_end():
     assert [len(of_shard) for of_shard in made] == [1, 1]
     delivery.deliver(0, [frame for of_shard in made for frame in of_shard])
     assert out.getvalue() == b"abcdef"
+
+
+PAYLOADS = st.lists(
+    st.builds(
+        Payload,
+        st.integers(-3, 3),
+        st.integers(0, 1),
+        st.sampled_from(["", "", "", "a"]),
+        st.binary(min_size=1, max_size=3),
+        st.sampled_from([True, True, True, False]),
+    ),
+    max_size=8,
+)
+
+
+@given(made=st.lists(PAYLOADS, max_size=3))
+def test_frames_in_parts_are_delivered_as_if_none_was(made: list[list[Payload]]) -> None:
+    some = [frame for shard, payloads in enumerate(made) for frame in frames(payloads, shard)]
+    want: dict[tuple[int, str], bytes] = {}
+    for frame in sorted(parted(some), key=lambda frame: frame[:4]):
+        place = frame.output, frame.route
+        want[place] = want.get(place, b"") + frame.body
+    got: dict[tuple[int, str], bytes] = {}
+    delivered = in_order(some)
+    for frame in delivered:
+        place = frame.output, frame.route
+        got[place] = got.get(place, b"") + frame.body
+    assert got == want
+    assert delivered == sorted(delivered, key=lambda frame: frame[:4])
 
 
 def test_each_micro_batch_leaves_a_line_with_its_figures_when_asked():

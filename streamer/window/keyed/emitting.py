@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from heapq import merge
+from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import Final
 
@@ -25,6 +26,7 @@ def emitted(
     ended: Ended,
     having: Having | None,
     counters: Counters,
+    together: bool,
 ) -> Generator[Emission, None, tuple[Closed, ...]]:
     """Give the batches, and count them.
 
@@ -34,11 +36,21 @@ def emitted(
         ended: sessions that were kept as columns; they come out in between.
         having: says which batches are wanted; None for all.
         counters: the shard's.
+        together: give runs of batches where there are some.
 
     Returns:
         The first windows that came out, for people to see.
     """
     closed: list[Closed] = []
+    if together and having is None and not pending.outputs and not pending.moments:
+        for run in ended.runs():
+            sizes = [group.size for group in run.groups]
+            counters.emitted_windows += len(sizes)
+            counters.emitted_messages += sum(sizes)
+            shown = zip(run.ends, sizes, run.reasons, strict=True)
+            closed += [Closed(*one) for one in islice(shown, _SHOWN - len(closed))]
+            yield run
+        return tuple(closed)
     for emission in _in_place(pending, released, ended):
         messages = emission.messages
         count = messages.size if isinstance(messages, FoldedGroup) else len(messages)

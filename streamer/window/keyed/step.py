@@ -52,6 +52,7 @@ class KeyedStep:
         keep_dropped: bool,
         having: Query | None = None,
         folds: str | None = None,
+        together: bool = False,
     ) -> None:
         """Prepare.
 
@@ -61,7 +62,9 @@ class KeyedStep:
             keep_dropped: emit dropped messages too, for `late_output`.
             having: a compiled mapping; a batch for which it is not true is suppressed.
             folds: the mapping that windows are folded for from now on; None to keep them whole.
+            together: give runs of batches where there are some.
         """
+        self._together = together
         self._window = window
         self._settings = window.time
         self._rules = rules_of(window)
@@ -95,7 +98,7 @@ class KeyedStep:
         counters.released += pending.give_back_lapsed(self._ledger)
         having = None if self._asked is None else Having(self._asked, now, self._listing)
         released = Released(self._ledger, self._window.keyed, self._rules.unit, pending.spared)
-        closed = yield from emitted(pending, released, ended, having, counters)
+        closed = yield from emitted(pending, released, ended, having, counters, self._together)
         counters.released += released.given_back + self._folds.released + self._columns.released
         yield from dropped_incomplete(
             pending.incomplete, self._ledger, counters, self._keep_dropped

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,10 @@ from streamer.window.keyed.columns.opened import Opened
 from streamer.window.keyed.outputs import CLOSED
 from streamer.window.labels import EMIT, END, END_MS, KEY, NEWEST, START, START_MS, key_text
 from streamer.window.metadata import decode_meta, spelling_of
+from streamer.window.run import Run
+
+TOGETHER: Final = 1_000
+"""How many batches are made at a time."""
 
 Place = tuple[int, ...]
 
@@ -100,26 +105,37 @@ class Ended:
         ends, firsts, starts = some.ends.tolist(), some.firsts.tolist(), some.starts.tolist()
         return ((CLOSED, *place) for place in zip(ends, firsts, starts, strict=True))
 
-    def emissions(self) -> Iterator[Emission]:
-        """Give the batches."""
-        some, lanes, keyed = self._sessions, self._lanes, self._keyed
+    def runs(self) -> Iterator[Run]:
+        """Give the batches, many at a time."""
+        some, lanes = self._sessions, self._lanes
         if lanes is None:
             return
-        text = lanes.text
         decoded = [(*decode_meta(meta), spelling_of(meta)) for meta in some.metas]
-        for key, start, end, due, payload, which, size, values in zip(
-            some.keys,
-            some.starts.tolist(),
-            some.ends.tolist(),
-            self._due.tolist(),
-            some.payloads,
-            some.meta_ids.tolist(),
-            some.counts.tolist(),
-            lanes.values(some.numbers, some.counts),
-            strict=True,
-        ):
-            own, error, spelt = decoded[which]
-            reason: WindowReason = "final" if due else "flush"
-            told = Told(own, start, end, reason, (spelt or key) if keyed else None)
-            batch = FoldedGroup(Message(payload, told, error), text, values.__getitem__, size)
-            yield Emission(end, batch, reason, key if keyed else None, start)
+        starts, ends = some.starts.tolist(), some.ends.tolist()
+        reasons: list[WindowReason] = ["final" if due else "flush" for due in self._due.tolist()]
+        which, sizes = some.meta_ids.tolist(), some.counts.tolist()
+        values = lanes.values(some.numbers, some.counts)
+        for first in range(0, len(some), TOGETHER):
+            part = slice(first, first + TOGETHER)
+            text, groups = lanes.text, []
+            for key, start, end, reason, payload, meta, size, row in zip(
+                some.keys[part],
+                starts[part],
+                ends[part],
+                reasons[part],
+                some.payloads[part],
+                which[part],
+                sizes[part],
+                values[part],
+                strict=True,
+            ):
+                own, error, spelt = decoded[meta]
+                told = Told(own, start, end, reason, (spelt or key) if self._keyed else None)
+                message = Message(payload, told, error)
+                groups.append(FoldedGroup(message, text, row.__getitem__, size))
+            keys = some.keys[part] if self._keyed else [None] * len(groups)
+            yield Run.of(groups, starts[part], ends[part], reasons[part], keys)
+
+    def emissions(self) -> Iterator[Emission]:
+        """Give the batches one by one."""
+        return chain.from_iterable(run.singly() for run in self.runs())

@@ -30,8 +30,10 @@ class FoldedBatch(list[Message]):
         fold: gives the value of a part by its number, or raises what the part has failed with.
     """
 
+    __slots__ = ("text", "fold")
+
     def __init__(self, first: Message, text: str, fold: Callable[[int], Any]) -> None:
-        super().__init__([first])
+        self.append(first)
         self.text = text
         self.fold = fold
 

@@ -5,14 +5,16 @@ Times are RFC 3339 in UTC. A window's own entries are made once; those of a key 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import orjson
 
-from streamer.durations import MILLISECOND
+from streamer.durations import MICROSECOND, MILLISECOND, SECOND
 from streamer.timestamps import format_rfc3339
 from streamer.window.emission import WindowReason
+from streamer.window.ints import Ints
 
 START: Final = "window_start_timestamp"
 END: Final = "window_end_timestamp"
@@ -22,6 +24,8 @@ END_MS: Final = "window_end_unix_ms"
 KEY: Final = "window_key"
 EMIT: Final = "window_emit"
 COUNT: Final = "window_count"
+
+_UNITS: Final = (("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND))
 
 
 class WindowLabels:
@@ -63,6 +67,51 @@ def _with(found: dict[str, Any], newest: int, key: bytes | None) -> dict[str, An
     if key is not None:
         found[KEY] = key_text(key)
     return found
+
+
+def labels_of(
+    starts: Ints, ends: Ints, reasons: Sequence[WindowReason], newest: Ints, keys: Sequence[bytes]
+) -> list[dict[str, Any]]:
+    """Return the same for many windows at once, which takes a third of the time.
+
+    Args:
+        starts: by window, ns; of these and other times none is `INT64_MIN`.
+        ends: likewise.
+        reasons: by window.
+        newest: by window, the largest event time, ns.
+        keys: by window, the key; empty without keys.
+    """
+    of_ends = texts_of(ends)
+    bounds = (texts_of(starts), of_ends, (starts // MILLISECOND).tolist())
+    rest = ((ends // MILLISECOND).tolist(), reasons)
+    of_newest = of_ends if newest is ends else texts_of(newest)
+    found = [
+        {START: start, END: end, START_MS: start_ms, END_MS: end_ms, EMIT: reason, NEWEST: last}
+        for start, end, start_ms, end_ms, reason, last in zip(
+            *bounds, *rest, of_newest, strict=True
+        )
+    ]
+    for told, key in zip(found, key_texts(keys), strict=False):
+        told[KEY] = key
+    return found
+
+
+def texts_of(times: Ints) -> list[str]:
+    """Return instants as `format_rfc3339` writes them; they are not `INT64_MIN`."""
+    unit = next((name for name, size in _UNITS if not (times % size).any()), "ns")
+    instants = times.astype("datetime64[ns]").astype(f"datetime64[{unit}]")
+    found: list[str] = np.datetime_as_string(instants).tolist()
+    if unit == "s":
+        return [text + "Z" for text in found]
+    return [text.rstrip("0").rstrip(".") + "Z" for text in found]
+
+
+def key_texts(keys: Sequence[bytes]) -> list[str]:
+    """Return keys as `window_key` shows them."""
+    if all(key.startswith(b'"') for key in keys):
+        found: list[str] = orjson.loads(b"[%b]" % b",".join(keys))
+        return found
+    return list(map(key_text, keys))
 
 
 def count_labels(count: int, key: bytes | None = None) -> Mapping[str, Any]:

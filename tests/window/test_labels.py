@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streamer.durations import SECOND
-from streamer.window.labels import WindowLabels, count_labels, key_text
+from streamer.window.labels import WindowLabels, count_labels, key_text, labels_of, window_labels
 
 T = 1628330400 * SECOND  # 2021-08-07T10:00:00Z
 
@@ -52,6 +57,26 @@ def test_a_key_that_is_a_string_is_told_as_it_is_and_any_other_as_json(
     key: bytes, text: str
 ) -> None:
     assert key_text(key) == text
+
+
+TIMES = st.integers(-(2**61), 2**61) | st.sampled_from([0, T, -1, 1_500_000, T + 250_000])
+KEYS = st.sampled_from([b'"a"', b'"\\n"', b'"\xc3\xb6"', b"1.50", b"null", b'["a",1]'])
+REASONS = st.sampled_from(["final", "flush"])
+
+
+@given(
+    some=st.lists(st.tuples(TIMES, TIMES, REASONS, TIMES, KEYS), max_size=6),
+    unit=st.sampled_from([1, 1000, 10**6, 10**9]),
+    keyed=st.booleans(),
+)
+def test_many_windows_are_told_what_each_is(some: list[Any], unit: int, keyed: bool) -> None:
+    some = [(s // unit * unit, e // unit * unit, why, n, key) for s, e, why, n, key in some]
+    columns = list(zip(*some, strict=True)) or [()] * 5
+    starts, ends, newest = (np.array(columns[place], np.int64) for place in (0, 1, 3))
+    found = labels_of(starts, ends, columns[2], newest, columns[4] if keyed else ())
+    want = [window_labels(s, e, why, n, key if keyed else None) for s, e, why, n, key in some]
+    assert found == want
+    assert list(map(list, found)) == list(map(list, want))
 
 
 def test_a_count_window_tells_how_many_messages_it_holds() -> None:

@@ -85,8 +85,13 @@ class FoldedGroup(FoldedBatch):
         size: how many messages it stands for.
     """
 
+    __slots__ = ("size",)
+
     def __init__(self, first: Message, text: str, fold: Callable[[int], Any], size: int) -> None:
-        super().__init__(first, text, fold)
+        # There is one for every session: what the class above does is done here.
+        self.append(first)
+        self.text = text
+        self.fold = fold
         self.size = size
 
 

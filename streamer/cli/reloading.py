@@ -56,6 +56,8 @@ class Reloads:
         self._changed = threading.Event()
         self._files: frozenset[str] = frozenset()
         self._watcher = Watcher(self._mine, self._heard)
+        # Spark takes a while to start, and files may have changed since they were read.
+        self._changed.set()
 
     def close(self) -> None:
         """Watch no longer."""
@@ -93,7 +95,8 @@ class Reloads:
         for change in judgement.changes:
             self._log("INFO", "The config has changed", _shown(change))
         if judgement.effect is None:
-            self._log("INFO", "The config's files have changed, and mean the same", {})
+            if files:
+                self._log("INFO", "The config's files have changed, and mean the same", {})
             return
         self._deploy(config, judgement)
 

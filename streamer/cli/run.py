@@ -26,6 +26,7 @@ from streamer.errors import StreamerError
 from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
 from streamer.service.life import Life
+from streamer.service.replacing import OnReset
 from streamer.service.view import StreamView
 from streamer.window.words import short
 
@@ -133,7 +134,9 @@ def _run(run: _Run) -> int:
     life, log, status, stopper = run.life, run.log, run.status, run.stopper
     status.update(0, 0.0, 0, None, 0, "starting Spark")
     began = time.monotonic()
-    life.open(status if sys.stdout.isatty() else None)
+    asked = run.options.watch.on_reset if run.options.watch is not None else None
+    on_reset = OnReset(asked) if asked else None
+    life.open(status if sys.stdout.isatty() else None, on_reset)
     session = start_session(
         f"streamer {life.plan.name}",
         life.plan.master,

@@ -21,6 +21,7 @@ from streamer.service.replacing import (
     again,
     check_ready,
     finish_drain,
+    prepare_start,
 )
 from streamer.service.view import Now, StreamView
 
@@ -70,6 +71,7 @@ class Life:
         self._opened: Stream | None = None
         self._session: Any = None
         self._overlay: Any = None
+        self._on_reset: OnReset | None = None
         self._probation: Probation | None = None
         self._former: tuple[Config, Plan] | None = None
         self.plan = plan
@@ -81,16 +83,22 @@ class Life:
             self.checkpoint.close()
             raise
 
-    def open(self, overlay: Any = None) -> None:
+    def open(self, overlay: Any = None, on_reset: OnReset | None = None) -> None:
         """Open the stream's inputs and outputs, as far as that goes without Spark.
 
         Args:
             overlay: what shares a terminal with the standard output.
+            on_reset: what becomes of open windows that an earlier run of another config has left,
+                when this one cannot go on with them; None to refuse. With it, what runs is kept in
+                the checkpoint, so that a later start can do so.
 
         Raises:
             StreamerError: the checkpoint does not fit, or what is to be read is not there.
         """
         self._overlay = overlay
+        self._on_reset = on_reset
+        if on_reset is not None:
+            prepare_start(self.checkpoint, self.config, self.plan, on_reset, self._log)
         # What a deploy has begun is finished first, for which Spark is needed.
         if "draining" not in self.checkpoint.record():
             self.made(self.plan)
@@ -134,7 +142,14 @@ class Life:
             )
             self.made(self.plan)
         self.begin(self.stream)
+        self._remember()
         self._view.running(self._now)
+
+    def _remember(self) -> None:
+        if self._on_reset is not None:
+            from streamer.spark.generations import remember
+
+            remember(self.checkpoint, self.config, self.plan)
 
     def replace(
         self,
@@ -172,6 +187,7 @@ class Life:
 
     def _took(self, config: Config, plan: Plan) -> None:
         self.config, self.plan = config, plan
+        self._remember()
         self._view.replaced(config)
 
     @property

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from streamer.config import Config
 from streamer.dryrun.components import component_checks
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
 from streamer.lasting import new_run
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered
-from streamer.plan.judgement import Effect, Judgement
+from streamer.plan.judgement import Effect, Judgement, judge
 from streamer.plan.judgement.raw import raw
 from streamer.plan.origins import origins
 from streamer.spec import Kind, Parsed, ParsedComponent
@@ -338,6 +339,35 @@ def drained(
         time.sleep(_LINGER)
     stream.retire(timeout)
     return stream
+
+
+def prepare_start(
+    checkpoint: Checkpoint, config: Config, plan: Plan, on_reset: OnReset, log: LogLine
+) -> None:
+    """Make ready for a start with another config than the one that ran last, if that is known.
+
+    Args:
+        checkpoint: nothing runs on it.
+        config: what is to run.
+        plan: its plan.
+        on_reset: what becomes of open windows that it cannot go on with.
+        log: takes log lines.
+    """
+    from streamer.spark.generations import Drain, begin_drain, next_generation, remembered, sweep
+
+    last = remembered(checkpoint)
+    if last is None or not checkpoint.resumes or "draining" in checkpoint.record():
+        return
+    judgement = judge(last[0], config)
+    if not judgement.resets:
+        return
+    what = {"loses": "; ".join(judgement.loses), "on_reset": str(on_reset)}
+    log("INFO", "The config has changed since the last run, whose windows cannot go on", what)
+    if on_reset == OnReset.DRAIN:
+        begin_drain(checkpoint, Drain(last[1], judgement.keeps_input))
+        return
+    next_generation(checkpoint, plan.fingerprint, judgement.keeps_input)
+    sweep(checkpoint)
 
 
 def finish_drain(

@@ -7,6 +7,7 @@
             /spool           what inputs have received and the checkpoint does not have yet
             /spark-1, …      the same, once a deploy has let the windows begin anew
             /drain.plan      what runs until the windows before such a deploy are out
+            /running.plan    what runs, where a later start may have to let its windows out
             /files*.json     lengths of output files before the micro-batch in hand
             /signals         hints between driver and planner
             /results         results that are kept for queries (`streamer.retention`)

@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamer import __version__
+from streamer.config import Config
 from streamer.engine.journal import FileJournal
 from streamer.plan import Plan
 from streamer.spark.checkpoint import Checkpoint, CheckpointError
 
 _PLAN: Final = "drain.plan"
+_RUNNING: Final = "running.plan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +68,8 @@ def _newest(log: Path) -> int | None:
 
 def begin_drain(checkpoint: Checkpoint, drain: Drain) -> None:
     """Note that open windows are let out, and by which plan."""
-    body = pickle.dumps(drain.plan)
-    path = checkpoint.directory / _PLAN
-    draft = path.with_suffix(".tmp")
-    # The plan holds what the config does, passwords among it.
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-        out.write(body)
-        out.flush()
-        os.fdatasync(out.fileno())
-    draft.replace(path)
-    note = {
-        "version": __version__,
-        "digest": hashlib.blake2b(body).hexdigest(),
-        "keeps_input": drain.keeps_input,
-    }
+    _write(checkpoint.directory / _PLAN, drain.plan)
+    note = {"keeps_input": drain.keeps_input}
     checkpoint.write({**checkpoint.record(), "draining": note})
 
 
@@ -94,14 +84,7 @@ def drain_of(checkpoint: Checkpoint) -> Drain | None:
         return None
     path = checkpoint.directory / _PLAN
     try:
-        if path.stat().st_uid != os.geteuid():
-            raise ValueError("it belongs to somebody else")
-        body = path.read_bytes()
-        if note["version"] != __version__:
-            raise ValueError(f"it was written by streamer {note['version']}")
-        if hashlib.blake2b(body).hexdigest() != note["digest"]:
-            raise ValueError("it is not the one that was written")
-        return Drain(pickle.loads(body), note["keeps_input"])
+        return Drain(_read(path), note["keeps_input"])
     except (OSError, ValueError) as e:
         raise CheckpointError(
             f"a deploy was letting open windows out when it was broken off, and {path} cannot be "
@@ -109,6 +92,55 @@ def drain_of(checkpoint: Checkpoint) -> Drain | None:
             f"take `draining` out of {checkpoint.directory / 'streamer.json'} and start the former "
             "config"
         ) from None
+
+
+def remember(checkpoint: Checkpoint, config: Config, plan: Plan) -> None:
+    """Keep what runs, so that a start with another config can let its windows out."""
+    _write(checkpoint.directory / _RUNNING, (checkpoint.spark.name, config, plan))
+
+
+def remembered(checkpoint: Checkpoint) -> tuple[Config, Plan] | None:
+    """Return what ran last; None when that was not kept, or by another version of the program.
+
+    What ran in a former generation is of no use: its windows are out.
+    """
+    try:
+        generation, config, plan = _read(checkpoint.directory / _RUNNING)
+    except (OSError, ValueError):
+        return None
+    return (config, plan) if generation == checkpoint.spark.name else None
+
+
+def _write(path: Path, what: Any) -> None:
+    """Write a value that only this version of the program reads, and only its user."""
+    body = pickle.dumps(what)
+    head = {"version": __version__, "digest": hashlib.blake2b(body).hexdigest()}
+    draft = path.with_suffix(".tmp")
+    # It holds what the config does, passwords among it.
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        out.write(json.dumps(head).encode() + b"\n" + body)
+        out.flush()
+        os.fdatasync(out.fileno())
+    draft.replace(path)
+
+
+def _read(path: Path) -> Any:
+    """Read what `_write` wrote.
+
+    Raises:
+        OSError: it is not there.
+        ValueError: it is somebody else's, or not whole.
+    """
+    stat = path.stat()
+    if stat.st_uid != os.geteuid() or stat.st_mode & 0o022:
+        raise ValueError("others may have written it")
+    line, _, body = path.read_bytes().partition(b"\n")
+    head = json.loads(line)
+    if head["version"] != __version__:
+        raise ValueError(f"it was written by streamer {head['version']}")
+    if hashlib.blake2b(body).hexdigest() != head["digest"]:
+        raise ValueError("it is not the one that was written")
+    return pickle.loads(body)
 
 
 def end_drain(checkpoint: Checkpoint) -> None:

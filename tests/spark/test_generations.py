@@ -22,6 +22,8 @@ from streamer.spark.generations import (
     drain_of,
     end_drain,
     next_generation,
+    remember,
+    remembered,
     return_to,
     sweep,
 )
@@ -169,9 +171,7 @@ def test_a_drain_that_cannot_be_read_says_what_to_do(held, harm) -> None:
     elif harm == "other":
         path.write_bytes(b"something else")
     else:
-        record = held.record()
-        record["draining"]["version"] = "0.0.0"
-        held.write(record)
+        path.write_bytes(path.read_bytes().replace(b'"version": "', b'"version": "0.', 1))
     with pytest.raises(CheckpointError, match="letting open windows out.*start the former config"):
         drain_of(held)
 
@@ -202,3 +202,17 @@ def test_windows_of_a_drain_come_out_whatever_the_config_says(buffer: str) -> No
     assert made.window is not None and made.window.end_of_input == "keep"
     assert found.window is not None and found.window.end_of_input == "flush"
     assert found.fingerprint == made.fingerprint
+
+
+def test_what_runs_is_remembered_for_its_generation(held) -> None:
+    text = "input: {stdin: {}}\nbuffer: {tumbling_window: {size: 1s}}\n"
+    config = parse_config(text, "a.yaml")
+    assert remembered(held) is None
+    remember(held, config, make_plan(config))
+    assert remembered(held) == (config, make_plan(config))
+    assert stat.S_IMODE((held.directory / "running.plan").stat().st_mode) == 0o600
+    (held.directory / "running.plan").chmod(0o622)
+    assert remembered(held) is None, "others may have written it"
+    (held.directory / "running.plan").chmod(0o600)
+    next_generation(held, OTHER, keeps_input=True)
+    assert remembered(held) is None

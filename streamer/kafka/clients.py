@@ -16,9 +16,11 @@ from typing import Any, Final, NamedTuple
 
 from streamer.kafka.connection import Connection
 from streamer.kafka.errors import (
+    BAD_TOPIC,
+    COORDINATOR_MOVES,
     GROUP_IN_USE,
     GROUP_REFUSED,
-    NOT_READY,
+    TOPIC_REFUSED,
     UNKNOWN_PARTITION,
     UNKNOWN_TOPIC,
     KafkaError,
@@ -26,9 +28,7 @@ from streamer.kafka.errors import (
     told,
     unreached,
 )
-
-Place = tuple[str, int]
-"""A partition: its topic and number."""
+from streamer.kafka.groups import Group, Place
 
 GONE: Final = (UNKNOWN_TOPIC, UNKNOWN_PARTITION)
 _NONE: Final = -1
@@ -68,11 +68,15 @@ class Cluster:
         self._lock = threading.Lock()
         self._client: Any = None
         self._process = 0
+        self._group: Group | None = None
+        self._group_process = 0
 
     def close(self) -> None:
         """Let the client go; it is made again when it is asked again."""
         with self._lock:
-            self._client = None
+            group, self._client, self._group = self._group, None, None
+        if group is not None:
+            group.close()
 
     def identity(self, patience: float) -> str:
         """Return the cluster's id, which its brokers share; empty when they have none."""
@@ -104,7 +108,9 @@ class Cluster:
         )
         found: dict[str, Topic | int] = {}
         for name, answer in answers.items():
-            described, code = self._answer(answer, patience, allowed=(UNKNOWN_TOPIC, 17, 29))
+            described, code = self._answer(
+                answer, patience, allowed=(UNKNOWN_TOPIC, BAD_TOPIC, TOPIC_REFUSED)
+            )
             found[name] = code if described is None else _topic(described)
         return found
 
@@ -136,21 +142,17 @@ class Cluster:
 
     def committed(self, group: str, places: Iterable[Place], patience: float) -> dict[Place, int]:
         """Return what a group has committed; partitions of which it has not are left out."""
-        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-
-        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(*place) for place in places])
-        allowed = (GROUP_REFUSED, *NOT_READY)
+        asked = list(places)
         until = time.monotonic() + patience
         while True:
-            left = max(until - time.monotonic(), _STEP)
-            answers = self._admin().list_consumer_group_offsets([asked], request_timeout=left)
-            answer, code = self._answer(answers[group], left, allowed)
-            if code not in NOT_READY:
+            code, text = 0, ""
+            try:
+                answer = self._of(group).committed(asked, max(until - time.monotonic(), _STEP))
+            except Exception as error:
+                (code, text), answer = told(error), []
+            code = next((told(one.error)[0] for one in answer if one.error), code)
+            if code not in COORDINATOR_MOVES or time.monotonic() + _STEP > until:
                 break
-            if left <= _STEP:
-                raise KafkaError(
-                    f"the group {group!r} has no broker that knows it: Kafka's error {code}"
-                )
             time.sleep(_STEP)
         if code == GROUP_REFUSED:
             raise KafkaError(
@@ -158,32 +160,32 @@ class Cluster:
                 "another consumer_group",
                 final=True,
             )
-        return {
-            (one.topic, one.partition): one.offset
-            for one in answer.topic_partitions
-            if one.error is None and one.offset >= 0
-        }
+        if code in COORDINATOR_MOVES:
+            raise KafkaError(f"the group {group!r} is not told now: its broker is changing")
+        if code < 0:
+            raise unreached(self._connection, self._said_of_late(patience), text)
+        return {(one.topic, one.partition): one.offset for one in answer if one.offset >= 0}
 
     def commit(self, group: str, offsets: Mapping[Place, int], patience: float) -> str | None:
         """Commit offsets for a group; returns why it does not take them, or None.
 
-        Kafka takes them from nobody but its members when a group has any.
+        Kafka takes them from nobody but its members when a group has any. A group whose broker is
+        changing is asked again for as long as there is time.
         """
-        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-
-        asked = [TopicPartition(*place, at) for place, at in sorted(offsets.items())]
-        if not asked:
+        if not offsets:
             return None
-        answers = self._admin().alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, asked)], request_timeout=patience
-        )
-        answer, code = self._answer(
-            answers[group], patience, allowed=(*GROUP_IN_USE, GROUP_REFUSED, 29, UNKNOWN_TOPIC)
-        )
-        codes = {code}
-        if answer is not None:
-            codes = {told(one.error)[0] for one in answer.topic_partitions if one.error is not None}
-        codes -= {0, UNKNOWN_TOPIC}  # a topic that is gone has nothing to be committed
+        until = time.monotonic() + patience
+        while True:
+            codes = self._of(group).commit(offsets, max(until - time.monotonic(), _STEP))
+            codes -= {UNKNOWN_TOPIC}  # a topic that is gone has nothing to be committed
+            if any(code < 0 for code in codes):
+                heard = self._said_of_late(patience)
+                raise unreached(self._connection, heard, "it does not answer in time")
+            if not codes & set(COORDINATOR_MOVES) or time.monotonic() + _STEP > until:
+                return self._not_taken(group, codes)
+            time.sleep(_STEP)
+
+    def _not_taken(self, group: str, codes: set[int]) -> str | None:
         if not codes:
             return None
         if codes & set(GROUP_IN_USE):
@@ -193,6 +195,8 @@ class Cluster:
             )
         if GROUP_REFUSED in codes:
             return f"the group {group!r} is refused{self._who()}; grant it READ on the group"
+        if codes & set(COORDINATOR_MOVES):
+            return f"the group {group!r} does not take offsets now: its broker is changing"
         return f"the group {group!r} does not take offsets: Kafka's error {min(codes)}"
 
     def _who(self) -> str:
@@ -213,7 +217,7 @@ class Cluster:
 
     def _said_of_late(self, seconds: float) -> list[tuple[int, str]]:
         """Return numbers and texts of what librdkafka has said beside its answers."""
-        self._client.poll(0)
+        self._admin()
         since = time.monotonic() - seconds - 1
         return [(code, text) for at, code, text in list(self._heard) if at >= since]
 
@@ -240,7 +244,24 @@ class Cluster:
                 heard = self._said_of_late(patience)
                 raise unreached(self._connection, heard, "it does not answer in time")
             found[place.topic, place.partition] = result.offset
+        self._check_gone([place for place in asked if place not in found], patience)
         return found
+
+    def _check_gone(self, missing: list[Place], patience: float) -> None:
+        """Look whether partitions are gone: librdkafka says the same when no broker is there.
+
+        Raises:
+            KafkaError: no broker answers, or one knows them, so that they are not gone.
+        """
+        if not missing:
+            return
+        listed = self.topics(patience)
+        for topic, number in missing:
+            if number in listed.get(topic, ()):
+                raise KafkaError(
+                    f"the partition {topic}:{number} has no leader now; expected a broker of "
+                    f"{', '.join(self._connection.brokers)} to lead it, check that all of them run"
+                )
 
     def _answer(
         self, answer: Future[Any], patience: float, allowed: tuple[int, ...]
@@ -262,6 +283,17 @@ class Cluster:
                 raise unreached(self._connection, heard, text) from None
             raise KafkaError(f"Kafka refuses{self._who()}: {text}") from None
 
+    def _of(self, group: str) -> Group:
+        with self._lock:
+            if self._group is None or self._group_process != os.getpid():
+                self._group = Group(group, self._settings, self._hear)
+                self._group_process = os.getpid()
+            return self._group
+
+    def _settings(self) -> dict[str, Any]:
+        settings = self._connection.librdkafka(self._token)
+        return {**settings, "reconnect.backoff.max.ms": 1000}
+
     def _hear(self, error: Any) -> None:
         self._heard.append((time.monotonic(), *told(error)))
 
@@ -271,13 +303,7 @@ class Cluster:
             if self._client is None or self._process != os.getpid():
                 from confluent_kafka.admin import AdminClient
 
-                self._client = AdminClient(
-                    {
-                        **self._connection.librdkafka(self._token),
-                        "error_cb": self._hear,
-                        "reconnect.backoff.max.ms": 1000,
-                    }
-                )
+                self._client = AdminClient({**self._settings(), "error_cb": self._hear})
                 self._process = os.getpid()
             client = self._client
         # What it has to say is handed over, so that it does not pile up.

@@ -14,29 +14,28 @@ from streamer.errors import StreamerError
 from streamer.kafka.connection import Connection
 
 # librdkafka's own numbers, and Kafka's.
-TRANSPORT: Final = -195
 ALL_DOWN: Final = -187
 SSL: Final = -181
 AUTHENTICATION: Final = -169
-RESOLVE: Final = -193
 UNKNOWN_PARTITION: Final = -190
 UNKNOWN_TOPIC: Final = 3
+BAD_TOPIC: Final = 17
 TOPIC_REFUSED: Final = 29
 GROUP_REFUSED: Final = 30
-CLUSTER_REFUSED: Final = 31
-SASL_FAILED: Final = 58
 UNKNOWN_MEMBER: Final = 25
 REBALANCE: Final = 27
 ILLEGAL_GENERATION: Final = 22
 # Who keeps the groups is still being found: the cluster is new, or its brokers have changed.
 NOT_READY: Final = (14, 15, 16)
+COORDINATOR_MOVES: Final = (14, 15, 16)
+"""Loading, not available, not the coordinator: in a moment it will be."""
 GROUP_IN_USE: Final = (UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION)
 
 # "sasl_ssl://localhost:9093/bootstrap: " and "(after 0ms in state CONNECT)".
 _WHERE: Final = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(?:\w+://)?([^/\s]+:\d+)/\w+: ")
 _NOISE: Final = (
     _WHERE,
-    re.compile(r" \(after \d+ms in state [^)]*\)"),
+    re.compile(r" \(after \d+ms in state .*\)$"),
     re.compile(r"error:[0-9A-F]{8}:SSL routines:[^:]*:"),
     re.compile(r"(?<=certificate verify failed): .*"),
     re.compile(r": broker's supported mechanisms:.*"),

@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from streamer.kafka.clients import Cluster, Place, Topic
+from streamer.kafka.clients import Cluster, Topic
 from streamer.kafka.connection import Connection
 from streamer.kafka.errors import TOPIC_REFUSED, KafkaError
+from streamer.kafka.groups import Place
 from streamer.kafka.topics import Selection
 
 PATIENCE: Final = 10.0

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamer.kafka.clients import Place
 from streamer.kafka.connection import Connection
+from streamer.kafka.groups import Place
 
 _PARTITIONS: Final = 4
 _MESSAGES: Final = 50

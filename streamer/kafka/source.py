@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from streamer.errors import StreamerError
-from streamer.kafka.clients import Place
 from streamer.kafka.connection import Connection
 from streamer.kafka.errors import KafkaError
+from streamer.kafka.groups import Place
 from streamer.kafka.preflight import Found, places_of, preflight
 from streamer.kafka.reading import DataLostError, Metadata, Offsets, Standing
 from streamer.kafka.sampling import mean_size

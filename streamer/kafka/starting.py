@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from streamer.durations import MILLISECOND
-from streamer.kafka.clients import Cluster, Place
+from streamer.kafka.clients import Cluster
 from streamer.kafka.errors import KafkaError
+from streamer.kafka.groups import Place
 from streamer.kafka.topics import EARLIEST, LATEST, Selection
 from streamer.timestamps import parse_rfc3339
 

@@ -6,8 +6,9 @@ import threading
 import time
 from typing import Any, Final
 
-from streamer.kafka.clients import Cluster, Place
+from streamer.kafka.clients import Cluster
 from streamer.kafka.connection import Connection
+from streamer.kafka.groups import Place
 from streamer.kafka.preflight import places_of
 from streamer.kafka.topics import EARLIEST, Selection
 

@@ -11,6 +11,8 @@ from typing import Any
 _PATIENCE = 60.0
 _NOT_YET = (3, 5, 6, 75)
 """Kafka's numbers for: unknown topic or partition, no leader, not the leader, a newer leader."""
+_NO_COORDINATOR = (14, 15, 16)
+"""Kafka's numbers for: a group's broker loads, is not there, or is another one."""
 
 
 @dataclass(frozen=True)
@@ -163,9 +165,18 @@ class Kafka:
 
         places = [TopicPartition(topic, partition, at) for partition, at in offsets.items()]
         asked = [ConsumerGroupTopicPartitions(group, places)]
-        told = self.admin.alter_consumer_group_offsets(asked)[group].result(_PATIENCE)
-        for place in told.topic_partitions:
-            assert place.error is None, f"{group}: {place}"
+
+        def wrong() -> list[Any]:
+            told = self.admin.alter_consumer_group_offsets(asked)[group].result(_PATIENCE)
+            return [place for place in told.topic_partitions if place.error is not None]
+
+        found = wrong()
+        # The first group of a broker waits until the broker has made what keeps it.
+        self._until(
+            lambda: not found or found[0].error.code() not in _NO_COORDINATOR or not wrong(),
+            f"{group}: {found}",
+        )
+        assert not found or found[0].error.code() in _NO_COORDINATOR, f"{group}: {found}"
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> None:
         """Delete the records before an offset, as retention does."""

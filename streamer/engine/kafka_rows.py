@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from streamer.engine.beside import KafkaPlace, Planned
 from streamer.kafka.reading import Metadata
@@ -35,13 +36,17 @@ NAMED: Final = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which metadata anybody can read; the others are not made.
+    """Which metadata anybody can read, and what is known of an input: the rest is not asked for.
 
     Attributes:
         keys: by name; None for all, headers too.
+        topic: the only topic of the input; None when there may be several.
+        parted: whether several tasks may have parts of one partition.
     """
 
     keys: frozenset[str] | None = None
+    topic: str | None = None
+    parted: bool = True
 
     def wants(self, *names: str) -> bool:
         """Tell whether one of these may be read."""
@@ -55,7 +60,12 @@ class Wanted:
     @property
     def columns(self) -> list[str]:
         """The columns of Spark's source that are needed."""
-        found = ["value", "topic", "partition", "offset"]
+        # Every column costs the JVM a tenth of the whole way of a small message.
+        found = ["value", "partition"]
+        if self.topic is None:
+            found.append("topic")
+        if self.parted or self.wants("kafka_offset", "kafka_lag"):
+            found.append("offset")
         if self.wants("kafka_key"):
             found.append("key")
         if self.wants("kafka_timestamp_unix", "kafka_timestamp_ms"):
@@ -71,7 +81,7 @@ class Stretch(NamedTuple):
     Attributes:
         topic: their topic.
         partition: the partition.
-        offset: of the first.
+        offset: of the first; 0 when it does not matter.
         batches: the columns.
     """
 
@@ -81,22 +91,34 @@ class Stretch(NamedTuple):
     batches: Iterator[pa.RecordBatch]
 
 
-def stretches(batches: Iterable[pa.RecordBatch]) -> Iterator[Stretch]:
-    """Cut a task's columns where another partition begins; use one up before taking the next."""
+def stretches(batches: Iterable[pa.RecordBatch], topic: str | None = None) -> Iterator[Stretch]:
+    """Cut a task's columns where another partition begins; take the next when one is done with.
+
+    Args:
+        batches: the columns.
+        topic: of all messages; None when there is a column that tells.
+    """
     cuts = _cuts(batches)
     ahead = next(cuts, None)
 
-    def of(place: tuple[str, int]) -> Iterator[pa.RecordBatch]:
+    def place(batch: pa.RecordBatch) -> tuple[str, int]:
+        found = batch.column("topic")[0].as_py() if topic is None else topic
+        return found, batch.column("partition")[0].as_py()
+
+    def of(here: tuple[str, int]) -> Iterator[pa.RecordBatch]:
         nonlocal ahead
-        while ahead is not None and _place(ahead) == place:
+        while ahead is not None and place(ahead) == here:
             found, ahead = ahead, None
             yield found
             ahead = next(cuts, None)
 
     while ahead is not None:
-        topic, partition = _place(ahead)
-        offset = ahead.column("offset")[0].as_py()
-        yield Stretch(topic, partition, offset, of((topic, partition)))
+        here = place(ahead)
+        offset = ahead.column("offset")[0].as_py() if "offset" in ahead.schema.names else 0
+        batches_of = of(here)
+        yield Stretch(*here, offset, batches_of)
+        for _ in batches_of:  # what was not looked at
+            continue
 
 
 def _cuts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -104,20 +126,19 @@ def _cuts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if not batch.num_rows:
             continue
-        partitions = batch.column("partition").to_numpy(zero_copy_only=False)
-        topics = batch.column("topic")
-        if (partitions == partitions[0]).all() and pc.all(pc.equal(topics, topics[0])).as_py():
-            yield batch
-            continue
-        ids = pc.dictionary_encode(topics).indices.to_numpy(zero_copy_only=False)
-        other = (partitions[1:] != partitions[:-1]) | (ids[1:] != ids[:-1])
+        other = _changes(batch.column("partition"))
+        if "topic" in batch.schema.names:
+            other |= _changes(pc.dictionary_encode(batch.column("topic")).indices)
         edges = [0, *(np.flatnonzero(other) + 1).tolist(), batch.num_rows]
         for start, end in pairwise(edges):
-            yield batch.slice(start, end - start)
+            yield batch if len(edges) == 2 else batch.slice(start, end - start)
 
 
-def _place(batch: pa.RecordBatch) -> tuple[str, int]:
-    return batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py()
+def _changes(column: pa.Array) -> NDArray[np.bool_]:
+    """Tell of each value but the first whether it is another than the one before."""
+    values = column.to_numpy(zero_copy_only=False)
+    found: NDArray[np.bool_] = values[1:] != values[:-1]
+    return found
 
 
 class KafkaRows:
@@ -202,7 +223,9 @@ def _metas(
     """Return the metadata of each message, as Redpanda Connect names them."""
     columns: dict[str, Any] = {}
     count = batch.num_rows
-    offsets: list[int] = batch.column("offset").to_pylist()
+    offsets: list[int] = []
+    if wanted.wants("kafka_offset", "kafka_lag"):
+        offsets = batch.column("offset").to_pylist()
     if wanted.wants("kafka_key"):
         keys = batch.column("key")
         columns["kafka_key"] = (keys.fill_null(b"") if keys.null_count else keys).to_pylist()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -35,12 +37,35 @@ from streamer.window import Row as PackRow
 PLANNED: Final = "streamer.planned"
 """The local property by which tasks hear of their micro-batch (`Planned`)."""
 
-SETTINGS: Final = {
-    # A message a row: with few in a batch most of the time would go into batches.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
+FETCHING: Final = {
+    # After each poll Spark asks twice where a partition begins and ends, and seeks: so a poll has
+    # all that a fetch brings, which is bounded by bytes.
+    "kafka.max.poll.records": "100000",
+    "kafka.max.partition.fetch.bytes": str(8 << 20),
+    "kafka.fetch.max.bytes": str(16 << 20),
 }
-"""Settings of the session of a stream that reads Kafka."""
+"""Options of Spark's source that those of an input may override."""
+
+_SMALL: Final = 2048
+"""Bytes up to which messages are small on average."""
+
+
+def settings(mean: int) -> dict[str, str]:
+    """Return the settings of the session of a stream that reads Kafka.
+
+    Args:
+        mean: the mean size of its messages, bytes.
+    """
+    # A message is a row, where without Kafka a few hundred rows make a micro-batch.
+    found = {
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1024",
+    }
+    if mean > _SMALL:
+        # With it Spark adds up a batch's size at every row, a fifth of the way of a small one.
+        found["spark.sql.execution.arrow.maxBytesPerBatch"] = str(16 << 20)
+    return found
 
 
 def kafka_rows(
@@ -57,17 +82,25 @@ def kafka_rows(
     stage, schema = (_direct, FRAME_SCHEMA) if plan.window is None else (_pack, ROW_SCHEMA)
     found = []
     for child in children:
-        options = child.options()
+        options = {**FETCHING, **child.options()}
         options["includeHeaders"] = "true" if wanted.headers else "false"
+        needed = replace(wanted, topic=_topic(options), parted="minPartitions" in options)
         try:
             stream = session.readStream.format("kafka").options(**options).load()
         except AnalysisException as e:
             if "KAFKA_DATA_SOURCE_NOT_ENABLED" not in str(e):
                 raise
             raise no_connector(os.environ) from None
-        made = stage(plan, child.place, wanted)
-        found.append(stream.select(*wanted.columns).mapInArrow(made, schema))
+        made = stage(plan, child.place, needed)
+        found.append(stream.select(*needed.columns).mapInArrow(made, schema))
     return found
+
+
+def _topic(options: Mapping[str, str]) -> str | None:
+    """Return the only topic that options name, or None."""
+    assigned = list(json.loads(options.get("assign", "{}")))
+    topics = assigned or options.get("subscribe", "").split(",")
+    return topics[0] if len(topics) == 1 and topics[0] else None
 
 
 _Batches = Iterable[pa.RecordBatch]
@@ -88,7 +121,7 @@ def _pack(plan: Plan, place: KafkaPlace, wanted: Wanted) -> _Stage:
         t = time_of(planned.time, planned.offset)
         since = folded_since(planned.offset)
         source = KafkaRows(place, planned, wanted)
-        for stretch in stretches(batches):
+        for stretch in stretches(batches, wanted.topic):
             piece = source.piece(stretch)
             for row in pack_piece(
                 plan,
@@ -113,7 +146,7 @@ def _direct(plan: Plan, place: KafkaPlace, wanted: Wanted) -> _Stage:
     def produced(batches: _Batches) -> Iterator[Frame]:
         source = KafkaRows(place, _planned(), wanted)
         made = DirectStage(plan, micro_batch=heard())
-        for stretch in stretches(batches):
+        for stretch in stretches(batches, wanted.topic):
             yield from made.frames(source, source.number(stretch), source.piece(stretch))
         made.finish()
 

@@ -21,7 +21,7 @@ from streamer.kafka.reading import Offsets
 from streamer.plan import Plan
 from streamer.plan.metadata_read import metadata_read
 from streamer.source.replayable import Limit
-from streamer.spark.kafka import PLANNED, SETTINGS, kafka_rows
+from streamer.spark.kafka import PLANNED, kafka_rows, settings
 
 _OF_KAFKA: Final = re.compile(r"org\.apache\.kafka\.|KafkaException|kafka\.\w*TimeoutException")
 _LOST: Final = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|KafkaIllegalStateException")
@@ -71,7 +71,7 @@ class KafkaSide:
 
     def frames(self, session: SparkSession, plan: Plan) -> list[DataFrame]:
         """Return what stage 1 makes of each, for a query in a session of the stream's own."""
-        for name, value in SETTINGS.items():
+        for name, value in settings(self._mean()).items():
             session.conf.set(name, value)
         properties = session._jvm.java.lang.System
         for child in self.children:
@@ -142,6 +142,9 @@ class KafkaSide:
     def close(self) -> None:
         """Tell the groups what is safe, when the query has ended."""
         self._keeper.close()
+
+    def _mean(self) -> int:
+        return max(child.reading.message_size() or 0 for child in self.children)
 
     def _unreachable(self) -> str:
         found = (child.reading.reachable() for child in self.children)

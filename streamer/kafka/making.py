@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,9 @@ from streamer.kafka.output import KafkaOutput, Retries, Worker
 from streamer.kafka.partitioning import Partitions, chooser, partitioner
 from streamer.kafka.producing import Producing
 from streamer.kafka.record import RecordMaker
+from streamer.kafka.sasl import token_source
 from streamer.kafka.transactions import Transactions
+from streamer.message import Execution
 from streamer.pipeline.batching import output_policy
 from streamer.sending import MAX_IN_FLIGHT
 from streamer.spec import BuildContext, Parsed
@@ -49,7 +52,9 @@ def make_output(
     """Make an output; its clients are made when something is sent."""
     if parsed[DEDUPE_HEADERS]:
         maker = replace(maker, deduping=Deduping())
-    worker = context.lasting("kafka", lambda: _worker(parsed, connection, asked))
+    source = token_source(parsed, context)
+    token = None if source is None else lambda: source(Execution(time.time_ns))
+    worker = context.lasting("kafka", lambda: _worker(parsed, connection, asked, token))
     return KafkaOutput(
         worker,
         maker,
@@ -60,10 +65,15 @@ def make_output(
     )
 
 
-def _worker(parsed: Parsed, connection: Connection, asked: Asked) -> Worker:
+def _worker(
+    parsed: Parsed, connection: Connection, asked: Asked, token: Callable[[], str] | None
+) -> Worker:
+    def connecting() -> dict[str, Any]:
+        return connection.librdkafka(token)
+
     def settings() -> dict[str, Any]:
         return {
-            **connection.librdkafka(),
+            **connecting(),
             **asked.settings,
             "partitioner": partitioner(asked.partitioner),
             "allow.auto.create.topics": asked.creates,
@@ -88,11 +98,11 @@ def _worker(parsed: Parsed, connection: Connection, asked: Asked) -> Worker:
     producing = Producing(settings)
     transactions = None
     if parsed[TRANSACTIONAL]:
-        transactions = Transactions(in_transactions, connection.librdkafka)
+        transactions = Transactions(in_transactions, connecting)
     age = connection.metadata_max_age
     partitions = Partitions(producing.producer, _AGE if age is None else age / 1e9)
     creating = None
     if asked.new_topics is not None:
-        creating = Creating(connection.librdkafka, *asked.new_topics)
+        creating = Creating(connecting, *asked.new_topics)
     choosing = chooser(asked.partitioner, partitions.count)
-    return Worker(connection, producing, transactions, choosing, creating)
+    return Worker(connection, token, producing, transactions, choosing, creating)

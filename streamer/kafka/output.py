@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -29,6 +29,7 @@ class Worker:
 
     Attributes:
         connection: how Kafka is reached.
+        token: returns the token of OAUTHBEARER; None for the connection's own.
         producing: the producer.
         transactions: the producers of transactions; None without them.
         chooser: chooses partitions; None to leave it to librdkafka.
@@ -36,6 +37,7 @@ class Worker:
     """
 
     connection: Connection
+    token: Callable[[], str] | None
     producing: Producing
     transactions: Transactions | None
     chooser: Chooser | None
@@ -92,11 +94,11 @@ class KafkaOutput(BulkOutput):
 
     def connect(self, ex: Execution) -> None:
         """Look whether a broker answers, unless this worker has been connected before."""
-        producing = self._worker.producing
+        worker, producing = self._worker, self._worker.producing
         if producing.connected:
             return
         try:
-            Cluster(self._worker.connection).identity(self._worker.connection.patience)
+            Cluster(worker.connection, worker.token).identity(worker.connection.patience)
         except KafkaError as error:
             raise SendError(str(error)) from None
         producing.connected = True
@@ -197,4 +199,9 @@ class KafkaOutput(BulkOutput):
 
     def probe(self) -> str:
         """Look whether a broker answers, whether the topic is there and may be written."""
-        return writable(self._worker.connection, self._maker.topic.static, self._creates)
+        worker = self._worker
+        cluster = Cluster(worker.connection, worker.token)
+        try:
+            return writable(cluster, worker.connection, self._maker.topic.static, self._creates)
+        finally:
+            cluster.close()

@@ -7,11 +7,12 @@ from streamer.kafka.connection import Connection
 from streamer.kafka.errors import TOPIC_REFUSED, UNKNOWN_TOPIC, KafkaError
 
 
-def writable(connection: Connection, topic: str | None, creates: bool) -> str:
+def writable(cluster: Cluster, connection: Connection, topic: str | None, creates: bool) -> str:
     """Look whether a topic can be written.
 
     Args:
-        connection: how Kafka is reached.
+        cluster: is asked.
+        connection: how it is reached.
         topic: its name; None when that is told for each message.
         creates: whether brokers may create it with the first record.
 
@@ -21,33 +22,29 @@ def writable(connection: Connection, topic: str | None, creates: bool) -> str:
     Raises:
         KafkaError: what is wrong, and what to do.
     """
-    cluster = Cluster(connection)
-    try:
-        cluster.identity(connection.patience)
-        if topic is None:
-            return "brokers answer"
-        found = cluster.describe([topic], connection.patience)[topic]
-        user = connection.sasl.user if connection.sasl else ""
-        who = f" to the user {user!r}" if user else ""
-        if found == UNKNOWN_TOPIC:
-            if creates:
-                return f"brokers answer; the topic {topic} is not there yet"
-            raise KafkaError(
-                f"there is no topic {topic!r}, and it is not to be created: create it, or set "
-                "allow_auto_topic_creation",
-                final=True,
-            )
-        if found == TOPIC_REFUSED or (not isinstance(found, int) and found.writable is False):
-            raise KafkaError(
-                f"the topic {topic!r} is refused{who}; grant WRITE on the topic", final=True
-            )
-        if isinstance(found, int):
-            raise KafkaError(
-                f"{topic!r} is no name of a topic (Kafka's error {found}); expected letters, "
-                "digits, dots, _ and -",
-                final=True,
-            )
-        number = len(found.partitions)
-        return f"the topic {topic} has {number} partition{'' if number == 1 else 's'}"
-    finally:
-        cluster.close()
+    cluster.identity(connection.patience)
+    if topic is None:
+        return "brokers answer"
+    found = cluster.describe([topic], connection.patience)[topic]
+    user = connection.sasl.user if connection.sasl else ""
+    who = f" to the user {user!r}" if user else ""
+    if found == UNKNOWN_TOPIC:
+        if creates:
+            return f"brokers answer; the topic {topic} is not there yet"
+        raise KafkaError(
+            f"there is no topic {topic!r}, and it is not to be created: create it, or set "
+            "allow_auto_topic_creation",
+            final=True,
+        )
+    if found == TOPIC_REFUSED or (not isinstance(found, int) and found.writable is False):
+        raise KafkaError(
+            f"the topic {topic!r} is refused{who}; grant WRITE on the topic", final=True
+        )
+    if isinstance(found, int):
+        raise KafkaError(
+            f"{topic!r} is no name of a topic (Kafka's error {found}); expected letters, "
+            "digits, dots, _ and -",
+            final=True,
+        )
+    number = len(found.partitions)
+    return f"the topic {topic} has {number} partition{'' if number == 1 else 's'}"

@@ -26,6 +26,7 @@ from streamer.kafka.page import DESCRIPTION, examples_of
 from streamer.kafka.partitioning import FNV1A, MANUAL, MURMUR2, RANDOM, ROUND_ROBIN
 from streamer.kafka.producer_fields import COMPRESSION, IDEMPOTENT, PARTITIONER, TIMEOUT
 from streamer.kafka.record import RecordMaker
+from streamer.kafka.sasl import sasl_references
 from streamer.kafka.writing import (
     KEY,
     METADATA,
@@ -217,6 +218,7 @@ SPEC: Final = Spec(
         *GUARANTEE_FIELDS,
     ),
     check=_problems,
+    references=sasl_references,
     examples=examples_of("kafka"),
     categories=("Services",),
 )

@@ -200,8 +200,12 @@ class Kafka:
         """librdkafka's client for all that is not said here."""
         from confluent_kafka.admin import AdminClient
 
-        client = AdminClient(self._config())
-        if "oauth_cb" in self.settings:
+        config, token, asked = self._config(), self.settings.get("oauth_cb"), list[str]()
+        if token is not None:
+            config["oauth_cb"] = lambda text: (asked.append(text), token(text))[1]
+        client = AdminClient(config)
+        until = time.monotonic() + _PATIENCE
+        while token is not None and not asked and time.monotonic() < until:
             client.poll(0.1)  # it asks for the token here, and only here
         return client
 

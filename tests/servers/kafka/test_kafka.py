@@ -72,5 +72,6 @@ def test_a_broker_that_is_killed_comes_back_where_it_was_with_what_it_had(tmp_pa
         broker.pause()
         assert not broker.client().answers()
         broker.resume()
-        assert broker.client().answers()
+        kafka.produce("kept", "resumed")
+        assert [one.value for one in kafka.consume("kept")][2:] == [b"resumed"]
     assert not listens(int(address.rpartition(":")[2]))

@@ -19,7 +19,7 @@ WAYS += [(one, by) for one in ("SASL", "SECURE") for by in MECHANISMS]
 def test_who_shows_what_is_asked_for_is_let_in(
     kafka_secured: Secured, listener: str, mechanism: str
 ) -> None:
-    assert kafka_secured.client(listener, mechanism=mechanism).answers()
+    assert kafka_secured.client(listener, mechanism=mechanism).answers(within=60)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_key_behind_a_password_is_the_same_key(kafka_secured: Secured) -> None
     known = kafka_secured.client("MUTUAL")
     encrypted = {"ssl.key.location": str(kafka_secured.encrypted_key)}
     settings = {**known.settings, **encrypted, "ssl.key.password": KEY_PASSWORD}
-    assert Kafka(known.bootstrap, settings).answers()
+    assert Kafka(known.bootstrap, settings).answers(within=60)
 
 
 def test_who_has_no_rights_sees_and_writes_nothing_until_allowed(kafka_secured: Secured) -> None:

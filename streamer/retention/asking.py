@@ -9,6 +9,7 @@ from typing import Any, Final
 from streamer.retention.cells import plain
 from streamer.retention.query import find
 from streamer.retention.question import USUAL, Question, QuestionError
+from streamer.retention.sandbox import SECONDS
 from streamer.retention.statement import select
 from streamer.retention.times import time_of
 
@@ -24,13 +25,16 @@ PARAMETERS: Final[Mapping[str, str]] = {
 """What may be asked, and what it means."""
 
 
-def answer(directory: Path, parameters: Mapping[str, str], now: int) -> dict[str, Any]:
+def answer(
+    directory: Path, parameters: Mapping[str, str], now: int, seconds: float = SECONDS
+) -> dict[str, Any]:
     """Answer a request.
 
     Args:
         directory: the results' directory, `results` in a checkpoint.
         parameters: of the URL, decoded: see `PARAMETERS`.
         now: the time of day, Unix ns.
+        seconds: how long it may take.
 
     Returns:
         What `value.dump_json` writes: `results`, each as `Result.plain`, and `next`, which is null
@@ -49,7 +53,7 @@ def answer(directory: Path, parameters: Mapping[str, str], now: int) -> dict[str
         raise QuestionError(f"revisions is {revisions[:40]!r}, expected latest or all")
     limit = _limit(parameters.get("limit", str(USUAL)))
     if "sql" in parameters:
-        return _selected(directory, parameters, revisions == "all", limit, now)
+        return _selected(directory, parameters, revisions == "all", limit, now, seconds)
     question = Question(
         parameters.get("key"),
         _time(parameters, "from"),
@@ -58,12 +62,17 @@ def answer(directory: Path, parameters: Mapping[str, str], now: int) -> dict[str
         limit,
         parameters.get("after", ""),
     )
-    page = find(directory, question, now)
+    page = find(directory, question, now, seconds)
     return {"results": [result.plain() for result in page.results], "next": page.next or None}
 
 
 def _selected(
-    directory: Path, parameters: Mapping[str, str], revisions: bool, limit: int, now: int
+    directory: Path,
+    parameters: Mapping[str, str],
+    revisions: bool,
+    limit: int,
+    now: int,
+    seconds: float,
 ) -> dict[str, Any]:
     beside = [name for name in ("key", "from", "to", "after") if name in parameters]
     if beside:
@@ -71,7 +80,8 @@ def _selected(
     problem = Question(limit=limit).problem()
     if problem is not None:
         raise QuestionError(problem)
-    found = select(directory, parameters["sql"], now, revisions=revisions, limit=limit)
+    sql = parameters["sql"]
+    found = select(directory, sql, now, revisions=revisions, limit=limit, seconds=seconds)
     rows = [[plain(value) for value in row] for row in found.rows]
     return {"columns": list(found.columns), "rows": rows, "cut": found.cut}
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from aiohttp import hdrs, web
@@ -26,6 +27,7 @@ from streamer.service.http.endpoint import Asked, Endpoint
 from streamer.service.http.looks import LookEndpoints
 from streamer.service.http.openapi import openapi
 from streamer.service.http.reading import TooLargeError, body_of, wish_of
+from streamer.service.http.results import ResultEndpoints
 from streamer.service.http.served import Served
 from streamer.service.http.streams import StreamEndpoints
 from streamer.service.streams.manager import Manager
@@ -59,6 +61,11 @@ class Api:
         default_factory=lambda: ThreadPoolExecutor(4, "look"), repr=False
     )
 
+    @cached_property
+    def results(self) -> ResultEndpoints:
+        """The endpoint of results, of which there is one: it counts those who ask."""
+        return ResultEndpoints(self.manager)
+
     def application(self, host: str | None) -> web.Application:
         """Return the application, for the address that is listened on (None for all)."""
         http: Mapping[str, Any] = self.root.http
@@ -82,6 +89,7 @@ class Api:
         if self.enabled:
             found += StreamEndpoints(self.manager).all()
             found += LookEndpoints(self.manager).all()
+            found += self.results.all()
         return found
 
     def _always(self) -> list[Endpoint]:

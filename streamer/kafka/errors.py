@@ -26,7 +26,6 @@ UNKNOWN_MEMBER: Final = 25
 REBALANCE: Final = 27
 ILLEGAL_GENERATION: Final = 22
 # Who keeps the groups is still being found: the cluster is new, or its brokers have changed.
-NOT_READY: Final = (14, 15, 16)
 COORDINATOR_MOVES: Final = (14, 15, 16)
 """Loading, not available, not the coordinator: in a moment it will be."""
 GROUP_IN_USE: Final = (UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION)

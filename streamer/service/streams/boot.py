@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Final
 
 from streamer.config import Config
 from streamer.config.file import read_file
-from streamer.errors import ConfigError, StreamerError
+from streamer.errors import ConfigError
 from streamer.service.streams.faults import BadConfigError
 from streamer.service.streams.managed import Managed
-from streamer.service.streams.registry import Registry
+from streamer.service.streams.registry import AT_ONCE, Registry
 from streamer.service.streams.store import API, PAUSED, RUNNING, Draft, Stored
 from streamer.service.streams.supervisor import State
-
-AT_ONCE: Final = 4
-"""Streams that are started at the same time."""
 
 
 class Boot:
@@ -103,7 +99,7 @@ class Boot:
         revision = managed.revision
         try:
             managed.supervisor.begin(patient=revision.proved)
-        except StreamerError as e:
+        except Exception as e:
             # The program was ended in the middle of its deploy, which would have failed.
             managed.log("ERROR", f"The revision {revision.number} does not start: {e}", {})
             self._take_back(managed)

@@ -16,7 +16,6 @@ from streamer.errors import StreamerError
 from streamer.plan.judgement import Judgement, judge
 from streamer.service.replacing import OnReset
 from streamer.service.streams import raw
-from streamer.service.streams.boot import AT_ONCE
 from streamer.service.streams.faults import (
     BadConfigError,
     BadRequestError,
@@ -26,7 +25,7 @@ from streamer.service.streams.faults import (
 )
 from streamer.service.streams.ids import id_problem
 from streamer.service.streams.managed import Managed
-from streamer.service.streams.registry import Registry
+from streamer.service.streams.registry import AT_ONCE, Registry
 from streamer.service.streams.run import plan_of
 from streamer.service.streams.store import API, ENDED, PAUSED, RUNNING, Draft, Revision
 from streamer.service.streams.supervisor import ACTIVE, Change, State

@@ -13,7 +13,7 @@ from streamer.engine.delivery import LogLine
 from streamer.redaction import Redaction
 from streamer.service.streams.lines import Lines
 from streamer.service.streams.store import API, Revision
-from streamer.service.streams.supervisor import ACTIVE, Restarts, Run, State, Supervisor
+from streamer.service.streams.supervisor import ACTIVE, Gate, Restarts, Run, State, Supervisor
 from streamer.service.view import StreamView
 
 Make = Callable[[str, Config, str, LogLine, StreamView, Callable[[Config], None]], Run]
@@ -48,6 +48,7 @@ class Managed:
         log: LogLine,
         restarts: Restarts,
         look: Callable[[], float],
+        gate: Gate,
         told: Callable[[str, State], None],
         back: Callable[[Managed, Config], None],
     ) -> None:
@@ -62,6 +63,7 @@ class Managed:
             log: takes lines of the service's log.
             restarts: how often it is started again.
             look: gives the seconds between two looks at it.
+            gate: what streams pass when they start.
             told: hears of the states that it comes to by itself.
             back: hears of the config that it went back to.
         """
@@ -81,6 +83,7 @@ class Managed:
             self.log,
             restarts,
             look,
+            gate,
             lambda state: told(stream_id, state),
         )
 

@@ -20,13 +20,16 @@ from streamer.service.streams.faults import RefusedError, UnknownStreamError
 from streamer.service.streams.locks import Locks
 from streamer.service.streams.managed import Make, Managed
 from streamer.service.streams.store import API, ENDED, Draft, Revision, Store, StoredResource
-from streamer.service.streams.supervisor import Restarts, State
+from streamer.service.streams.supervisor import Gate, Restarts, State
 
 # Where many streams share the machine, all looks at them together come to about so many a second.
 _LOOK: Final = 0.1
 _LOOKS: Final = 0.02
 _PACE: Final = 0.025
 _FEW: Final = 4
+
+AT_ONCE: Final = 4
+"""Streams that are started at the same time."""
 
 
 class Registry:
@@ -73,6 +76,7 @@ class Registry:
         self._lock = threading.Lock()
         self._streams: dict[str, Managed] = {}
         self._closing = False
+        self._gate = Gate(AT_ONCE)
         self.resources = [self.text_of(one) for one in store.resources()]
 
     @property
@@ -129,6 +133,7 @@ class Registry:
             self.log,
             self._restarts,
             lambda: max(_LOOK, _LOOKS * len(self._streams)),
+            self._gate,
             self._told,
             self._went_back,
         )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from streamer.config import Config
 from streamer.engine.delivery import LogLine
@@ -35,6 +35,9 @@ class State(StrEnum):
     FAILED = "failed"
     STOPPED = "stopped"
 
+
+_STARTING: Final = 20.0
+"""Seconds after which a stream that has delivered nothing is not taken to be starting."""
 
 ACTIVE = frozenset({State.STARTING, State.RUNNING, State.RESTARTING})
 """The states in which messages flow, or are about to."""
@@ -123,6 +126,26 @@ class Restarts:
         return float(min(self.first * 2.0 ** (failures - 1), self.longest))
 
 
+class Gate:
+    """Lets few streams at a time through their start, to their first micro-batch.
+
+    That takes new processes and much of the cores; where all begin at once, none gets anywhere.
+    """
+
+    def __init__(self, places: int, patience: float = 60.0) -> None:
+        """Take how many pass at a time, and after how many seconds one goes on all the same."""
+        self._places = threading.Semaphore(places)
+        self._patience = patience
+
+    def enter(self) -> bool:
+        """Wait for a place; return whether there was one in time."""
+        return self._places.acquire(timeout=self._patience)
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self._places.release()
+
+
 class Supervisor:
     """The one who looks after a stream. Its methods may be called from several threads.
 
@@ -139,6 +162,7 @@ class Supervisor:
         log: LogLine,
         policy: Restarts,
         look: Callable[[], float],
+        gate: Gate,
         told: Callable[[State], None] = lambda state: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -150,6 +174,7 @@ class Supervisor:
             log: takes log lines.
             policy: how often it is started again.
             look: gives the seconds between two looks at it.
+            gate: what it passes when it starts.
             told: hears of every state that the stream comes to by itself.
             now: a clock that never runs backwards, s.
         """
@@ -157,6 +182,8 @@ class Supervisor:
         self._log = log
         self._policy = policy
         self._look = look
+        self._gate = gate
+        self._in_gate: float | None = None
         self._told = told
         self._now = now
         self._run: Run | None = None
@@ -259,6 +286,9 @@ class Supervisor:
                 self._start()
                 return
             self._run.pace(self._rest)
+            began = self._in_gate
+            if began is not None and (self._run.batch() >= 0 or self._now() - began > _STARTING):
+                self._leave_gate()
             if self._run.poll():
                 self._over()
         except BaseException as e:
@@ -287,8 +317,13 @@ class Supervisor:
 
     def _start(self) -> None:
         self._come_to(State.STARTING)
-        run = self._make()
-        run.start()
+        self._in_gate = self._now() if self._gate.enter() else None
+        try:
+            run = self._make()
+            run.start()
+        except BaseException:
+            self._leave_gate()
+            raise
         self._run = run
         run.pace(self._rest)
         self._come_to(State.RUNNING)
@@ -306,8 +341,14 @@ class Supervisor:
 
     def _end(self, timeout: float | None = None, over: bool = False) -> None:
         run, self._run = self._run, None
+        self._leave_gate()
         if run is not None:
             run.stop(timeout, over)
+
+    def _leave_gate(self) -> None:
+        if self._in_gate is not None:
+            self._in_gate = None
+            self._gate.leave()
 
     def _failed(self, error: BaseException) -> None:
         """Decide what becomes of a stream that failed."""

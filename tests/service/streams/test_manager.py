@@ -21,6 +21,7 @@ from streamer.service.streams.faults import (
     StreamExistsError,
     UnknownStreamError,
 )
+from streamer.service.streams.supervisor import Gate
 from tests.service.streams.pretending import GENERATE, Stage, config_text, pretended
 
 WISH = Wish("ann")
@@ -343,3 +344,11 @@ def test_resources_are_shared_and_kept(tmp_path: Path) -> None:
     with pretended(tmp_path) as service:
         processor = service.manager.registry.get("a").config.resources
         assert [one.config for one in processor.values()] == ["root = 2"]
+
+
+def test_few_streams_start_at_a_time_and_none_waits_for_ever() -> None:
+    gate = Gate(2, patience=0.05)
+    assert gate.enter() and gate.enter()
+    assert not gate.enter(), "who waits too long goes on, and has no place to give back"
+    gate.leave()
+    assert gate.enter()

@@ -194,7 +194,9 @@ class KafkaSource:
         try:
             # The group is left out: nothing depends on it, and its broker comes back last.
             cluster, patience = self.watch.cluster, min(self.connection.patience, _GLANCE)
-            preflight(cluster, self.connection, self.selection, "", patience)
+            found = preflight(cluster, self.connection, self.selection, "", patience)
+            # A broker may know its topics again before anybody leads them.
+            cluster.ends(_places(found, self.selection), patience, self.read_committed)
         except KafkaError as error:
             return f"input {self.name}: {error}"
         return None

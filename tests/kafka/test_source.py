@@ -254,11 +254,13 @@ def test_a_broker_that_hangs_or_is_away_is_told_and_found_again(tmp_path):
         for stop, again in ((broker.pause, broker.resume), (broker.kill, broker.start)):
             stop()
             began = time.monotonic()
+            # A process is not stopped at once.
             with pytest.raises(StreamerError, match="no broker"):
-                made.standing({})
+                while time.monotonic() - began < 20:
+                    made.standing({})
             assert "no broker" in str(made.reachable())
             assert "could not be told what is safe" in str(made.commit({"t": {"0": 1}}))
-            assert time.monotonic() - began < 30
+            assert time.monotonic() - began < 40
             again()
             until = time.monotonic() + 60
             while made.reachable() is not None:

@@ -80,7 +80,8 @@ class KafkaSource:
 
     def opened(self, room: Room) -> KafkaSource:
         """Look whether it can be read, and choose where it begins; see `Opening`."""
-        self._check_token(room.local)
+        self._check_token()
+        self._check_local(room)
         try:
             found = self._look()
             known = room.known()
@@ -177,7 +178,7 @@ class KafkaSource:
         gone = [place for place, offset in at.items() if ends.get(place, -1) < offset]
         if gone:
             return self._lost_text(sorted(gone), at, ends, "ends at")
-        cut = [place for place, offset in at.items() if begins[place] > offset]
+        cut = [place for place, offset in at.items() if begins.get(place, 0) > offset]
         return self._lost_text(sorted(cut), at, begins, "begins at") if cut else None
 
     def commit(self, ends: Offsets) -> str | None:
@@ -228,7 +229,7 @@ class KafkaSource:
     def _look(self, patience: float = 10.0) -> Found:
         return preflight(self.watch.cluster, self.connection, self.selection, self.group, patience)
 
-    def _check_token(self, local: bool) -> None:
+    def _check_token(self) -> None:
         sasl = self.connection.sasl
         if sasl is None or sasl.mechanism != OAUTHBEARER:
             return
@@ -237,7 +238,10 @@ class KafkaSource:
                 f"input {self.name}: the token of OAUTHBEARER {problem}; Spark's Kafka client "
                 "reads JWTs with sub and exp only, use one, or SCRAM-SHA-512"
             )
-        if not local:
+
+    def _check_local(self, room: Room) -> None:
+        sasl = self.connection.sasl
+        if sasl is not None and sasl.mechanism == OAUTHBEARER and not room.local:
             raise StreamerError(
                 f"input {self.name}: OAUTHBEARER hands Spark its token in a file of this machine, "
                 "which the machines of a cluster do not see; use SCRAM-SHA-512, PLAIN or "

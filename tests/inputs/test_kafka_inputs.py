@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from streamer.config import parse_config
-from streamer.errors import ConfigError
+from streamer.errors import ConfigError, StreamerError
 from streamer.kafka.input import KafkaInput
 from streamer.kafka.reading import Metadata
 from streamer.kafka.source import KafkaSource
@@ -167,6 +167,20 @@ def test_spark_is_told_all_of_it():
     )
     assigned = source("kafka: {addresses: [a], topics: ['t:0-1']").options(5)
     assert json.loads(assigned["assign"]) == {"t": [0, 1]}
+
+
+def test_a_token_is_read_from_its_cache_when_the_stream_starts():
+    text = f"""
+cache_resources: [{{label: tokens, memory: {{init_values: {{kafka: opaque}}}}}}]
+input: {{{KAFKA}, sasl: {{mechanism: OAUTHBEARER, token_cache: tokens, token_key: KEY}}}}}}
+"""
+    found = built(text.replace("KEY", "kafka"))
+    assert found.source.connection.sasl.token == ""
+    # It is had, and is none that Java reads.
+    with pytest.raises(StreamerError, match="the token of OAUTHBEARER is no JWT"):
+        found.opened(None)
+    with pytest.raises(StreamerError, match="cannot be had: key does not exist; put it into"):
+        built(text.replace("KEY", "other")).opened(None)
 
 
 def test_secrets_are_not_shown():

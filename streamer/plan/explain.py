@@ -55,6 +55,11 @@ def _lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     named += [(output.path, output) for output in plan.written[number:]]
     # An output that sends everything from the workers leaves nothing to be written.
     lines = [_writes(output, what) for what, output in named if output.name in DRIVEN]
+    if plan.retention is not None:
+        lines.append(
+            f"results for queries, for {format_duration(plan.retention)} after the end of their "
+            "window, exactly once, beside the checkpoint"
+        )
     for line in lines or ["nothing to write"]:
         yield f"    {line}"
 

@@ -14,11 +14,12 @@ from streamer.engine.frame import Frame, FrameKind
 from streamer.engine.keeping import store_of
 from streamer.retention.query import every
 from streamer.retention.question import Question, Result
-from streamer.timestamps import format_rfc3339
+from streamer.timestamps import format_rfc3339, parse_rfc3339
 
 from .stream import Run, State, write_lines
 
 T = 1_700_000_000  # seconds; a multiple of 10
+RECIPE = Path(__file__).parents[2] / "configs" / "recipes" / "ksqldb_pageviews.yaml"
 SUM = """
     - mapping: |
         root = if batch_index() == 0 {
@@ -145,6 +146,34 @@ def test_each_window_and_key_has_what_the_pipeline_made_of_it(cars, tmp_path, bu
     assert found == expected
     printed = kept.run.printed()
     assert sorted(map(str, printed)) == sorted(map(str, documents(kept.results())))
+
+
+def test_the_recipe_of_ksqldbs_page_views_answers_its_pull_query(tmp_path, monkeypatch):
+    # SELECT * FROM pageviews_per_region WHERE regionid = 'Region_6'
+    #   AND WINDOWSTART >= '2026-01-01T09:59:50' AND WINDOWEND <= '2026-01-01T10:00:40';
+    monkeypatch.chdir(tmp_path)
+    text = RECIPE.read_text().partition("\ntests:")[0] + "\n"
+    text = text.replace("    emit: changes\n", "    emit: changes\n    end_of_input: keep\n")
+    text += "input: {file: {paths: [views.jsonl]}}\n"
+    views = tmp_path / "views.jsonl"
+    views.touch()
+    kept = Keeping(text, tmp_path)
+    noon = parse_rfc3339("2026-01-01T10:00:00Z").ns
+    for second in (5, 15, 25):
+        at = format_rfc3339(noon + second * SECOND)
+        view = {"viewtime": at, "gender": "Female"}
+        write_lines(views, [{**view, "regionid": f"Region_{n}"} for n in (6, 7, 16)])
+        kept.run.step(noon + second * SECOND)
+    asked = {"since": noon - 10 * SECOND, "until": noon + 40 * SECOND}
+    found = list(every(kept.directory, Question("Region_6", **asked), noon + 3600 * SECOND))
+    assert [(one["windowstart"], one["count"]) for one in documents(found)] == [
+        (1767261590000, 2),
+        (1767261600000, 3),
+        (1767261610000, 2),
+    ]
+    assert [one.revision for one in found] == [2, 3, 2]
+    table = list(every(kept.directory, Question(), noon + 3600 * SECOND))
+    assert {one.key for one in table} == {'"Region_6"', '"Region_16"'}
 
 
 def test_messages_of_a_window_without_a_key_are_its_parts_in_order(cars, tmp_path):

@@ -182,3 +182,12 @@ def test_what_sends_and_what_passes_on_is_told() -> None:
 def test_a_driver_with_nothing_to_write_says_so() -> None:
     config = parse_config("output: { http_client: { url: 'http://x' } }\n")
     assert explain(make_plan(config), "/state").endswith("driver\n    nothing to write")
+
+
+def test_it_says_that_results_are_kept() -> None:
+    text = "buffer: {system_window: {size: 10s, retention: 7d}}\noutput: {drop: {}}\n"
+    shown = explain(make_plan(parse_config(text, "kept.yaml")), "/state").splitlines()
+    assert shown[shown.index("driver") + 2 :] == [
+        "    results for queries, for 168h after the end of their window, exactly once, beside the "
+        "checkpoint"
+    ]

@@ -65,7 +65,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.FILTER: _FROM_NOW,
     f.LATE_OUTPUT: _FROM_NOW,
     f.HAVING: _AT_CLOSE,
-    f.RETENTION: Ruling(Effect.MIGRATE, "holds for results that are emitted from now on"),
+    f.RETENTION: Ruling(Effect.MIGRATE, "holds for the results that there are already, too"),
     f.END_OF_INPUT: Ruling(Effect.MIGRATE),
     f.KEY_RETENTION: Ruling(
         Effect.MIGRATE, "keys that are known now may be kept as long as before"

@@ -29,6 +29,9 @@ from streamer.sending import TakenBackError
 _PATIENCE: Final = 15.0
 _ANSWER: Final = 5.0
 _NEVER: Final = -1
+_KEPT: Final = 16
+"""Producers that a worker keeps: each has threads and connections of its own, and a micro-batch may
+have a hundred parts. Making one anew takes less than a tenth of a second."""
 # Kafka's and librdkafka's numbers of errors that pass, where librdkafka does not say so by itself.
 _PASSING: Final = frozenset(
     {7, 8, 14, 15, 16, 51, 88, -185, -187, -195, -166, -180}
@@ -152,7 +155,7 @@ class Transactions:
             self._drop(name)
             held = Held(name, self._ready(name))
             held.number = newest = self._newest(name)
-            self._held[name] = held
+            self._keep(held)
         if newest == number:
             return None
         if newest > number:
@@ -164,6 +167,14 @@ class Transactions:
         held.producer.begin_transaction()
         held.open = True
         return held
+
+    def _keep(self, held: Held) -> None:
+        """Keep a producer for later micro-batches; let the one go that was made first."""
+        while len(self._held) >= _KEPT:
+            name, oldest = next(iter(self._held.items()))
+            self.abort(oldest)
+            self._drop(name)
+        self._held[held.name] = held
 
     def _ready(self, name: str) -> Producer:
         producer = made({**self._producing(), "transactional.id": name, "error_cb": self._hear})
@@ -209,6 +220,8 @@ class Transactions:
             asked, require_stable=True, request_timeout=_ANSWER
         )
         places = answers[name].result(_PATIENCE).topic_partitions
+        # What it has to say of brokers is handed over, so that it does not pile up.
+        client.poll(0)
         # Only a client that has answered is kept: one whose broker has been restarted may never
         # hear from it again (seen with librdkafka 2.16).
         self._client = client

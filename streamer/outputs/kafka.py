@@ -40,7 +40,7 @@ from streamer.kafka.writing import (
     time_problems,
 )
 from streamer.pipeline.batching import BATCHING_FIELD, batching_problems
-from streamer.sending import max_in_flight_field
+from streamer.sending import MAX_IN_FLIGHT, max_in_flight_field
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
 
 NEW_TOPICS: Final = "custom_topic_creation"
@@ -54,6 +54,8 @@ _MESSAGE: Final = (1_000, 1_000_000_000)
 _LONGEST: Final = 900_000
 # As often does Sarama send a message before it gives it up.
 _TRIES: Final = 4
+# As many requests may be on their way to a broker with Sarama.
+_REQUESTS: Final = 5
 
 
 def _message_problem(size: int) -> str | None:
@@ -233,6 +235,8 @@ def _settings(parsed: Parsed) -> dict[str, Any]:
         "message.max.bytes": parsed[MAX_MESSAGE],
         "request.timeout.ms": min(timeout, _LONGEST),
         "message.timeout.ms": min(_TRIES * timeout, _LONGEST),
+        # What is sent again may come after what was sent later, where that may be on its way.
+        "max.in.flight.requests.per.connection": 1 if parsed[MAX_IN_FLIGHT] == 1 else _REQUESTS,
         # Each record without a key goes its own way.
         "sticky.partitioning.linger.ms": 0,
     }

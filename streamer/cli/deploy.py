@@ -139,7 +139,9 @@ def _tell(stream_id: str, done: str, answer: Any) -> None:
     for change in judgement.get("changes", ()):
         note = f"; {change['note']}" if change["note"] else ""
         old, new = (change[side] or "nothing" for side in ("old", "new"))
-        click.echo(f"  {change['path']}: {old} → {new} ({change['effect']}{note})")
+        # Of texts of many lines, `streamer diff` shows what differs.
+        what = "" if "\n" in old.strip() + new.strip() else f"{old.strip()} → {new.strip()}, "
+        click.echo(f"  {change['path']}: {what}{change['effect']}{note}")
 
 
 def _wait(remote: Remote, stream_id: str, seconds: float) -> int:

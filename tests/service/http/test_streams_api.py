@@ -152,6 +152,15 @@ def test_what_a_stream_does_can_be_seen(tmp_path: Path) -> None:
         assert "/streams/{id}" in ask("GET", "/endpoints").json()
 
 
+def test_results_are_asked_for_by_url(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        server.ask("POST", "/streams/a", config_text("one"))
+        assert server.ask("GET", "/streams/a/results").status_code == 404
+        assert server.ask("GET", "/streams/b/results").status_code == 404
+        assert server.ask("GET", "/streams/a/results?nope=1").status_code == 400
+        assert server.ask("GET", "/streams/a/results?limit=x").status_code == 400
+
+
 def test_without_the_api_there_is_health_and_nothing_that_changes(tmp_path: Path) -> None:
     with asking(tmp_path, enabled=False) as server:
         for path in ("/ping", "/ready", "/version", "/metrics", "/stats", "/endpoints"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -74,6 +75,7 @@ class House:
         self.threads: list[threading.Thread] = []
         self._claimed: set[str] = set()
         self._stops: list[Callable[[], None]] = []
+        self._branches: list[House] = []
 
     def room(self) -> Room:
         """Return the room of the stream's input."""
@@ -87,11 +89,14 @@ class House:
         apart.answers, apart.endpoints = self.answers, self.endpoints
         apart.remembered, apart.save = self.remembered, self.save
         apart._claimed = self._claimed
+        self._branches.append(apart)
 
         def stop() -> None:
             with suppress(ValueError):
                 self._stops.remove(stop)
             apart.stop()
+            if apart in self._branches and not apart.busy():
+                self._branches.remove(apart)
 
         self.on_stop(stop)
         return Branch(_Room(apart, name, directory), stop)
@@ -127,6 +132,28 @@ class House:
         self.stopping.set()
         while self._stops:
             self._stops.pop()()
+
+    def busy(self) -> bool:
+        """Whether a receiver is still at work."""
+        return any(thread.is_alive() for thread in self.threads) or any(
+            branch.busy() for branch in self._branches
+        )
+
+    def left(self, timeout: float) -> bool:
+        """Wait, after `stop`, until the receivers have done what they were at.
+
+        Args:
+            timeout: seconds to wait.
+
+        Returns:
+            Whether they have. One that waits for a pipe does not hear of a stop.
+        """
+        until = time.monotonic() + timeout
+        while self.busy():
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.01)
+        return True
 
 
 class _Room:

@@ -137,10 +137,10 @@ class Life:
         """Start the query in a Spark session."""
         self._session = session
         if self._opened is None:
-            finish_drain(
-                self, self.plan.fingerprint, self._patience, lambda: self.stopping(), self._log
+            former = finish_drain(
+                self, self.plan, self._patience, lambda: self.stopping(), self._log
             )
-            self.made(self.plan)
+            self.made(self.plan, former)
         self.begin(self.stream)
         self._remember()
         self._view.running(self._now)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from streamer.spark.stream import Stream
 
 _LINGER: Final = 0.02
+_CLOSES: Final = 30.0
 REASON: Final = "deploy"
 """The reason that is counted for messages of windows that a deploy has dropped."""
 
@@ -259,6 +259,8 @@ class Replacing:
     def _end(self, stream: Stream) -> None:
         if not stream.stop(self._timeout):
             stream.abandon()
+        if not _reads_stdin(stream.plan):
+            stream.let_go(_CLOSES)
 
     def back(self, plan: Plan, former: Stream | None, failed: Stream, why: BaseException) -> None:
         """Start what ran before.
@@ -267,10 +269,13 @@ class Replacing:
             DeployError: always, since the new revision does not run.
             StreamerError: the former one does not start either.
         """
-        if self._place.stream is not failed:
+        newest = self._place.stream
+        if newest is not failed:
             # It was made, and its query did not start.
-            newest = self._place.stream
-            (newest.retire if former is not None else newest.stop)(0.0)
+            if former is not None:
+                newest.retire(0.0)
+            else:
+                self._end(newest)
         self._start(again(plan), former)
         text = str(why) if isinstance(why, StreamerError) else f"{type(why).__name__}: {why}"
         raise DeployError(f"the new revision did not start, and the former one goes on: {text}")
@@ -371,25 +376,36 @@ def prepare_start(
 
 
 def finish_drain(
-    place: Place, fingerprint: Any, timeout: float, stopping: Callable[[], bool], log: LogLine
-) -> None:
+    place: Place, plan: Plan, timeout: float, stopping: Callable[[], bool], log: LogLine
+) -> Stream | None:
     """Finish a drain that was broken off, so that the generation after it can begin.
 
     Args:
         place: where the stream runs; it has none yet.
-        fingerprint: of the plan that is to run.
+        plan: what is to run.
         timeout: seconds that the micro-batch in hand may take.
         stopping: whether the stream is to stop.
         log: takes log lines.
+
+    Returns:
+        The stream that has the input, retired; None when the input is to be opened.
     """
     from streamer.spark.generations import drain_of, next_generation, sweep
 
     drain = drain_of(place.checkpoint)
     if drain is None:
-        return
+        return None
+    if not drain.keeps_input and _reads_stdin(drain.plan) and _reads_stdin(plan):
+        raise DeployError(
+            "a deploy was letting open windows out when it was broken off, and the standard input "
+            "cannot be read in two ways: start the former config once, with an empty input"
+        )
     log("INFO", "Letting open windows out, which a deploy had begun", {})
     stream = drained(place, again(drain.plan), drain.keeps_input, timeout, stopping)
-    with suppress(StreamerError):
+    if not drain.keeps_input:
         stream.stop(timeout)
-    next_generation(place.checkpoint, fingerprint, drain.keeps_input)
+        if not _reads_stdin(drain.plan):
+            stream.let_go(_CLOSES)
+    next_generation(place.checkpoint, plan.fingerprint, drain.keeps_input)
     sweep(place.checkpoint)
+    return stream if drain.keeps_input else None

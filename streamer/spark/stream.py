@@ -348,6 +348,20 @@ class Stream:
         if not self._stop_query(timeout):
             self.abandon()
 
+    def let_go(self, timeout: float) -> None:
+        """After `stop`: wait until nobody writes any more to what the input keeps on disk.
+
+        Whoever opens the input anew would otherwise write to the same files.
+
+        Args:
+            timeout: seconds to wait.
+
+        Raises:
+            StreamerError: somebody still does.
+        """
+        if not self._house.left(timeout):
+            raise StreamerError("the input does not close, so it cannot be opened anew")
+
     @property
     def failures(self) -> int:
         """How often the micro-batch in hand has failed."""
@@ -412,4 +426,6 @@ class Stream:
 
 
 def _last_line(error: str) -> str:
-    return error.strip().splitlines()[-1] if error.strip() else "no reason given"
+    # Behind the reason, Spark shows the query.
+    said = error.partition("=== Streaming Query ===")[0].strip()
+    return said.splitlines()[-1] if said else "no reason given"

@@ -91,3 +91,16 @@ def test_files_and_the_standard_input_are_opened_side_by_side(tmp_path):
             found += raws_of(ready, start, latest.offset)
             start = latest.offset
     assert sorted(found) == [b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_a_house_is_left_when_all_its_receivers_have_done_what_they_were_at(tmp_path):
+    with lodging(tmp_path) as lodged:
+        house, going = lodged.house, threading.Event()
+        branch = house.branch("b", tmp_path / "b")
+        branch.room.start("slow", lambda: going.wait(60) and None)
+        house.stop()
+        assert not house.left(0.05), "the receiver of a branch is at work"
+        going.set()
+        assert house.left(60) and not house.busy()
+        branch.stop()
+        branch.stop()

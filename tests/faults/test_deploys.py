@@ -33,15 +33,18 @@ input:
       root.at = now()
 buffer:
   tumbling_window: {{timestamp_mapping: root = this.at, size: {size}}}
-pipeline:
-  processors:
-    - mapping: |
-        root = if batch_index() == 0 {{
-          {{"by": "{by}", "size": "{size}", "ids": json("id").from_all(){all}}}
-        }} else {{ deleted() }}
+pipeline: {{processors: [{{resource: shape}}]}}
 output: {{file: {{path: {out}, codec: lines}}}}
 spark: {{master: "local[1]", shards: 1}}
-logger: {{level: INFO}}
+"""
+# In a file of its own, which is watched as well.
+SHAPE = """
+processor_resources:
+  - label: shape
+    mapping: |
+      root = if batch_index() == 0 {{
+        {{"by": "{by}", "ids": json("id").from_all(){all}}}
+      }} else {{ deleted() }}
 """
 
 
@@ -59,6 +62,7 @@ class Deploys:
     def __init__(self, folder: Path, rng: random.Random) -> None:
         self.out = folder / "out.jsonl"
         self.config = folder / "stream.yaml"
+        self.shape = folder / "shape.yaml"
         self.checkpoint = folder / "checkpoint"
         self.rng = rng
         self.number = 0
@@ -66,13 +70,13 @@ class Deploys:
         self.write()
 
     def write(self, reset: bool = False) -> None:
-        """Write another revision, as an editor does: beside the file, then over it."""
+        """Write another revision: of the resources, and of the config when windows are to reset."""
         if reset:
             self.size = {"3s": "2s", "2s": "3s"}[self.size]
+        if reset or not self.number:
+            _over(self.config, CONFIG.format(size=self.size, out=self.out))
         every = self.rng.choice(["", ".unique()"])
-        draft = self.config.with_suffix(".tmp")
-        draft.write_text(CONFIG.format(size=self.size, by=self.number, out=self.out, all=every))
-        draft.replace(self.config)
+        _over(self.shape, SHAPE.format(by=self.number, all=every))
         self.number += 1
 
     def deployed(self, running: Program) -> int:
@@ -91,8 +95,20 @@ class Deploys:
         )
 
 
+def _over(path: Path, text: str) -> None:
+    """Write a file as an editor does: beside it, then over it."""
+    draft = path.with_suffix(".tmp")
+    draft.write_text(text)
+    draft.replace(path)
+
+
 def program_of(deploys: Deploys, on_reset: str) -> Program:
-    return program(deploys.config, deploys.checkpoint, "-w", "--on-reset", on_reset)
+    more = ("-r", str(deploys.shape), "-w", "--on-reset", on_reset)
+    return program(deploys.config, deploys.checkpoint, *more)
+
+
+def said(running: Program, text: str) -> bool:
+    return any(text in json.dumps(line) for line in running.lines())
 
 
 def checked(out: Path, gaps: bool = False) -> int:
@@ -113,6 +129,12 @@ def test_a_crash_in_the_middle_of_a_deploy_leaves_one_revision_whole(tmp_path: P
         running.wait_running()
         deploys.comes_out(running, deploys.number - 1)
         deploys.deploy(running, reset=False)
+        right = deploys.config.read_text()
+        deploys.config.write_text(right.replace("tumbling_window", "tumbling_widnow"))
+        running.wait_for(lambda: said(running, "did you mean tumbling_window"), 240, "for lint")
+        deploys.config.write_text(right)
+        running.wait_for(lambda: said(running, "mean the same"), 240, "for the config as it was")
+        deploys.comes_out(running, deploys.number - 1)
         deploys.deploy(running, reset=True)
         deploys.comes_out(running, deploys.number - 1)
         deploys.write(reset=True)

@@ -13,7 +13,6 @@ from streamer.kafka.fields import KAFKA_CONNECTION, RACK_ID, connection_problems
 from streamer.kafka.input import KafkaInput
 from streamer.kafka.input_fields import (
     BATCHES,
-    CHECKPOINT_LIMIT,
     COMMIT_PERIOD,
     GROUP,
     INSTANCE_ID,
@@ -31,6 +30,7 @@ from streamer.kafka.input_fields import (
     commit_period,
     group_field,
     idle,
+    limit_of,
     ours,
     topics_field,
 )
@@ -133,8 +133,7 @@ def build(parsed: Parsed, context: BuildContext) -> KafkaInput:
     """Take the fields; brokers are asked once it is opened."""
     start = _start(parsed)
     topics, partitions = parse_topics(parsed[TOPICS], start.number, False)
-    limit = parsed[CHECKPOINT_LIMIT] if parsed.given(CHECKPOINT_LIMIT) else None
-    settings: dict[str, Any] = ours(parsed, limit)
+    settings: dict[str, Any] = ours(parsed, limit_of(parsed))
     source = KafkaSource(
         name=NAME,
         connection=read_connection(parsed),

@@ -9,7 +9,6 @@ from streamer.kafka.fields import seed_connection
 from streamer.kafka.input import KafkaInput
 from streamer.kafka.input_fields import (
     BATCHES,
-    CHECKPOINT_LIMIT,
     MULTI,
     MULTI_HEADER,
     NACKS,
@@ -18,6 +17,7 @@ from streamer.kafka.input_fields import (
     checkpoint_limit,
     commit_period,
     group_field,
+    limit_of,
 )
 from streamer.kafka.reading import Metadata
 from streamer.kafka.reading_page import READING
@@ -78,6 +78,5 @@ SPEC: Final = Spec(
 
 def build(parsed: Parsed, context: BuildContext) -> KafkaInput:
     """Take the fields; brokers are asked once it is opened."""
-    limit = parsed[CHECKPOINT_LIMIT] if parsed.given(CHECKPOINT_LIMIT) else None
     metadata = Metadata(multi_header=parsed[MULTI_HEADER])
-    return build_seed(parsed, NAME, metadata, "kafka_lag", limit)
+    return build_seed(parsed, NAME, metadata, "kafka_lag", limit_of(parsed))

@@ -21,6 +21,7 @@ from streamer.kafka.input_fields import (
     checkpoint_limit,
     commit_period,
     group_field,
+    limit_of,
 )
 from streamer.kafka.reading import Metadata
 from streamer.kafka.reading_page import READING
@@ -120,6 +121,5 @@ SPEC: Final = Spec(
 def build(parsed: Parsed, context: BuildContext) -> KafkaInput:
     """Take the fields; brokers are asked once it is opened."""
     unordered: Parsed = parsed[UNORDERED]
-    given = unordered[ENABLED] and unordered.given(CHECKPOINT_LIMIT)
-    limit = unordered[CHECKPOINT_LIMIT] if given else None
+    limit = limit_of(unordered) if unordered[ENABLED] else None
     return build_seed(parsed, NAME, Metadata(key_bytes=True), "redpanda_lag", limit)

@@ -21,6 +21,8 @@ FAIL_ON_DATA_LOSS: Final = "fail_on_data_loss"
 
 NO_MEMBER: Final = "Has no effect: Spark reads as no member of the group, so nothing is rebalanced."
 
+_NO_LIMIT: Final = 1024
+
 RACK: Final = Field(
     RACK_ID,
     "string",
@@ -60,17 +62,26 @@ def group_field() -> Field:
     )
 
 
-def checkpoint_limit(default: int = 1024) -> Field:
+def checkpoint_limit() -> Field:
     """Return the field `checkpoint_limit`."""
     return Field(
         CHECKPOINT_LIMIT,
         "int",
-        "When it is given: how many messages a micro-batch takes at most, of all partitions. When "
-        "it is left out, micro-batches grow with what waits, which is far faster.",
-        default=default,
+        "A value other than the default is how many messages a micro-batch takes at most, of all "
+        "partitions. With the default micro-batches grow with what waits, which is far faster.",
+        default=_NO_LIMIT,
         advanced=True,
         check=at_least_one,
     )
+
+
+def limit_of(parsed: Parsed) -> int | None:
+    """Return what `checkpoint_limit` bounds a micro-batch to, or None.
+
+    The default stands in every config that was made with all fields, so it cannot mean it.
+    """
+    limit: int = parsed[CHECKPOINT_LIMIT]
+    return None if limit == _NO_LIMIT else limit
 
 
 def commit_period(default: str) -> Field:
@@ -194,7 +205,7 @@ def ours(parsed: Parsed, limit: int | None) -> dict[str, Any]:
 
     Args:
         parsed: the fields.
-        limit: what `checkpoint_limit` says, when it is given.
+        limit: what `checkpoint_limit` says; see `limit_of`.
     """
     return {
         "bound": smallest(parsed[MAX_MESSAGES], limit),

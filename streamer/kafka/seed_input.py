@@ -228,7 +228,7 @@ def build_seed(
         name: the component's.
         metadata: how its messages are described.
         lag_metric: its gauge.
-        limit: what `checkpoint_limit` says, when it is given.
+        limit: what `checkpoint_limit` says; see `limit_of`.
     """
     start = _start(parsed)
     settings: dict[str, Any] = ours(parsed, limit)

@@ -125,9 +125,10 @@ def test_every_input_of_connect_that_has_no_effect_here_is_taken():
     )
 
 
-def test_a_micro_batch_is_bounded_by_what_is_given_only():
+def test_a_micro_batch_is_bounded_by_what_is_not_the_default():
     assert source(KAFKA).bound is None
-    assert source(f"{KAFKA}, checkpoint_limit: 1024").bound == 1024
+    assert source(f"{KAFKA}, checkpoint_limit: 1024").bound is None
+    assert source(f"{FRANZ}, checkpoint_limit: 1023").bound == 1023
     assert source(f"{KAFKA}, checkpoint_limit: 9, max_messages_per_trigger: 5").bound == 5
     limit = "unordered_processing: {checkpoint_limit: 7"
     assert source(f"{REDPANDA}, {limit}}}").bound is None

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
-from streamer.endpoints.replies import error_reply
 from streamer.plan.explain import explain
-from streamer.retention.asking import PARAMETERS, answer
-from streamer.retention.layout import NoResultsError
-from streamer.retention.question import QuestionError
 from streamer.service.exposition import by_name
 from streamer.service.http import schemas as s
 from streamer.service.http.answers import as_json
@@ -26,12 +19,9 @@ from streamer.service.streams.managed import Managed
 from streamer.service.streams.manager import Manager
 from streamer.service.streams.run import plan_of
 from streamer.timestamps import format_rfc3339
-from streamer.value import dump_json
 from streamer.window.words import phrase
 
 _UNKNOWN: Final = {404: "There is no such stream."}
-_PATIENCE: Final = 1.0
-_SECONDS: Final = 5.0
 _LARGEST: Final = 2**53
 
 
@@ -41,8 +31,6 @@ class LookEndpoints:
     def __init__(self, manager: Manager) -> None:
         """Take the streams."""
         self._manager = manager
-        # Each may take half a gigabyte.
-        self._questions = threading.Semaphore(2)
 
     def all(self) -> Iterator[Endpoint]:
         """Return them."""
@@ -72,17 +60,6 @@ class LookEndpoints:
                 Parameter("lines", "How many, at most.", s.INTEGER),
             ),
             codes={**_UNKNOWN, 400: "A number is none."},
-        )
-        yield Endpoint(
-            *("GET", f"{path}/results", "read_results"),
-            "Return results of windows that a stream keeps, by key and time, or in SQL.",
-            *(self._results, s.by_id(s.ANYTHING)),
-            parameters=tuple(Parameter(name, text, s.STRING) for name, text in PARAMETERS.items()),
-            codes={
-                400: "The question is wrong.",
-                404: "There is no such stream, or it keeps no results.",
-                503: "Others are being answered.",
-            },
         )
         yield Endpoint(
             *("GET", "/{id}/ready", "read_ready"),
@@ -160,21 +137,6 @@ class LookEndpoints:
         after = _number(asked.query.get("after", "0"), "after")
         most = _number(asked.query.get("lines", str(KEPT)), "lines")
         return as_json([line.as_dict() for line in managed.lines.after(after, most)])
-
-    def _results(self, asked: Asked) -> web.Response:
-        directory = Path(self._get(asked).directory) / "results"
-        if not self._questions.acquire(timeout=_PATIENCE):
-            return error_reply(503, "Error: other questions are being answered; ask again")
-        try:
-            found = answer(directory, asked.query, time.time_ns(), _SECONDS)
-        except QuestionError as e:
-            raise BadRequestError(str(e)) from None
-        except NoResultsError as e:
-            return error_reply(404, f"Error: {e}")
-        finally:
-            self._questions.release()
-        headers = {hdrs.CONTENT_TYPE: "application/json"}
-        return web.Response(body=dump_json(found), headers=headers)
 
     def _ready(self, asked: Asked) -> web.Response:
         managed = self._get(asked)

@@ -111,8 +111,8 @@ chilled_option = click.option(
 )
 
 
-def running_options(command: F) -> F:
-    """Add the options of commands that run a config: those of others, and what deploys do."""
+def watch_options(command: F) -> F:
+    """Add the options that say what is done when files change."""
     for option in reversed(
         (
             click.option(
@@ -142,7 +142,12 @@ def running_options(command: F) -> F:
         )
     ):
         command = option(command)
-    return stream_options(command)
+    return command
+
+
+def running_options(command: F) -> F:
+    """Add the options of commands that run a config: those of others, and what deploys do."""
+    return stream_options(watch_options(command))
 
 
 sets_option = click.option(
@@ -213,14 +218,21 @@ def options_of(
     """
     level = log_level.upper() if log_level else None
     files = tuple(dict.fromkeys(expand(resources)))
-    watch = _watch(on_reset, rollback_on_failure, rollback_after) if watcher else None
-    if watch is None and (on_reset or rollback_on_failure):
-        name = "--on-reset" if on_reset else "--rollback-on-failure"
-        raise click.UsageError(f"{name} is for changes that -w/--watcher finds: add -w")
+    watch = watch_of(watcher, on_reset, rollback_on_failure, rollback_after)
     return Options(config, sets, checkpoint, level, impure, files, chilled, watch)
 
 
-def _watch(on_reset: str | None, rolls_back: bool, after: str) -> Watch:
+def watch_of(watcher: bool, on_reset: str | None, rolls_back: bool, after: str) -> Watch | None:
+    """Return what the options of `watch_options` say.
+
+    Raises:
+        UsageError: a duration is none, or options lack what they are for.
+    """
+    if not watcher:
+        if on_reset or rolls_back:
+            name = "--on-reset" if on_reset else "--rollback-on-failure"
+            raise click.UsageError(f"{name} is for changes that -w/--watcher finds: add -w")
+        return None
     if not rolls_back:
         return Watch(on_reset)
     try:

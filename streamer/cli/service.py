@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from streamer.cli.options import Watch
 from streamer.cli.stopper import Stopper
 from streamer.config import Config, load_config
 from streamer.config.findings import Findings
@@ -23,6 +24,7 @@ from streamer.logs import LogConfig, Logger
 from streamer.service.streams.allowance import Allowance
 from streamer.service.streams.checkpoints import OWN
 from streamer.service.streams.configs import Reader
+from streamer.service.streams.deploys import Wish
 from streamer.service.streams.ids import file_ids
 from streamer.service.streams.manager import Manager
 from streamer.service.streams.registry import Registry
@@ -50,6 +52,7 @@ class ServiceOptions:
     programs: bool
     local: bool
     restarts: int
+    watch: Watch | None = None
 
 
 def run_service(options: ServiceOptions) -> int:
@@ -172,7 +175,8 @@ class _Service:
                 self._tell(server.url)
             manager.boot.start(files)
             log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
-            return self._wait()
+            with self._watched(manager):
+                return self._wait()
         finally:
             if server is not None:
                 server.stop()
@@ -180,6 +184,30 @@ class _Service:
             manager.close()
             if self._host is not None:
                 self._host.stop()
+
+    @contextmanager
+    def _watched(self, manager: Manager) -> Iterator[None]:
+        """Watch the files of streams, if that was asked for."""
+        options = self._options
+        if options.watch is None:
+            yield
+            return
+        from streamer.service.streams.files import FileStreams
+        from streamer.service.watcher import Watcher
+
+        wish = Wish(
+            "file",
+            options.chilled,
+            on_reset=options.watch.on_reset or "",
+            probation=options.watch.probation,
+        )
+        files = FileStreams(manager, options.paths, lambda: options.resources, wish)
+        folders = [path for path in options.paths if os.path.isdir(path)]
+        watcher = Watcher(files.files, files.told, lambda: folders)
+        try:
+            yield
+        finally:
+            watcher.close()
 
     def _registry(self) -> Registry:
         options = self._options

@@ -14,6 +14,8 @@ from streamer.cli.options import (
     resources_option,
     sets_option,
     templates_option,
+    watch_of,
+    watch_options,
 )
 from streamer.cli.paths import expand
 
@@ -62,6 +64,7 @@ from streamer.cli.paths import expand
     metavar="N",
     help="How often a stream that fails is started again without getting further (5).",
 )
+@watch_options
 @sets_option
 @level_option
 @resources_option
@@ -93,5 +96,9 @@ def streams_cli(root_options: Options, /, paths: tuple[str, ...], **given: Any) 
             programs=given["allow_programs"],
             local=given["allow_local"],
             restarts=given["restarts"],
+            watch=watch_of(
+                *(given["watcher"], given["on_reset"], given["rollback_on_failure"]),
+                given["rollback_after"],
+            ),
         )
     )

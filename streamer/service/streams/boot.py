@@ -47,17 +47,18 @@ class Boot:
             raise BadConfigError(wrong)
         return found
 
-    def start(self, files: Mapping[str, tuple[Config, Draft]]) -> None:
+    def start(self, files: Mapping[str, tuple[Config, Draft]], of_api: bool = True) -> None:
         """Start all that should run, and wait until each has been tried once.
 
         Args:
             files: what `read` has found.
+            of_api: whether those that came by API are started too.
         """
         stored = self._store.streams()
         starts: list[Managed] = []
         for stream_id, (config, draft) in files.items():
             starts += self._of_file(stream_id, config, draft, stored.get(stream_id))
-        for stream_id, one in stored.items():
+        for stream_id, one in stored.items() if of_api else ():
             if one.revision.source == API and stream_id not in files:
                 starts += self._of_api(stream_id, one)
         with ThreadPoolExecutor(AT_ONCE, "boot") as together:

@@ -154,6 +154,13 @@ class Registry:
         self.checkpoints.clear(stream_id)
         self._repace()
 
+    def leave(self, managed: Managed) -> None:
+        """Let a stream that is stopped be gone, and leave what it has for when it comes back."""
+        managed.supervisor.close()
+        with self._lock:
+            self._streams.pop(managed.stream_id, None)
+        self._repace()
+
     def check_open(self) -> None:
         """See that the service is not about to end.
 
@@ -184,7 +191,8 @@ class Registry:
         former = [one for one in self.store.revisions(stream_id) if one.number < failed]
         if not former:
             return
-        draft = Draft(former[0].text, "", API, self.clock(), former[0].chilled)
+        last = former[0]
+        draft = Draft(last.text, "", last.source, self.clock(), last.chilled)
         revision = self.store.deploy(stream_id, draft)
         self.store.prove(stream_id, revision.number)
         managed.take(config, replace(revision, proved=True))

@@ -1,0 +1,114 @@
+"""Streams that come, change and go with their files, on runs without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from streamer.service.streams.deploys import Wish
+from streamer.service.streams.files import FileStreams
+from streamer.service.streams.ids import file_ids
+from streamer.service.watcher import Looks
+from tests.service.streams.pretending import Pretended, config_text, pretended
+
+
+class Folder:
+    """A folder of configs, and a service that looks at it when the test says so."""
+
+    def __init__(self, service: Pretended, path: Path, shared: list[str]) -> None:
+        self.service = service
+        self.path = path
+        self.streams = FileStreams(service.manager, [str(path)], lambda: shared, Wish("file"))
+        self.looks = Looks(self.streams.files)
+
+    def write(self, name: str, text: str) -> None:
+        (self.path / f"{name}.yaml").write_text(text)
+
+    def look(self) -> None:
+        self.streams.told(self.looks.taken())
+
+    def said(self, text: str) -> list[dict]:
+        return [dict(fields) for _, line, fields in self.service.log if text in line]
+
+    @property
+    def on(self) -> dict[str, str]:
+        return self.service.stage.on
+
+
+@contextmanager
+def folder(tmp_path: Path, *names: str, shared: str = "") -> Iterator[Folder]:
+    path = tmp_path / "configs"
+    path.mkdir()
+    for name in names:
+        (path / f"{name}.yaml").write_text(config_text(name))
+    with pretended(tmp_path / "state") as service:
+        boot = service.manager.boot
+        boot.start(boot.read(file_ids([str(path)])))
+        yield Folder(service, path, [shared] if shared else [])
+
+
+def test_a_file_that_changes_changes_its_stream_alone(tmp_path: Path) -> None:
+    with folder(tmp_path, "a", "b") as here:
+        here.write("a", config_text("two"))
+        here.look()
+        assert "two" in here.on["a"]
+        assert [one for one, _ in here.service.stage.started] in (["a", "b", "a"], ["b", "a", "a"])
+        assert here.service.manager.registry.get("a").revision.number == 2
+
+
+def test_a_new_file_is_a_new_stream_and_one_that_is_gone_stops(tmp_path: Path) -> None:
+    with folder(tmp_path, "a") as here:
+        here.write("b", config_text("new"))
+        here.look()
+        assert "new" in here.on["b"]
+        (here.path / "a.yaml").unlink()
+        here.look()
+        assert set(here.on) == {"b"}
+        assert set(here.service.manager.registry.streams()) == {"b"}
+        assert (tmp_path / "state" / "a").exists(), "the checkpoint stays"
+        here.write("a", config_text("again"))
+        here.look()
+        assert "again" in here.on["a"]
+
+
+def test_a_file_that_is_wrong_leaves_its_stream_as_it_is_and_says_so_once(tmp_path: Path) -> None:
+    with folder(tmp_path, "a") as here:
+        here.write("a", "inptu: {}\n")
+        here.look()
+        here.look()
+        assert "a" in here.on["a"] and here.service.state("a") == "running"
+        (found,) = here.said("cannot run so")
+        assert found["stream"] == "a" and "did you mean input" in found["lint"]
+
+
+def test_a_new_file_that_does_not_start_is_nothing_to_the_others(tmp_path: Path) -> None:
+    with folder(tmp_path, "a") as here:
+        here.service.stage.fails.add("broken")
+        here.write("a", config_text("broken"))
+        here.look()
+        assert "broken" not in here.on["a"]
+        assert here.said("does not run so")
+        here.write("b", config_text("fine"))
+        here.look()
+        assert "fine" in here.on["b"]
+
+
+def test_names_that_are_wrong_are_said_once_and_leave_the_streams(tmp_path: Path) -> None:
+    with folder(tmp_path, "a") as here:
+        (here.path / "b c.yaml").write_text(config_text("b"))
+        here.look()
+        here.look()
+        assert len(here.said("cannot be taken")) == 1 and set(here.on) == {"a"}
+        (here.path / "b c.yaml").unlink()
+        here.write("a", config_text("two"))
+        here.look()
+        assert "two" in here.on["a"]
+
+
+def test_the_stream_of_the_api_is_not_a_files(tmp_path: Path) -> None:
+    with folder(tmp_path, "a") as here:
+        here.service.manager.deploys.create("b", config_text("api"), Wish())
+        here.write("b", config_text("file"))
+        here.look()
+        assert "api" in here.on["b"] and here.said("does not run so")

@@ -18,6 +18,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     start       from the launch to the first micro-batch
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
     windows     the kinds of windows by event time, one by one; see below
+    kafka       the main job's windows filled from a topic, against files; a broker beside it
     http_server requests of one message, and bodies of many lines, into a running program
     processors  a pipeline of ten processors against the sum of its parts
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
@@ -62,6 +63,7 @@ from pathlib import Path
 
 from tests.bench import (
     http_requests,
+    kafka,
     live,
     machine,
     mappings,
@@ -84,6 +86,7 @@ PARTS = (
     "start",
     "peers",
     "windows",
+    "kafka",
     "http_server",
     "processors",
     "mappings",
@@ -146,6 +149,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         peers.peers(work, a.events, a.pace, a.master)
     elif part == "windows":
         kinds.windows(work, Settings(a.events, a.pace, a.master, a.held, a.alone), a.kinds)
+    elif part == "kafka":
+        kafka.kafka(work, a.events, a.pace, a.master)
     elif part == "http_server":
         http_requests.http_requests(work, a.requests, a.lines)
     elif part == "processors":

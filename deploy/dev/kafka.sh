@@ -12,6 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 home=${KAFKA_HOME:-${XDG_STATE_HOME:-$HOME/.local/state}/streamer/kafka}
 port=${KAFKA_PORT:-9092}
+controller=${KAFKA_CONTROLLER_PORT:-$((port + 1))} # the broker talks to itself
 jars=${STREAMER_BROKER_JARS:-${XDG_CACHE_HOME:-$HOME/.cache}/streamer/broker}
 export KAFKA=127.0.0.1:$port
 config=$root/configs/kafka_traffic_lights.yaml
@@ -88,8 +89,8 @@ settings() {
 process.roles=broker,controller
 node.id=1
 controller.listener.names=CONTROLLER
-controller.quorum.voters=1@127.0.0.1:$((port + 1))
-listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$((port + 1))
+controller.quorum.voters=1@127.0.0.1:$controller
+listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 log.dirs=$home/log
 log.retention.ms=-1
@@ -122,7 +123,7 @@ step_broker() {
     echo $! >"$home/broker.pid"
     for ((i = 0; i < patience * 10; i++)); do
         if listens; then break; fi
-        alive broker "$home" || fail "the broker ended: $(tail -n 5 "$home/broker.log")"
+        alive broker "$home" || fail "the broker ended: $(tail -n 20 "$home/broker.log")"
         sleep 0.1
     done
     tool TopicCommand --list >/dev/null # answered as soon as it takes part in its cluster

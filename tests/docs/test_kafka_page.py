@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.docs.test_docs import ROOT, blocks
-from tests.servers import free_port, listens
+from tests.servers import lasting_port, listens
 from tests.servers.kafka.jars import broker_jars, needs_connector
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -31,12 +31,14 @@ class Shell:
 
     home: Path
     port: int
+    controller: int
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
         streamer = self.home / "streamer"
         streamer.write_text(f'#!/bin/sh\nexec {sys.executable} -m streamer.cli.main "$@"\n')
         streamer.chmod(0o755)
         own = {"KAFKA_HOME": f"{self.home}/kafka", "KAFKA_PORT": str(self.port)}
+        own["KAFKA_CONTROLLER_PORT"] = str(self.controller)
         own |= {"STREAMER": str(streamer), "STREAMER_BROKER_JARS": str(broker_jars())}
         shell = ["sh", "-euc", command]
         return subprocess.run(
@@ -53,7 +55,7 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Shell]:
     needs_connector()
-    shell = Shell(tmp_path, free_port())
+    shell = Shell(tmp_path, lasting_port(), lasting_port())
     yield shell
     shell.run("deploy/dev/kafka.sh clean")
 

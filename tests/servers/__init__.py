@@ -8,6 +8,7 @@ through fixtures that all tests have: `redis_url`, `postgres_dsn`, `mysql_dsn`, 
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -38,6 +39,23 @@ def free_port() -> int:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]
         return port
+
+
+def lasting_port() -> int:
+    """Return a port that a server can come back to, or take only later.
+
+    Unlike a free port it is none that the system gives to those who connect to others (32768 to
+    60999 on Linux), so that it is still free when the machine is busy.
+    """
+    while True:
+        port = random.SystemRandom().randrange(15_000, 32_000)  # whatever a test has seeded
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 @contextmanager

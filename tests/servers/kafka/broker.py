@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from streamer.spark.java import find_java
-from tests.servers import free_port
+from tests.servers import lasting_port
 from tests.servers.kafka.client import Kafka
 from tests.servers.kafka.jars import broker_jars
 
@@ -83,7 +83,7 @@ class Broker:
         self._protocols = {"PLAINTEXT": "PLAINTEXT", **(listeners or {})}
         self._scram = scram
         self._java_options = java_options
-        self._ports = {name: free_port() for name in (*self._protocols, "CONTROLLER")}
+        self._ports = {name: lasting_port() for name in (*self._protocols, "CONTROLLER")}
         self._server: subprocess.Popen[bytes] | None = None
 
     def address(self, listener: str = "PLAINTEXT") -> str:

@@ -17,6 +17,7 @@ from streamer.window.folds.groups import fold_for
 from streamer.window.folds.release import FoldedGroup
 from streamer.window.keyed.columns import sessions
 from streamer.window.keyed.columns.sessions import SessionColumns
+from streamer.window.queries import Query
 from tests.window import stages
 from tests.window.kinds_stream import EventStream, raw_of
 from tests.window.oracle.events import Event, MicroBatch
@@ -41,6 +42,7 @@ class FoldedSessions(EventStream):
         by_columns: how many messages were put into sessions as columns, by micro-batch and shard.
         groups: what came out.
         late: for those who count late messages.
+        having: which sessions are wanted.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class FoldedSessions(EventStream):
         self.by_columns: list[int] = []
         self.groups: list[FoldedGroup] = []
         self.late = 0
+        self.having: Query | None = None
 
     def number(self, event: Event) -> Any:
         """What an event brings."""
@@ -66,7 +69,7 @@ class FoldedSessions(EventStream):
         return orjson.dumps({**orjson.loads(raw_of(event)), "n": self.number(event)})
 
     def shard(self, store: DictStore) -> Shard:
-        return Shard(self.window, store, folds=self.text)
+        return Shard(self.window, store, having=self.having, folds=self.text)
 
     def run(self, *asked: Any) -> stages.Given[Any]:
         plain = SessionColumns.step

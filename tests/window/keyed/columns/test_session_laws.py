@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from streamer.bloblang import compile_mapping
 from streamer.window.keyed.columns import blocks
 from tests.examples import examples
 from tests.window.kinds_stream import told
@@ -182,6 +183,34 @@ def test_a_sum_of_integers_goes_on_as_one_where_a_float_would_round_it() -> None
     assert stream.by_columns == [1, 1, 0]
     found = stream.step(batch(3, 100, key="b"))
     assert found.batches[0][0][-1][0] == repr(3.0 * 2**31)
+
+
+def test_sessions_for_which_having_is_not_true_are_suppressed() -> None:
+    stream = FoldedSessions(RULES, (1,))
+    stream.having = compile_mapping('root = meta("window_key") != "b"')
+    stream.step(batch(0, 1, 2))
+    stream.step(batch(1, 3, 4, 5, key="b"))
+    found = stream.step(batch(2, 100, key="c"))
+    assert [one[1] for one in found.batches[0]] == [b'"a"']
+    counters = found.statuses[0].counters
+    assert (counters.suppressed, counters.emitted_messages, counters.released) == (3, 2, 5)
+    assert stream.by_columns == [2, 3, 1]
+
+
+def test_a_micro_batch_rewrites_the_sessions_of_few_other_keys_than_its_own() -> None:
+    stream = FoldedSessions(replace(RULES, gap=10**9), (1,))
+    stream.step(MicroBatch(0, tuple(Event(f"{n}", 1, f"key {n}") for n in range(10_000))))
+    store = stream.stores[0]
+    before = dict(store.values)
+    blocks_of = [place for place in before if place[1] == blocks.SEQ]
+    assert len(blocks_of) == 4
+    store.calls = 0
+    stream.chance = random.Random(0)  # the task is not tried again
+    found = stream.step(batch(1, 5, key="key 7"))
+    changed = [place for place in blocks_of if store.values[place] != before[place]]
+    assert len(changed) == 1
+    assert (found.statuses[0].open_windows, found.statuses[0].held) == (10_000, 10_001)
+    assert store.calls < 10
 
 
 @pytest.mark.parametrize("times", [(1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3)])

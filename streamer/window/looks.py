@@ -123,7 +123,7 @@ class LookWay:
             look.kept += kept
         if self._time is not None:
             times, time = self._times, self._time
-            look.times += [times[time(doc)] for doc in docs]
+            look.times += list(map(times.__getitem__, map(time, docs)))
             look.reasons += times.reasons
             times.reasons.clear()
         if self._groups is None or self._key is None:

@@ -151,7 +151,7 @@ class Groups(dict[str, int]):
             first = len(self.key_of)
             self._add(keys)
             self.update(zip(unknown, range(first, first + len(keys)), strict=True))
-        return [self[text] for text in texts]
+        return list(map(self.__getitem__, texts))
 
     def of_result(self, value: Any) -> int:
         """Return the group of what a key's expression gave for a message."""

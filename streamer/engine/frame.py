@@ -145,11 +145,11 @@ def _merged(frames: list[Frame]) -> Frame:
     """Return the parts of frames of one output and route, in their order."""
     orders = array("q")
     bodies: list[bytes] = []
-    for frame in sorted(frames, key=itemgetter(slice(4))):
+    for frame in sorted(frames, key=itemgetter(2, 3)):
         numbers, cuts = _cuts(frame.body)
         orders += numbers
         bodies += [frame.body[start:end] for start, end in pairwise(cuts)]
-    # It is stable: parts of one order stay by shard and number.
+    # It is stable: parts of one order stay by the shard and the number of their frames.
     places = sorted(range(len(bodies)), key=orders.__getitem__)
     body = b"".join([bodies[place] for place in places])
     first = frames[0]

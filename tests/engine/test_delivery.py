@@ -5,13 +5,14 @@ import io
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamer.engine.delivery import Delivery, DeliveryStoppedError
 from streamer.engine.frame import Frame, FrameKind, Payload, frames, in_order, parted
 from streamer.engine.places import Places
 from streamer.engine.writers import FileWriter, StreamWriter
+from tests.examples import examples
 
 
 def data(body: bytes, order: int = 0, shard: int = 0, seq: int = 0, route: str = "") -> Frame:
@@ -180,7 +181,12 @@ PAYLOADS = st.lists(
     max_size=8,
 )
 
+AGAIN = ((2, 0), (0, 0), (0, 1), (1, 0), (0, 0))
+"""Orders and outputs: another output comes between two frames of one, whose orders overlap."""
 
+
+@example(made=[[Payload(o, n, "", b"%d" % i, True) for i, (o, n) in enumerate(AGAIN)]])
+@settings(max_examples=examples(200, 2_000), deadline=None)
 @given(made=st.lists(PAYLOADS, max_size=3))
 def test_frames_in_parts_are_delivered_as_if_none_was(made: list[list[Payload]]) -> None:
     some = [frame for shard, payloads in enumerate(made) for frame in frames(payloads, shard)]

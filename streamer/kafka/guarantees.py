@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from streamer.bloblang import compile_interpolation
 from streamer.durations import MILLISECOND, SECOND
 from streamer.pipeline.batching import BATCHING, PROCESSORS
 from streamer.spec import Field, Parsed
 
+TOPIC: Final = "topic"
 DEDUPE_HEADERS: Final = "dedupe_headers"
 TRANSACTIONAL: Final = "transactional"
 TRANSACTION_TIMEOUT: Final = "transaction_timeout"
@@ -42,7 +44,8 @@ GUARANTEE_FIELDS: Final = (
         "bool",
         "Whether each part of a micro-batch is a transaction of Kafka's, so that readers with "
         "`isolation.level=read_committed` see every record exactly once, whatever is killed. Only "
-        "the `output` of a stream can have it, with nothing around it.",
+        "the `output` of a stream can have it, with nothing around it, and a topic without "
+        "expressions.",
         default=False,
     ),
     Field(
@@ -61,6 +64,12 @@ GUARANTEE_FIELDS: Final = (
 
 def guarantee_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
     """Return what is wrong with these fields together, for a spec's `check`."""
+    if parsed[TRANSACTIONAL] and compile_interpolation(parsed[TOPIC]).static is None:
+        yield (
+            TRANSACTIONAL,
+            "needs a topic without expressions, with which the number of the micro-batch is kept; "
+            "name the topic, or take dedupe_headers",
+        )
     if parsed[DEDUPE_HEADERS] and parsed[BATCHING][PROCESSORS]:
         yield (
             DEDUPE_HEADERS,

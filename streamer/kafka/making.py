@@ -11,7 +11,12 @@ from streamer.durations import MILLISECOND
 from streamer.kafka.connection import Connection
 from streamer.kafka.creating import Creating
 from streamer.kafka.dedupe import Deduping
-from streamer.kafka.guarantees import DEDUPE_HEADERS, TRANSACTION_TIMEOUT, TRANSACTIONAL
+from streamer.kafka.guarantees import (
+    DEDUPE_HEADERS,
+    TOPIC,
+    TRANSACTION_TIMEOUT,
+    TRANSACTIONAL,
+)
 from streamer.kafka.output import KafkaOutput, Retries, Worker
 from streamer.kafka.partitioning import Partitions, chooser, partitioner
 from streamer.kafka.producing import Producing
@@ -98,7 +103,7 @@ def _worker(
     producing = Producing(settings)
     transactions = None
     if parsed[TRANSACTIONAL]:
-        transactions = Transactions(in_transactions, connecting)
+        transactions = Transactions(in_transactions, connecting, parsed[TOPIC])
     age = connection.metadata_max_age
     partitions = Partitions(producing.producer, _AGE if age is None else age / 1e9)
     creating = None

@@ -155,7 +155,7 @@ class KafkaOutput(BulkOutput):
                 worker.creating.create({topic for topic, *_ in records})
             producer = worker.producing.producer() if held is None else held.producer
             if held is not None:
-                held.topic = held.topic or records[0][0]
+                held.sent = True
             return produce(producer, records, worker.chooser, ex, lambda: worker.producing.trouble)
         except BrokenProducerError as error:
             if held is not None:

@@ -27,7 +27,6 @@ from streamer.message import Execution, MicroBatch
 from streamer.sending import TakenBackError
 
 _PATIENCE: Final = 15.0
-_ANSWER: Final = 5.0
 _NEVER: Final = -1
 _KEPT: Final = 16
 """Producers that a worker keeps: each has threads and connections of its own, and a micro-batch may
@@ -53,7 +52,7 @@ class Held:
         producer: the producer.
         number: the newest micro-batch that is committed under the id; -1 for none.
         open: whether a transaction is open.
-        topic: a topic that the transaction writes to; empty before it does.
+        sent: whether anything was sent in it.
     """
 
     def __init__(self, name: str, producer: Producer) -> None:
@@ -62,19 +61,25 @@ class Held:
         self.producer = producer
         self.number = _NEVER
         self.open = False
-        self.topic = ""
+        self.sent = False
 
 
 class Transactions:
     """The transactional producers of one output in one worker."""
 
-    def __init__(self, producing: Settings, connection: Settings) -> None:
-        """Take what returns librdkafka's settings: of a producer, and of a connection alone."""
+    def __init__(self, producing: Settings, connection: Settings, topic: str) -> None:
+        """Set up.
+
+        Args:
+            producing: returns librdkafka's settings of a producer.
+            connection: the same of a connection alone.
+            topic: where records go; the numbers of micro-batches are kept with it.
+        """
+        self._topic = topic
         self._producing = producing
         self._connection = connection
         self._held: dict[str, Held] = {}
         self._groups: dict[str, Any] = {}
-        self._client: Any = None
         self._lock = threading.Lock()
         self.trouble = ""
 
@@ -117,16 +122,16 @@ class Transactions:
         from confluent_kafka import TopicPartition
 
         producer = held.producer
-        if held.topic:
+        if held.sent:
             # An offset is the next that is to be read.
-            place = [TopicPartition(held.topic, 0, number + 1)]
-            group = self._group(held.name)
+            place = [TopicPartition(self._topic, 0, number + 1)]
+            group = self._group(held.name).consumer_group_metadata()
             self._ended(
                 held, lambda: producer.send_offsets_to_transaction(place, group, _PATIENCE), ex
             )
         self._ended(held, lambda: producer.commit_transaction(_PATIENCE), ex)
         held.open = False
-        if held.topic:
+        if held.sent:
             held.number = number
 
     def abort(self, held: Held) -> None:
@@ -163,7 +168,7 @@ class Transactions:
                 f"micro-batch {number} comes again, though Kafka has committed {newest} of this "
                 "stream: the checkpoint is an older copy; take the newest one, or another directory"
             )
-        held.topic = ""
+        held.sent = False
         held.producer.begin_transaction()
         held.open = True
         return held
@@ -209,33 +214,37 @@ class Transactions:
 
     def _newest(self, name: str) -> int:
         """Return the newest micro-batch that is committed under a name."""
-        from confluent_kafka import ConsumerGroupTopicPartitions
-        from confluent_kafka.admin import AdminClient
+        from confluent_kafka import KafkaException, TopicPartition
 
-        if self._client is None:
-            self._client = AdminClient({**self._connection(), "error_cb": self._hear})
-        asked = [ConsumerGroupTopicPartitions(name)]
-        client, self._client = self._client, None
-        answers = client.list_consumer_group_offsets(
-            asked, require_stable=True, request_timeout=_ANSWER
-        )
-        places = answers[name].result(_PATIENCE).topic_partitions
-        # What it has to say of brokers is handed over, so that it does not pile up.
-        client.poll(0)
-        # Only a client that has answered is kept: one whose broker has been restarted may never
-        # hear from it again (seen with librdkafka 2.16).
-        self._client = client
-        return max((place.offset - 1 for place in places), default=_NEVER)
+        # It answers when nothing is open any more that could still be committed.
+        [place] = self._group(name).committed([TopicPartition(self._topic, 0)], timeout=_PATIENCE)
+        if place.error is not None:
+            raise KafkaException(place.error)
+        newest: int = place.offset - 1
+        return max(newest, _NEVER)
 
     def _group(self, name: str) -> Any:
-        """Return what a transaction is told of the group; nobody ever joins it."""
+        """Return a consumer that asks for a group, and never joins it.
+
+        librdkafka's admin client could be asked without one, but it ends the process when the
+        broker of a group is not ready (its issue 4605).
+        """
         if name not in self._groups:
             from confluent_kafka import Consumer
 
-            consumer = Consumer({**self._connection(), "group.id": name})
-            self._groups[name] = consumer.consumer_group_metadata()
-            consumer.close()
-        return self._groups[name]
+            settings = {"group.id": name, "enable.auto.commit": False, "error_cb": self._hear}
+            while len(self._groups) >= _KEPT:
+                self._leave(next(iter(self._groups)))
+            self._groups[name] = Consumer({**self._connection(), **settings})
+        group = self._groups[name]
+        # What it has to say of brokers is handed over, so that it does not pile up.
+        group.poll(0)
+        return group
+
+    def _leave(self, name: str) -> None:
+        # Closing waits for brokers that may be away.
+        close = self._groups.pop(name).close
+        threading.Thread(target=close, daemon=True, name="kafka-close").start()
 
     def _drop(self, name: str) -> None:
         self._held.pop(name, None)

@@ -7,7 +7,7 @@ from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.kafka.fields import TCP_FIELD, connection_problems, read_connection, seed_connection
-from streamer.kafka.guarantees import GUARANTEE_FIELDS, guarantee_problems
+from streamer.kafka.guarantees import GUARANTEE_FIELDS, TOPIC, guarantee_problems
 from streamer.kafka.headers import included
 from streamer.kafka.making import Asked, make_output
 from streamer.kafka.output import KafkaOutput
@@ -25,7 +25,6 @@ from streamer.pipeline.batching import BATCHING_FIELD, batching_problems
 from streamer.sending import max_in_flight_field
 from streamer.spec import BuildContext, Field, Parsed
 
-TOPIC: Final = "topic"
 KEY: Final = "key"
 PARTITION: Final = "partition"
 METADATA: Final = "metadata"

@@ -18,7 +18,12 @@ from streamer.kafka.fields import (
     connection_problems,
     read_connection,
 )
-from streamer.kafka.guarantees import GUARANTEE_FIELDS, TRANSACTIONAL, guarantee_problems
+from streamer.kafka.guarantees import (
+    GUARANTEE_FIELDS,
+    TOPIC,
+    TRANSACTIONAL,
+    guarantee_problems,
+)
 from streamer.kafka.headers import all_but
 from streamer.kafka.making import Asked, make_output
 from streamer.kafka.output import KafkaOutput, Retries
@@ -32,7 +37,6 @@ from streamer.kafka.writing import (
     METADATA,
     PARTITION,
     TIME_FIELDS,
-    TOPIC,
     TOPIC_FIELD,
     TRACING_FIELD,
     asked_time,

@@ -28,11 +28,12 @@ from streamer.kafka.errors import (
     told,
     unreached,
 )
-from streamer.kafka.groups import Group, Place
+from streamer.kafka.groups import TIMED_OUT, Group, Place
 
 GONE: Final = (UNKNOWN_TOPIC, UNKNOWN_PARTITION)
 _NONE: Final = -1
 _STEP: Final = 0.25
+_LOOK: Final = 2.0
 _HEARD: Final = 50
 
 
@@ -145,15 +146,20 @@ class Cluster:
         asked = list(places)
         until = time.monotonic() + patience
         while True:
+            left = until - time.monotonic()
             code, text = 0, ""
             try:
-                answer = self._of(group).committed(asked, max(until - time.monotonic(), _STEP))
+                answer = self._of(group).committed(asked, max(min(left, _LOOK), _STEP))
             except Exception as error:
                 (code, text), answer = told(error), []
             code = next((told(one.error)[0] for one in answer if one.error), code)
-            if code not in COORDINATOR_MOVES or time.monotonic() + _STEP > until:
+            # One that is refused is not answered; why is said by the way.
+            if code == TIMED_OUT and self._was_refused(patience):
+                code = GROUP_REFUSED
+            if code not in (*COORDINATOR_MOVES, TIMED_OUT) or left <= _STEP:
                 break
-            time.sleep(_STEP)
+            if code != TIMED_OUT:
+                time.sleep(_STEP)
         if code == GROUP_REFUSED:
             raise KafkaError(
                 f"the group {group!r} is refused{self._who()}; grant it READ on the group, or use "
@@ -178,12 +184,17 @@ class Cluster:
         while True:
             codes = self._of(group).commit(offsets, max(until - time.monotonic(), _STEP))
             codes -= {UNKNOWN_TOPIC}  # a topic that is gone has nothing to be committed
+            if TIMED_OUT in codes and self._was_refused(patience):
+                codes = {GROUP_REFUSED}
             if any(code < 0 for code in codes):
                 heard = self._said_of_late(patience)
                 raise unreached(self._connection, heard, "it does not answer in time")
             if not codes & set(COORDINATOR_MOVES) or time.monotonic() + _STEP > until:
                 return self._not_taken(group, codes)
             time.sleep(_STEP)
+
+    def _was_refused(self, patience: float) -> bool:
+        return any(code == GROUP_REFUSED for code, _ in self._said_of_late(patience))
 
     def _not_taken(self, group: str, codes: set[int]) -> str | None:
         if not codes:

@@ -60,7 +60,11 @@ class Group:
 
         asked = [TopicPartition(*place) for place in places]
         with self._lock:
-            found: list[Any] = self._consumer().committed(asked, timeout=patience)
+            client = self._consumer()
+            try:
+                found: list[Any] = client.committed(asked, timeout=patience)
+            finally:
+                self._poll(client, 0)
             return found
 
     def commit(self, offsets: Mapping[Place, int], patience: float) -> set[int]:
@@ -87,8 +91,14 @@ class Group:
     def _answered(self, client: Any, until: float) -> bool:
         """Wait until nothing that was sent is unanswered."""
         while self._sent and time.monotonic() < until:
-            client.poll(_POLL)
+            self._poll(client, _POLL)
         return not self._sent
+
+    def _poll(self, client: Any, seconds: float) -> None:
+        """Take what the client has to say; that a group is refused comes as a message."""
+        said = client.poll(seconds)
+        if said is not None and said.error() is not None:
+            self._hear(said.error())
 
     def _hear_commit(self, error: Any, places: list[Any]) -> None:
         codes = {told(one.error)[0] for one in places if one.error is not None}
@@ -108,7 +118,7 @@ class Group:
                     "error_cb": self._hear,
                 }
             )
-        self._client.poll(0)
+        self._poll(self._client, 0)
         return self._client
 
 

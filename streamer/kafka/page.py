@@ -43,6 +43,7 @@ so that what comes again comes to the same partition. In Python:
 ```python
 seen = {}  # what has been read of the newest micro-batch, for each partition and part of the stream
 
+
 def is_new(partition, headers):
     stream, number, part = headers["batch_id"].decode().split("-", 2)
     newest, taken = seen.get((partition, stream, part), (-1, set()))

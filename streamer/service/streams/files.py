@@ -92,6 +92,8 @@ class FileStreams:
         try:
             text = read_file(path)
             config = self._registry.reader.of_file(text, path)
+        except BadConfigError as e:
+            raise BadConfigError([f"{path}{finding}" for finding in e.findings]) from None
         except ConfigError as e:
             raise BadConfigError([str(lint) for lint in e.lints]) from None
         draft = Draft(text, "", path, self._registry.clock(), self._wish.chilled)

@@ -80,6 +80,7 @@ def test_a_file_that_is_wrong_leaves_its_stream_as_it_is_and_says_so_once(tmp_pa
         assert "a" in here.on["a"] and here.service.state("a") == "running"
         (found,) = here.said("cannot run so")
         assert found["stream"] == "a" and "did you mean input" in found["lint"]
+        assert found["lint"].startswith(str(here.path / "a.yaml(1,1)"))
 
 
 def test_a_new_file_that_does_not_start_is_nothing_to_the_others(tmp_path: Path) -> None:

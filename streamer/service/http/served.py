@@ -39,21 +39,20 @@ class Served:
         """Return who answers a path, and what its parameters stand for."""
         if self._prefixed:
             stream_id, _, rest = path.removeprefix("/").partition("/")
-            managed = self._registry.streams().get(stream_id)
-            return None if managed is None else managed.view.endpoints.find(f"/{rest}")
-        candidates = self._running()
-        return next((found for view in candidates if (found := view.find(path))), None)
+            served = dict(self._served()).get(stream_id)
+            return None if served is None else served.find(f"/{rest}")
+        return next((found for _, served in self._served() if (found := served.find(path))), None)
 
-    def _running(self) -> Iterator[Endpoints]:
-        for managed in self._registry.streams().values():
-            if managed.view.started:
-                yield managed.view.endpoints
+    def _served(self) -> Iterator[tuple[str, Endpoints]]:
+        """Return what streams serve, by their ids; those that are stopped serve nothing."""
+        for stream_id, managed in self._registry.streams().items():
+            if not managed.view.is_over:
+                yield stream_id, managed.view.endpoints
 
     def listed(self) -> dict[str, str]:
         """Return the paths with what they are for."""
         found: dict[str, str] = {}
-        for stream_id, managed in self._registry.streams().items():
+        for stream_id, served in self._served():
             prefix = f"/{stream_id}" if self._prefixed else ""
-            for path, about in managed.view.endpoints.listed().items():
-                found[prefix + path] = about
+            found |= {prefix + path: about for path, about in served.listed().items()}
         return found

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from tests.service.http.asking import asking
 from tests.service.streams.pretending import GENERATE, Stage, config_text
@@ -286,3 +288,26 @@ def test_secrets_are_in_no_answer(tmp_path: Path) -> None:
         answers.append(server.ask("GET", "/a/ready"))
         assert all("s3same" not in one.text for one in answers)
     assert "s3same" not in str(server.service.log)
+
+
+@pytest.mark.parametrize("prefixed", [True, False])
+def test_what_components_serve_stands_behind_the_streams_id_unless_told_otherwise(
+    prefixed: bool, tmp_path: Path
+) -> None:
+    async def handle(request: web.BaseRequest, named: Mapping[str, str]) -> web.StreamResponse:
+        return web.Response(text=f"for {named['what']}")
+
+    with asking(tmp_path, prefixed=prefixed) as server:
+        for name in ("a", "b"):
+            server.ask("POST", f"/streams/{name}", config_text("one"))
+        view = server.service.manager.registry.get("a").view
+        assert view.endpoints.served
+        view.endpoints.add("the input", {"/post/{what}": ("Takes things.", handle)})
+        mine, others = ("/a/post/x", "/b/post/x") if prefixed else ("/post/x", "/a/post/x")
+        assert server.ask("POST", mine, "body").text == "for x"
+        assert server.ask("POST", f"/benthos{mine}", "body").text == "for x"
+        assert server.ask("POST", others, "body").status_code == 404
+        listed = "/a/post/{what}" if prefixed else "/post/{what}"
+        assert server.ask("GET", "/endpoints").json()[listed] == "Takes things."
+        server.ask("POST", "/streams/a/pause")
+        assert server.ask("POST", mine, "body").status_code == 404

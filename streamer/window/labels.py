@@ -6,15 +6,16 @@ Times are RFC 3339 in UTC. A window's own entries are made once; those of a key 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import orjson
 
 from streamer.durations import MICROSECOND, MILLISECOND, SECOND
 from streamer.timestamps import format_rfc3339
 from streamer.window.emission import WindowReason
-from streamer.window.ints import Ints
+
+if TYPE_CHECKING:
+    from streamer.window.ints import Ints
 
 START: Final = "window_start_timestamp"
 END: Final = "window_end_timestamp"
@@ -98,6 +99,9 @@ def labels_of(
 
 def texts_of(times: Ints) -> list[str]:
     """Return instants as `format_rfc3339` writes them; they are not `INT64_MIN`."""
+    # Imported here: components only want the names above.
+    import numpy as np
+
     unit = next((name for name, size in _UNITS if not (times % size).any()), "ns")
     instants = times.astype("datetime64[ns]").astype(f"datetime64[{unit}]")
     found: list[str] = np.datetime_as_string(instants).tolist()

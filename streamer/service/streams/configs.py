@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from streamer.config import Config, parse_config
+from streamer.config.file import read_file
 from streamer.config.findings import Findings
 from streamer.config.nodes import Mapping
 from streamer.config.read import read_yaml
@@ -110,7 +111,12 @@ class Reader:
     def _resources(self) -> list[str | ResourceText]:
         root = self.root
         own = [ResourceText(root.path or "(service)", root.text, os.environ)] if root.text else []
-        return [*own, *self.resources]
+        # Files are the service's own: their variables are, whatever those of a config may be.
+        more = (
+            ResourceText(one, read_file(one), os.environ) if isinstance(one, str) else one
+            for one in self.resources
+        )
+        return [*own, *more]
 
     def _of_service(self, config: Config, allowance: Allowance, chilled: bool) -> Config:
         wrong = list(allowance.of_config(config))

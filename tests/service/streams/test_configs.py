@@ -118,6 +118,24 @@ def test_resources_of_the_service_may_be_used_whatever_they_do() -> None:
     assert {label for _, label in config.resources} == {"run", "read"}
 
 
+def test_files_of_resources_have_their_variables_for_streams_that_come_by_api(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMER_TEST_TOKEN", "s3same")
+    path = tmp_path / "r.yaml"
+    path.write_text(
+        "processor_resources:\n"
+        "  - { label: ask, http: { url: 'http://h/${STREAMER_TEST_TOKEN}' } }\n"
+        "  - { label: see, mapping: 'root = env(\"HOME\")' }\n"
+    )
+    given = replace(reader(), resources=[str(path)])
+    config = given.of_api(pipeline("{ resource: ask }, { resource: see }"), "one")
+    assert config.resources[Kind.PROCESSOR, "ask"].config["url"] == "http://h/s3same"
+    assert "s3same" in config.secrets
+    with pytest.raises(BadConfigError, match="--allow-local"):
+        given.of_api(pipeline("{ mapping: 'root = \"${STREAMER_TEST_TOKEN}\"' }"), "one")
+
+
 def test_configs_of_files_may_do_all() -> None:
     for text in (PROGRAM[0], LOCAL[0]):
         assert reader().of_file(text, "here.yaml").processors

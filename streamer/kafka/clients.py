@@ -28,7 +28,7 @@ from streamer.kafka.errors import (
     told,
     unreached,
 )
-from streamer.kafka.groups import TIMED_OUT, Group, Place
+from streamer.kafka.groups import TIMED_OUT, Group, Place, let_go
 
 GONE: Final = (UNKNOWN_TOPIC, UNKNOWN_PARTITION)
 _NONE: Final = -1
@@ -74,8 +74,9 @@ class Cluster:
 
     def close(self) -> None:
         """Let the client go; it is made again when it is asked again."""
+        self._renew()
         with self._lock:
-            group, self._client, self._group = self._group, None, None
+            group, self._group = self._group, None
         if group is not None:
             group.close()
 
@@ -224,6 +225,7 @@ class Cluster:
             except Exception as error:
                 heard = self._said_of_late(patience)
                 if hopeless(heard) or left <= _STEP:
+                    self._renew()
                     raise unreached(self._connection, heard, told(error)[1]) from None
 
     def _said_of_late(self, seconds: float) -> list[tuple[int, str]]:
@@ -253,6 +255,7 @@ class Cluster:
             if result.offset < _NONE:
                 # This is how librdkafka says that a broker has not answered in time.
                 heard = self._said_of_late(patience)
+                self._renew()
                 raise unreached(self._connection, heard, "it does not answer in time")
             found[place.topic, place.partition] = result.offset
         self._check_gone([place for place in asked if place not in found], patience)
@@ -291,8 +294,20 @@ class Cluster:
                 return None, code
             if code < 0:
                 heard = self._said_of_late(patience)
+                if code == TIMED_OUT:
+                    self._renew()
                 raise unreached(self._connection, heard, text) from None
             raise KafkaError(f"Kafka refuses{self._who()}: {text}") from None
+
+    def _renew(self) -> None:
+        """Ask by a new client from now on.
+
+        One whose question a broker has not answered may not hear from it again for a minute.
+        """
+        with self._lock:
+            old = [self._client]
+            self._client = None
+        let_go(old)
 
     def _of(self, group: str) -> Group:
         with self._lock:

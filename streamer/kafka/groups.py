@@ -44,11 +44,9 @@ class Group:
     def close(self) -> None:
         """Let the client go; it is made again when it is asked again."""
         with self._lock:
-            client, self._client, self._sent = self._client, None, False
-        if client is not None:
-            # It waits for what it has sent, which may take a minute when the broker is away.
-            threading.Thread(target=_drop, args=([client],), daemon=True, name="kafka-drop").start()
-            del client
+            old = [self._client]
+            self._client, self._sent = None, False
+        let_go(old)
 
     def committed(self, places: Iterable[Place], patience: float) -> list[Any]:
         """Return topic, partition, offset and error of each.
@@ -122,5 +120,9 @@ class Group:
         return self._client
 
 
-def _drop(clients: list[Any]) -> None:
-    clients.clear()
+def let_go(clients: list[Any]) -> None:
+    """Let clients go that nobody else holds, without waiting for it.
+
+    A client waits for what it has sent, which may take a minute when its broker is away.
+    """
+    threading.Thread(target=clients.clear, daemon=True, name="kafka-drop").start()

@@ -241,7 +241,7 @@ def test_the_size_of_messages_is_told_from_the_newest(kafka, source, name):
     assert source(f"{name}").message_size() == (50 * (1000 + 3 + 10) + 3) // 53
 
 
-def test_a_broker_that_hangs_or_is_away_is_told_and_found_again(tmp_path):
+def test_a_broker_that_hangs_is_told_and_found_again(tmp_path):
     with Broker(tmp_path) as broker:
         kafka = broker.client()
         kafka.create("t")
@@ -251,21 +251,20 @@ def test_a_broker_that_hangs_or_is_away_is_told_and_found_again(tmp_path):
         made = KafkaSource("kafka", connection, Selection(topics=("t",)), group="g")
         assert made.reachable() is None
         assert made.standing({}).waiting == 1
-        for stop, again in ((broker.pause, broker.resume), (broker.kill, broker.start)):
-            stop()
-            began = time.monotonic()
-            # A process is not stopped at once.
-            with pytest.raises(StreamerError, match="no broker"):
-                while time.monotonic() - began < 20:
-                    made.standing({})
-            assert "no broker" in str(made.reachable())
-            assert "could not be told what is safe" in str(made.commit({"t": {"0": 1}}))
-            assert time.monotonic() - began < 40
-            again()
-            until = time.monotonic() + 60
-            while made.reachable() is not None:
-                assert time.monotonic() < until
-            assert made.standing({}).waiting == 1
+        broker.pause()
+        began = time.monotonic()
+        # A process is not stopped at once.
+        with pytest.raises(StreamerError, match="no broker"):
+            while time.monotonic() - began < 20:
+                made.standing({})
+        assert "no broker" in str(made.reachable())
+        assert "could not be told what is safe" in str(made.commit({"t": {"0": 1}}))
+        assert time.monotonic() - began < 40
+        broker.resume()
+        until = time.monotonic() + 60
+        while made.reachable() is not None:
+            assert time.monotonic() < until
+        assert made.standing({}).waiting == 1
         made.close()
 
 

@@ -27,6 +27,7 @@ from streamer.message import Execution, MicroBatch
 from streamer.sending import TakenBackError
 
 _PATIENCE: Final = 15.0
+_ANSWER: Final = 10.0
 _NEVER: Final = -1
 _KEPT: Final = 16
 """Producers that a worker keeps: each has threads and connections of its own, and a micro-batch may
@@ -82,6 +83,7 @@ class Transactions:
         self._groups: dict[str, Any] = {}
         self._lock = threading.Lock()
         self.trouble = ""
+        self._refusal: Any = None
 
     def begin(self, part: MicroBatch, ex: Execution) -> Held | None:
         """Begin a transaction; wait for as long as no broker answers.
@@ -103,6 +105,14 @@ class Transactions:
                 except KafkaException as error:
                     found = error.args[0]
                     self._drop(name)
+                    if name in self._groups:
+                        self._groups[name].poll(0)
+                    if self._refusal is not None:
+                        # A consumer waits in vain for a group that it may not see.
+                        found, self._refusal = self._refusal, None
+                        if name in self._groups:
+                            self._leave(name)
+                        raise TakenBackError(_refused(name, found)) from None
                     if not passes(found):
                         raise TakenBackError(_refused(name, found)) from None
                     text = (
@@ -188,6 +198,8 @@ class Transactions:
 
     def _hear(self, error: Any) -> None:
         self.trouble = told(error)
+        if error.code() in _REFUSED:
+            self._refusal = error
 
     def _ended(self, held: Held, step: Callable[[], Any], ex: Execution) -> None:
         """Take a step towards a transaction's end, as often as it may be tried again."""
@@ -217,7 +229,7 @@ class Transactions:
         from confluent_kafka import KafkaException, TopicPartition
 
         # It answers when nothing is open any more that could still be committed.
-        [place] = self._group(name).committed([TopicPartition(self._topic, 0)], timeout=_PATIENCE)
+        [place] = self._group(name).committed([TopicPartition(self._topic, 0)], timeout=_ANSWER)
         if place.error is not None:
             raise KafkaException(place.error)
         newest: int = place.offset - 1

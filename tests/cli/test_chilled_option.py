@@ -84,13 +84,3 @@ def test_templates_are_taken_so_too(
     arguments.remove("--chilled")
     assert invoke([*arguments, "c.yaml"]) == 1
     assert capsys.readouterr().err == said
-
-
-@pytest.mark.parametrize("arguments", [["-w"], ["run", "--watcher", "c.yaml"]])
-def test_the_watcher_says_what_to_do_instead(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert invoke(arguments) == 1
-    assert "-w/--watcher is not available yet: when the config has changed, stop" in (
-        capsys.readouterr().err
-    )

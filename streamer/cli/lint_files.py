@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -68,7 +69,9 @@ def _each(files: Sequence[str], job: Job) -> Iterator[tuple[str, tuple[Lint, ...
         return
     import multiprocessing
 
-    with multiprocessing.get_context("fork").Pool(processes) as pool:
+    # A pool ends its processes by SIGTERM, which a program that runs a stream has taken over.
+    context = multiprocessing.get_context("fork")
+    with context.Pool(processes, signal.signal, (signal.SIGTERM, signal.SIG_DFL)) as pool:
         yield from zip(files, pool.imap(job.lint, files, _CHUNK), strict=True)
 
 

@@ -170,3 +170,16 @@ def test_an_error_that_holds_bytes_is_kept_as_any_other(tmp_path, monkeypatch):
     assert folded == outcome(tmp_path, text, steps, folds=False)
     [[*errors]], *_ = folded
     assert len(errors) == 3 and all("string" in error for error in errors), errors
+
+
+def test_what_is_not_a_number_is_like_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values = 'json("p").log().from_all().unique()'
+    text = CONFIG % ('""', "", f"{values}, {values}.length()", 1)
+    steps = [(second, [{"p": p, "ts": T + 1} for p in (-1, -2, 1)], 1) for second in (1, 2)]
+    steps.append((10, [], 1))
+    for folds in (True, False):
+        [[[values, number]], *_] = [
+            batches for batches in outcome(tmp_path, text, steps, folds) if batches
+        ]
+        assert (values, number) == ([None, None, 0, None, None], 5)

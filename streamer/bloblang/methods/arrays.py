@@ -364,7 +364,7 @@ def unique(value: Any, emit: Query | None) -> list[Any]:
     array = _array(value)
     if emit is None:
         kinds = set(map(type, array))
-        if kinds <= NUMBERS or kinds == {str}:
+        if kinds in ({str}, {int}) or (kinds <= NUMBERS and not any(map(_is_nan, array))):
             return list(dict.fromkeys(array))
     seen: set[Any] = set()
     result = []
@@ -374,10 +374,15 @@ def unique(value: Any, emit: Query | None) -> list[Any]:
             check = check.decode("utf-8", "surrogateescape")
         if type(check) is not str and type(check) not in NUMBERS:
             raise QueryError(f"index {i}: {TypeMismatch(check, 'string', 'number')}")
-        if check not in seen:
+        # What is not a number is like nothing else, though it be the same object.
+        if check not in seen or _is_nan(check):
             seen.add(check)
             result.append(item)
     return result
+
+
+def _is_nan(value: Any) -> bool:
+    return bool(value != value)
 
 
 def _emitted(emit: Query, item: Any, i: int) -> Any:

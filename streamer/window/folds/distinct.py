@@ -8,6 +8,7 @@ message by itself.
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -192,8 +193,11 @@ def _marked(value: str | bytes | int | float, given_back: bool) -> str:
         value = value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):
         return marked_text(value)
-    # Numbers that are equal are one value, however they are spelt.
+    # Numbers that are equal are one value, however they are spelt; what is not a number is like
+    # nothing else.
     number = float(value)
+    if number != number:
+        return f"{_NUMBER}nan:{uuid4().hex}"
     exact = number.is_integer() and abs(number) < _EXACT
     if type(value) is int and abs(value) < _EXACT:
         return f"{_NUMBER}{value}"
@@ -208,7 +212,7 @@ def _spelt(value: int | float) -> str:
 def _unmarked(text: str) -> Any:
     if text.startswith(_NUMBER):
         number = text.removeprefix(_NUMBER)
-        return int(number) if number.lstrip("-").isdigit() else float(number)
+        return int(number) if number.lstrip("-").isdigit() else float(number.partition(":")[0])
     if text.startswith(_BYTES):
         return bytes.fromhex(text.removeprefix(_BYTES))
     return unmarked_text(text)

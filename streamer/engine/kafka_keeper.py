@@ -87,6 +87,8 @@ class KafkaKeeper:
     def _finish(self) -> None:
         self._thread.join()
         self._commit(now=True)
+        # Metrics that are written at the end tell where the stream has ended.
+        self._measure(now=True)
         for child in self._children:
             child.reading.close()
 
@@ -114,13 +116,15 @@ class KafkaKeeper:
                 self._log("WARN", failed, {})
             self._said[index] = failed or ""
 
-    def _measure(self) -> None:
+    def _measure(self, now: bool = False) -> None:
+        """Set the gauges of how far each partition's end is ahead of the newest micro-batch."""
         if not self._planned:
             return
         _, newest = self._planned[-1]
         for index, (child, ends) in enumerate(zip(self._children, newest, strict=True)):
             reading, at = child.reading, time.monotonic()
-            if not reading.lag_metric or at - self._lag_at[index] < reading.lag_period / 1e9:
+            due = now or at - self._lag_at[index] >= reading.lag_period / 1e9
+            if not reading.lag_metric or not due:
                 continue
             self._lag_at[index] = at
             # What is wrong with a broker is said by those who cannot go on without it.

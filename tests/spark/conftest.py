@@ -80,10 +80,10 @@ def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 assert time.monotonic() < end, f"did not end: {stream.snapshot()} {ran.log[-5:]}"
                 time.sleep(0.05)
             ran.last = stream.snapshot()
-            ran.counts = dict(stream.meters.counts)
         finally:
             assert stream.stop(120)
             held.close()
+        ran.counts = dict(stream.meters.counts)
         ran.out = stdout.buffer.getvalue()
         return ran
 

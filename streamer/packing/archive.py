@@ -1,0 +1,131 @@
+"""Write the archive of the workers' environment, or find the one that is there already.
+
+```
+bin/python3   the workers' own Python of the same minor version, with these packages
+lib/          the packages
+pack.json     versions, Python, platform
+```
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import platform
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from streamer.packing.files import Packages, needed
+
+NAME: Final = "environment"
+"""What executors call the directory that they unpack the archive to."""
+
+PYTHON: Final = f"./{NAME}/bin/python3"
+"""The workers' Python, from where an executor runs."""
+
+_LAUNCHER: Final = """#!/bin/sh
+# Packages are in the archive, the interpreter is that of the machine: of version {version}, which
+# the packages were built for.
+here=$(cd "$(dirname "$0")/.." && pwd) || exit
+for found in {names}; do
+    if "$found" -c 'import sys; sys.exit(sys.version_info[:2] != {tuple})' 2>/dev/null; then
+        PYTHONPATH=$here/lib exec "$found" "$@"
+    fi
+done
+echo "streamer: no Python {version} on $(hostname): install it there (it is looked for as" \\
+    "{names} on the PATH), or let workers use an image and set spark.environment: installed" >&2
+exit 127
+"""
+
+
+def launcher(python: tuple[int, int]) -> str:
+    """Return the script that is the workers' Python.
+
+    Args:
+        python: major and minor version.
+    """
+    version = f"{python[0]}.{python[1]}"
+    names = f"python{version} python3 python /usr/local/bin/python{version} /opt/python/bin/python3"
+    return _LAUNCHER.format(version=version, names=names, tuple=python)
+
+
+def packed(cache: Path, tell: Callable[[str], None] = lambda text: None) -> Path:
+    """Return the archive for this very environment; make it when it is not in the cache.
+
+    Args:
+        cache: a directory, which is made when it is not there.
+        tell: hears what takes its time.
+
+    Raises:
+        StreamerError: a requirement is not installed.
+        OSError: the cache cannot be written.
+    """
+    packages = needed()
+    path = cache / f"{NAME}-{_digest(packages)[:16]}.tar.gz"
+    if not path.exists():
+        tell(f"packing {len(packages.versions)} packages for the workers, once for each version")
+        cache.mkdir(parents=True, exist_ok=True)
+        pack(path, packages)
+    return path
+
+
+def pack(path: Path, packages: Packages | None = None) -> Packages:
+    """Write the archive; at its path there is none, or a whole one.
+
+    Args:
+        path: ends in `.tar.gz`.
+        packages: what it holds; all that is needed when None.
+
+    Raises:
+        StreamerError: a requirement is not installed.
+        OSError: it cannot be written.
+    """
+    packages = packages or needed()
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        # Read once by each executor: a smaller file would not make up for the time to write it.
+        with tarfile.open(draft, "w:gz", compresslevel=1) as out:
+            _add(out, "pack.json", json.dumps(_about(packages), indent=1), 0o644)
+            _add(out, "bin/python3", launcher(sys.version_info[:2]), 0o755)
+            for name, place in packages.files.items():
+                out.add(place.resolve(), f"lib/{name}", filter=_anybodys)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return packages
+
+
+def _about(packages: Packages) -> dict[str, Any]:
+    return {
+        "python": ".".join(map(str, sys.version_info[:2])),
+        "platform": f"{sys.platform}-{platform.machine()}",
+        "packages": packages.versions,
+    }
+
+
+def _add(out: tarfile.TarFile, name: str, text: str, mode: int) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(text.encode()), mode
+    out.addfile(entry, io.BytesIO(text.encode()))
+
+
+def _anybodys(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry
+
+
+def _digest(packages: Packages) -> str:
+    """Return what differs when the archive would: versions, and the program's own files."""
+    digest = hashlib.sha256(json.dumps(_about(packages)).encode())
+    digest.update(launcher(sys.version_info[:2]).encode())
+    for name, place in packages.files.items():
+        if name.startswith("streamer/") and "__pycache__" not in name:
+            stat = place.stat()
+            digest.update(f"{name}:{stat.st_size}:{stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,131 @@
+"""A cluster's workers: how this program gets to them.
+
+The JVM of the driver and those of the executors start Python by the same name. It is that of a
+script below `environment`, which is the archive on an executor (`streamer.packing`), and on the
+driver a directory of ours, from which its JVM is started.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from streamer.errors import StreamerError
+from streamer.packing import packed
+from streamer.packing.archive import NAME, PYTHON
+from streamer.spark.launchers import write_launcher
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+ENVIRONMENT: Final = "spark.streamer.environment"
+"""The setting that carries `spark.environment` to here."""
+
+DIRECTORY: Final = "STREAMER_DIRECTORY"
+"""The variable that tells the driver's Python where the program was started."""
+
+SETTINGS: Mapping[str, str] = {
+    # A task that is run twice at once would send twice what it sends.
+    "spark.speculation": "false",
+    # Workers that stop for good hand what others still need of a shuffle to those that stay.
+    "spark.decommission.enabled": "true",
+    "spark.storage.decommission.enabled": "true",
+    "spark.storage.decommission.shuffleBlocks.enabled": "true",
+    # An executor that does not answer is given up; the default waits two minutes.
+    "spark.network.timeout": "40s",
+    "spark.network.timeoutInterval": "10s",
+    "spark.executor.heartbeatInterval": "5s",
+    # A host that is gone answers no connection: three attempts of five seconds.
+    "spark.shuffle.io.connectionTimeout": "15s",
+    "spark.executor.memory": "1g",
+}
+
+_PATHS: Final = ("spark.archives", "spark.files", "spark.jars", "spark.submit.pyFiles")
+
+_DRIVER_PYTHON: Final = """#!/bin/sh
+# The driver's own Python, under the name that executors know theirs by.
+cd "${{{directory}:?}}" && PYTHONPATH={path} exec {python} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """How workers start Python.
+
+    Attributes:
+        python: the name of the interpreter.
+        directory: where the driver's JVM is started; None for where the program was.
+        settings: Spark's, which bring it there.
+    """
+
+    python: str
+    directory: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def workers(conf: Mapping[str, str], log: LogLine) -> Workers:
+    """Decide how workers get this program.
+
+    Args:
+        conf: the user's Spark settings; `ENVIRONMENT` is `packed`, `installed`, or an archive that
+            `streamer pack` has made: a path, or a URL that executors can read.
+        log: hears what takes its time.
+
+    Raises:
+        StreamerError: the environment cannot be packed, or the archive is not there.
+    """
+    wanted = conf.get(ENVIRONMENT, "packed")
+    if wanted == "installed":
+        # As Spark names it; without a name, the one on the workers' PATH.
+        return Workers(conf.get("spark.pyspark.python", "python3"))
+    if wanted == "packed":
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamer"
+        try:
+            archive = str(packed(cache, lambda text: log("INFO", text, {})))
+        except OSError as e:
+            raise StreamerError(
+                f"the workers' environment cannot be written to {cache}: {e}; make room there, or "
+                "set spark.environment to an archive of `streamer pack`, or to `installed`"
+            ) from None
+    else:
+        archive = _archive(wanted)
+    given = [text for text in conf.get("spark.archives", "").split(",") if text]
+    archives = ",".join([*map(_absolute, given), f"{archive}#{NAME}"])
+    return Workers(PYTHON, _driver_directory(), {**_absolutes(conf), "spark.archives": archives})
+
+
+def _archive(wanted: str) -> str:
+    if "://" in wanted:
+        return wanted
+    path = Path(wanted).expanduser().absolute()
+    if not path.is_file():
+        raise StreamerError(
+            f"spark.environment is {wanted}, and there is no such file: make it with "
+            f"`streamer pack {wanted}`, or set it to `packed` or `installed`"
+        )
+    return str(path)
+
+
+def _absolutes(conf: Mapping[str, str]) -> dict[str, str]:
+    """Return settings with paths, which the JVM would look for from another directory."""
+    return {
+        name: ",".join(map(_absolute, filter(None, conf[name].split(","))))
+        for name in _PATHS
+        if name in conf
+    }
+
+
+def _absolute(text: str) -> str:
+    return text if "://" in text else os.path.abspath(text.strip())
+
+
+def _driver_directory() -> Path:
+    os.environ[DIRECTORY] = os.getcwd()
+    path = shlex.quote(os.pathsep.join(sys.path[1:] if sys.path[0] == "" else sys.path))
+    python = shlex.quote(sys.executable)
+    text = _DRIVER_PYTHON.format(directory=DIRECTORY, path=path, python=python)
+    return write_launcher("driver", f"{NAME}/bin/python3", text)

@@ -1,4 +1,4 @@
-"""The systemd unit: its command line is one that the program takes, and its stop is patient."""
+"""The systemd units: their command lines are ones that the program takes, their stops patient."""
 
 import shlex
 import shutil
@@ -6,6 +6,7 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
+import click
 import pytest
 
 from streamer.cli.main import cli
@@ -13,18 +14,30 @@ from streamer.config import parse_config
 from streamer.durations import SECOND, parse_duration
 
 ROOT = Path(__file__).parents[2]
-UNIT = ROOT / "deploy" / "systemd" / "streamer@.service"
+UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 OPERATIONS = ROOT / "streamer" / "docs" / "operations.md"
 
 Settings = dict[str, dict[str, list[str]]]
 
 
+@pytest.fixture(scope="module", params=UNITS, ids=lambda path: path.stem)
+def path(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+@pytest.fixture
+def many(path: Path) -> bool:
+    """Whether it is the unit of many streams."""
+    return "@" not in path.name
+
+
 @pytest.fixture(scope="module")
-def unit() -> Settings:
+def unit(path: Path) -> Settings:
     """Sections, their settings, and the values of each: a setting may be repeated."""
     found: Settings = defaultdict(lambda: defaultdict(list))
     section = ""
-    for line in UNIT.read_text().splitlines():
+    for line in path.read_text().splitlines():
         if line.startswith("["):
             section = line.strip("[]")
         elif line and not line.startswith(("#", ";")):
@@ -51,20 +64,42 @@ def options(service: dict[str, str]) -> dict[str, object]:
     """Return the options of ExecStart as the command line reads them; unknown ones are an error."""
     program, *arguments = shlex.split(service["ExecStart"])
     assert program == "/opt/streamer/bin/streamer"
-    return cli.make_context("streamer", arguments).params
+    if arguments[0] != "streams":
+        return cli.make_context("streamer", arguments).params
+    command = cli.get_command(click.Context(cli), arguments[0])
+    assert command is not None
+    return command.make_context("streams", arguments[1:]).params
 
 
-def test_it_runs_the_instances_config(service, unit):
+def test_it_runs_its_config(service, unit, many):
     given = options(service)
-    assert given["config"] == "/etc/streamer/cars.yaml"
-    assert unit["Unit"]["AssertFileNotEmpty"] == ["/etc/streamer/%i.yaml"]
+    if many:
+        assert given["root"] == "/etc/streamer/service.yaml"
+        assert given["paths"] == ("/etc/streamer/streams",) and given["watcher"]
+        assert unit["Unit"]["AssertPathIsDirectory"] == ["/etc/streamer/streams"]
+        assert unit["Unit"]["AssertFileNotEmpty"] == ["/etc/streamer/service.yaml"]
+    else:
+        assert given["config"] == "/etc/streamer/cars.yaml"
+        assert unit["Unit"]["AssertFileNotEmpty"] == ["/etc/streamer/%i.yaml"]
 
 
-def test_the_checkpoint_is_in_the_directory_that_the_service_may_write(service):
+def test_the_checkpoint_is_in_the_directory_that_the_service_may_write(service, many):
     state = f"/var/lib/{service['StateDirectory']}"
-    assert options(service)["checkpoint"] == f"{state}/checkpoint"
+    given = options(service)
+    kept = given["checkpoints" if many else "checkpoint"]
+    assert kept == f"{state}/checkpoint{'s' if many else ''}"
     assert service["WorkingDirectory"] == state
     assert service["ProtectSystem"] == "strict"
+
+
+def test_both_are_alike_but_for_what_they_run():
+    def rest(path: Path) -> set[str]:
+        told = ("ExecStart=", "StateDirectory=", "WorkingDirectory=", "EnvironmentFile=")
+        lines = path.read_text().partition("[Service]")[2].splitlines()
+        return {line for line in lines if not line.startswith(told)}
+
+    one, other = UNITS
+    assert rest(one) == rest(other)
 
 
 def test_a_stop_is_asked_of_the_program_alone_and_takes_longer_than_its_own_patience(service):
@@ -91,12 +126,13 @@ def test_it_has_no_privileges(service):
     assert service["NoNewPrivileges"] == "yes"
 
 
-def test_the_page_names_what_the_unit_has(service):
+def test_the_page_names_what_the_unit_has(service, many):
     page = OPERATIONS.read_text().partition("## Running as a service")[2]
+    given = options(service)
     for fact in (
-        "/etc/streamer/cars.yaml",
-        "/etc/streamer/cars.env",
-        "/var/lib/streamer/cars/checkpoint",
+        *((given["root"], *given["paths"]) if many else (given["config"],)),
+        service["EnvironmentFile"].removeprefix("-"),
+        given["checkpoints" if many else "checkpoint"],
         f"after {service['RestartSec']} s",
         f"--home-dir /var/lib/streamer --shell /usr/sbin/nologin {service['User']}",
     ):
@@ -104,11 +140,11 @@ def test_the_page_names_what_the_unit_has(service):
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-def test_systemd_understands_it(tmp_path):
-    copy = tmp_path / UNIT.name
-    copy.write_text(UNIT.read_text().replace("/opt/streamer/bin/streamer", "/bin/true"))
+def test_systemd_understands_it(path, tmp_path):
+    copy = tmp_path / path.name
+    copy.write_text(path.read_text().replace("/opt/streamer/bin/streamer", "/bin/true"))
     done = subprocess.run(
         ["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=60
     )
-    said = [line for line in done.stderr.splitlines() if UNIT.stem in line or "cars" in line]
+    said = [line for line in done.stderr.splitlines() if path.stem in line or "cars" in line]
     assert (done.returncode, said) == (0, [])

@@ -1,0 +1,134 @@
+{{- define "streamer.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "streamer.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- else if contains (include "streamer.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "streamer.name" .) | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "streamer.selector" -}}
+app.kubernetes.io/name: {{ include "streamer.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "streamer.labels" -}}
+{{ include "streamer.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "streamer.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{- define "streamer.account" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- .Values.serviceAccount.name | default (include "streamer.fullname" .) -}}
+{{- else -}}
+{{- .Values.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The service's own config: what the values say, and with executors what Spark must know of them. */}}
+{{- define "streamer.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- if .Values.executors.enabled -}}
+{{- $name := include "streamer.fullname" . -}}
+{{- $conf := dict
+  "spark.kubernetes.namespace" .Release.Namespace
+  "spark.kubernetes.container.image" (include "streamer.image" .)
+  "spark.kubernetes.container.image.pullPolicy" .Values.image.pullPolicy
+  "spark.kubernetes.authenticate.driver.serviceAccountName" (include "streamer.account" .)
+  "spark.kubernetes.driver.pod.name" (printf "%s-0" $name)
+  "spark.kubernetes.executor.podTemplateFile" "/etc/streamer/service/executor.yaml"
+  "spark.kubernetes.executor.podNamePrefix" $name
+  "spark.executor.instances" (toString .Values.executors.instances)
+  "spark.executor.cores" (toString .Values.executors.cores)
+  "spark.executor.memory" .Values.executors.memory
+  "spark.executor.memoryOverhead" .Values.executors.memoryOverhead
+  "spark.driver.host" (printf "%s-driver.%s.svc" $name .Release.Namespace)
+  "spark.driver.bindAddress" "0.0.0.0"
+  "spark.driver.port" "7078"
+  "spark.driver.blockManager.port" "7079"
+-}}
+{{- $spark := dict "master" "k8s://https://kubernetes.default.svc" "conf" $conf -}}
+{{- $config = mergeOverwrite (dict "spark" $spark) $config -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{- define "streamer.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "streamer.containerSecurity" -}}
+allowPrivilegeEscalation: false
+privileged: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{- define "streamer.executorLabels" -}}
+app.kubernetes.io/name: {{ include "streamer.name" . }}-executor
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* Whether requests have to say who asks: probes of the kubelet cannot. */}}
+{{- define "streamer.guarded" -}}
+{{- if or (dig "http" "basic_auth" "enabled" false .Values.config) (dig "http" "bearer_auth" "enabled" false .Values.config) -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{- define "streamer.scheme" -}}
+{{- if dig "http" "cert_file" "" .Values.config -}} https {{- else -}} http {{- end -}}
+{{- end -}}
+
+{{- define "streamer.alive" -}}
+{{- if include "streamer.guarded" . -}}
+tcpSocket:
+  port: http
+{{- else -}}
+httpGet:
+  path: /ping
+  port: http
+  scheme: {{ include "streamer.scheme" . | upper }}
+{{- end -}}
+{{- end -}}
+
+{{- define "streamer.ready" -}}
+{{- if include "streamer.guarded" . -}}
+# The health check of the image: it takes its STREAMER_READY_TOKEN from `env`.
+exec:
+  command:
+    - env
+    - STREAMER_READY_URL={{ include "streamer.scheme" . }}://127.0.0.1:4195{{ .Values.probes.readiness.path }}
+    - /opt/streamer/bin/python
+    - -IS
+    - /opt/streamer/share/ready.py
+{{- else -}}
+httpGet:
+  path: {{ .Values.probes.readiness.path }}
+  port: http
+  scheme: {{ include "streamer.scheme" . | upper }}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,138 @@
+"""The image: what it says of itself, what is in it, and what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.container import USER, Container
+from tests.deploy.image import ROOT, Image
+
+pytestmark = pytest.mark.slow
+
+_WRITABLE = {"/data", "/tmp", "/var/tmp", "/run/lock"}
+"""The volume and what Debian lets everybody write; /dev and /proc are the engine's."""
+
+_MOST = 1500
+"""Megabytes that the image may have: Spark is 450 of them, Python's packages most of the rest."""
+
+
+def files(image: Image) -> Iterator[Path]:
+    for folder, folders, names in os.walk(image.root):
+        folders[:] = [name for name in folders if not os.path.ismount(os.path.join(folder, name))]
+        for name in (*names, *folders):
+            yield Path(folder) / name
+
+
+def test_engines_are_told_how_to_run_it(image: Image) -> None:
+    config = image.config
+    assert config["Entrypoint"] == ["/usr/bin/tini", "--", "/opt/streamer/bin/streamer"]
+    assert not config.get("Cmd")
+    assert config["User"] == f"{USER}:{USER}"
+    assert config["Volumes"] == {"/data": {}}
+    assert config["WorkingDir"] == "/data"
+    assert config["ExposedPorts"] == {"4195/tcp": {}}
+    assert config["StopSignal"] == "SIGTERM"
+    assert config["Healthcheck"]["Test"][0] == "CMD"
+    labels = {name.rpartition(".")[2] for name in config["Labels"]}
+    assert {"title", "description", "version", "revision", "created"} <= labels
+
+
+def test_its_size(image: Image, capsys: pytest.CaptureFixture[str]) -> None:
+    said = subprocess.run(
+        ["du", "-xsm", image.root], capture_output=True, text=True, check=True, timeout=120
+    )
+    size = int(said.stdout.split()[0])
+    with capsys.disabled():
+        print(f"\nthe image has {size} MB")
+    assert size < _MOST
+
+
+def test_nothing_can_be_written_but_the_volume_and_temporary_files(image: Image) -> None:
+    found = set()
+    for path in files(image):
+        inside = "/" + str(path.relative_to(image.root))
+        if inside.startswith(("/proc/", "/dev/", "/sys/")):
+            continue
+        mode = path.lstat()
+        mine = mode.st_uid == USER or mode.st_gid == USER
+        if not stat.S_ISLNK(mode.st_mode) and (mode.st_mode & stat.S_IWOTH or mine):
+            found.add(inside)
+    assert found <= _WRITABLE
+    assert {"/data", "/tmp"} <= found
+
+
+def test_nothing_gives_other_rights(image: Image) -> None:
+    special = [
+        path
+        for path in files(image)
+        if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o6000
+    ]
+    assert special == []
+
+
+def test_nothing_of_its_making_is_left(image: Image) -> None:
+    for name in ("gcc", "cc", "make", "git", "mvn", "javac", "curl", "wget"):
+        for place in ("usr/bin", "usr/local/bin", "opt/streamer/bin"):
+            assert not (image.root / place / name).exists(), name
+    for place in ("var/lib/apt/lists", "root/.cache", "build", "deploy", "jars", "run/secrets"):
+        left = image.root / place
+        assert not left.is_dir() or not any(left.iterdir()), place
+    (packages,) = (image.root / "opt/streamer/lib").glob("python3.*/site-packages")
+    assert not [p for p in packages.iterdir() if re.match(r"pip\b|setuptools|cyclonedx", p.name)]
+    secret = (Path("/etc/ssl/certs/ca-certificates.crt")).read_bytes()
+    assert (image.root / "etc/ssl/certs/ca-certificates.crt").read_bytes() != b""
+    for path in (image.root / "opt/streamer").rglob("*.pem"):
+        assert path.read_bytes() != secret
+
+
+def test_the_code_is_compiled_since_it_cannot_be_when_it_runs(image: Image) -> None:
+    (package,) = (image.root / "opt/streamer/lib").glob("python3.*/site-packages/streamer")
+    for source in package.rglob("*.py"):
+        compiled = source.parent / "__pycache__"
+        assert [*compiled.glob(f"{source.stem}.cpython-*.pyc")], source
+
+
+def test_the_bill_of_materials_has_what_is_in_it(image: Image) -> None:
+    bill = json.loads((image.root / "opt/streamer/share/sbom.cdx.json").read_text())
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    named = {part.get("purl", "").split("@")[0].split("?")[0] for part in bill["components"]}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for wanted in (*project["dependencies"], *project["optional-dependencies"]["java"]):
+        name = re.split(r"[\[<>=!~;]", wanted)[0].strip().lower().replace("_", "-")
+        assert f"pkg:pypi/{name}" in named
+    assert {"pkg:deb/debian/tini", "pkg:deb/debian/libc6"} <= named
+    assert {
+        "pkg:maven/org.apache.hadoop/hadoop-aws",
+        "pkg:maven/software.amazon.awssdk/s3",
+    } <= named
+    jars = {path.name for path in (image.root / "opt/streamer").rglob("*.jar")}
+    listed = {
+        part["bom-ref"].rpartition("/")[2]
+        for part in bill["components"]
+        if part["bom-ref"].startswith("jar:")
+    }
+    assert listed == jars
+
+
+def test_it_knows_its_version_and_its_jars(image: Image, tmp_path: Path) -> None:
+    with Container(image, tmp_path / "data", "--version") as container:
+        code, said, _ = container.ended()
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert code == 0 and version in said
+    program = (
+        "import os; from streamer.spark.jars import connector_jars as c; print(*c(os.environ))"
+    )
+    command = ["/opt/streamer/bin/python", "-c", program]
+    with Container(image, tmp_path / "data", command=command) as container:
+        code, said, _ = container.ended()
+    assert code == 0
+    assert len(said.split()) == 4 and said.startswith("/opt/streamer/jars/")

@@ -1,0 +1,393 @@
+"""Every metric that there is: its name, type, labels, unit and meaning, and what to do about it.
+
+The names of components' metrics are Benthos's; a config's own (`metric` processors) come on top.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class MetricKind(StrEnum):
+    """What a metric is; the first three are Prometheus's words."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    TIMING = "timing"
+    """A summary in ns, or a histogram in seconds, as `metrics.prometheus` wants it."""
+
+
+class Metric(NamedTuple):
+    """A metric.
+
+    Attributes:
+        name: its name.
+        kind: its type.
+        labels: the names of its labels; `stream` comes to each where there are many streams.
+        unit: what it counts or measures in.
+        about: what it means, in a sentence.
+        todo: what to do when it is high, or low where that is bad; empty for nothing.
+    """
+
+    name: str
+    kind: MetricKind
+    labels: tuple[str, ...]
+    unit: str
+    about: str
+    todo: str = ""
+
+
+_C, _G, _H, _T = (
+    MetricKind.COUNTER,
+    MetricKind.GAUGE,
+    MetricKind.HISTOGRAM,
+    MetricKind.TIMING,
+)
+_PLACE: Final = ("label", "path")
+
+_INPUT: Final = (
+    Metric(
+        "input_received",
+        _C,
+        _PLACE,
+        "messages",
+        "Messages that came in; with windows since the checkpoint began.",
+        "When it stands still, look at input_connection_lost and at what sends the messages.",
+    ),
+    Metric("input_latency_ns", _T, _PLACE, "ns", "How long a micro-batch took, read to delivered."),
+    Metric("input_connection_up", _C, _PLACE, "times", "How often it began to be read."),
+    Metric(
+        "input_connection_failed",
+        _C,
+        _PLACE,
+        "times",
+        "How often it could not be connected.",
+        "The log and /ready say why; nothing is lost meanwhile.",
+    ),
+    Metric(
+        "input_connection_lost",
+        _C,
+        _PLACE,
+        "times",
+        "How often its connection was lost, or a micro-batch of its messages had to be repeated.",
+        "The log says why.",
+    ),
+    Metric(
+        "input_error",
+        _C,
+        _PLACE,
+        "times",
+        "What could not be read, such as a file that is not what its scanner expects.",
+        "The log names the file.",
+    ),
+    Metric(
+        "input_dropped",
+        _C,
+        (*_PLACE, "reason"),
+        "messages",
+        "Messages left out before they were read whole (`too_long`).",
+        "Raise max_buffer_size of the scanner.",
+    ),
+    Metric(
+        "kafka_lag",
+        _G,
+        (*_PLACE, "topic", "partition"),
+        "messages",
+        "How far a partition's end is ahead of what was read (`kafka`, `kafka_franz`).",
+        "As for backlog.",
+    ),
+    Metric(
+        "redpanda_lag",
+        _G,
+        (*_PLACE, "topic", "partition"),
+        "messages",
+        "The same of the inputs that are called `redpanda`.",
+        "As for backlog.",
+    ),
+)
+_BUFFER: Final = (
+    Metric("buffer_received", _C, _PLACE, "messages", "Messages that came into the buffer."),
+    Metric("buffer_batch_received", _C, _PLACE, "batches", "Batches that came into the buffer."),
+    Metric("buffer_sent", _C, _PLACE, "messages", "Messages that left the buffer."),
+    Metric(
+        "buffer_batch_sent",
+        _C,
+        _PLACE,
+        "batches",
+        "Batches that left it; a window is one in each shard that has some of it.",
+    ),
+    Metric("buffer_latency_ns", _T, _PLACE, "ns", "How long a micro-batch took that let some out."),
+    Metric(
+        "batch_created",
+        _C,
+        (*_PLACE, "mechanism"),
+        "batches",
+        "Batches that a policy has closed, by what closed them.",
+    ),
+)
+_PROCESSOR: Final = (
+    Metric("processor_received", _C, _PLACE, "messages", "Messages that came in."),
+    Metric("processor_batch_received", _C, _PLACE, "batches", "Batches that came in."),
+    Metric("processor_sent", _C, _PLACE, "messages", "Messages that went out."),
+    Metric("processor_batch_sent", _C, _PLACE, "batches", "Batches that went out."),
+    Metric(
+        "processor_error",
+        _C,
+        _PLACE,
+        "messages",
+        "Messages that it could not process: they are marked, and go on.",
+        "The log has the errors; a catch or a switch on errored() says what becomes of them.",
+    ),
+    Metric(
+        "processor_latency_ns",
+        _T,
+        _PLACE,
+        "ns",
+        "How long a batch took.",
+        "A processor that is slow for others' sake (HTTP, SQL) gains by parallel or a cache.",
+    ),
+    Metric("rate_limit_checked", _C, _PLACE, "times", "How often a rate limit was asked."),
+    Metric(
+        "rate_limit_triggered",
+        _C,
+        _PLACE,
+        "times",
+        "How often it said to wait.",
+        "Raise the limit, or accept the pace.",
+    ),
+    Metric("rate_limit_error", _C, _PLACE, "times", "How often it gave no answer."),
+)
+_OUTPUT: Final = (
+    Metric(
+        "output_sent",
+        _C,
+        _PLACE,
+        "messages",
+        "Messages that were written.",
+        "When it stands still and input_received does not, look at output_error and the windows.",
+    ),
+    Metric("output_batch_sent", _C, _PLACE, "batches", "Batches that were written."),
+    Metric(
+        "output_error",
+        _C,
+        _PLACE,
+        "writes",
+        "Writes that failed; they are tried again, and nothing new is read meanwhile.",
+        "The log and /ready say why: a full disk, a refused connection, no permission.",
+    ),
+    Metric(
+        "output_rejected",
+        _C,
+        _PLACE,
+        "messages",
+        "Messages that were not written because a processor had failed on them, with "
+        "error_handling.strict.",
+        "Mend the processor that the log names.",
+    ),
+    Metric(
+        "output_dropped",
+        _C,
+        ("reason",),
+        "messages",
+        "Messages for which no destination could be found (`path`).",
+        "Mend the interpolation of the output's path.",
+    ),
+    Metric(
+        "output_latency_ns",
+        _T,
+        _PLACE,
+        "ns",
+        "How long writing took.",
+        "Larger batches, or more max_in_flight.",
+    ),
+    Metric("output_connection_up", _C, _PLACE, "times", "How often writing began to work."),
+    Metric(
+        "output_connection_failed",
+        _C,
+        _PLACE,
+        "times",
+        "How often it could not be connected.",
+        "The log and /ready say why.",
+    ),
+    Metric(
+        "output_connection_lost",
+        _C,
+        _PLACE,
+        "times",
+        "How often writing ceased to work.",
+        "The log and /ready say why.",
+    ),
+)
+_WINDOWS: Final = (
+    Metric(
+        "window_open",
+        _G,
+        (),
+        "windows",
+        "Windows that are open.",
+        "With keys: are there ever more of them? Sessions and idle_timeout let go of old ones.",
+    ),
+    Metric(
+        "window_messages",
+        _G,
+        (),
+        "messages",
+        "Messages in open windows.",
+        "A pipeline that can fold keeps aggregates, not messages; see state_bytes.",
+    ),
+    Metric(
+        "window_closed",
+        _C,
+        (),
+        "windows",
+        "Windows that came out; with `emit: changes` each time. Those of keys are counted since "
+        "the checkpoint began.",
+        "When none closes though window_open is above 0: does the clock go on? An event-time "
+        "window waits for newer events.",
+    ),
+    Metric(
+        "window_dropped",
+        _C,
+        ("reason",),
+        "messages",
+        "Messages that no window got, or that were in a window that was dropped, by reason: `late`,"
+        " `timestamp`, `key`, `future`, `expired`, `incomplete`, `deploy`. Since the checkpoint "
+        "began.",
+        "late: raise allowed_lateness, or take them by late_output. timestamp, key: mend the "
+        "mapping. expired: the output is too slow.",
+    ),
+    Metric(
+        "window_close_delay_seconds",
+        _H,
+        (),
+        "seconds",
+        "How long after its end and lateness a window was delivered, by the wall clock. Of many "
+        "windows of keys that come out together, the first 16 of a shard are timed.",
+        "Look at batch_duration_seconds and output_latency_ns. Of events that are replayed it is "
+        "their age.",
+    ),
+    Metric(
+        "window_next_close_timestamp_seconds",
+        _G,
+        (),
+        "Unix seconds",
+        "When the next window closes; not there when none is open or events decide.",
+    ),
+    Metric(
+        "event_time_lag_seconds",
+        _G,
+        (),
+        "seconds",
+        "How old the newest event was when its micro-batch was delivered. It stands still while "
+        "nothing comes.",
+        "If backlog is high too, the stream is slow; if not, the events come late.",
+    ),
+    Metric(
+        "state_bytes",
+        _G,
+        (),
+        "bytes",
+        "What open windows hold: their payloads, or what these were folded to.",
+        "Shorter windows, fewer keys, a pipeline that folds; see spark.conf for the heap.",
+    ),
+    Metric(
+        "retention_rows",
+        _G,
+        (),
+        "results",
+        "Results of windows that are kept for queries.",
+        "A shorter retention.",
+    ),
+    Metric("retention_bytes", _G, (), "bytes", "Their size on the disk.", "A shorter retention."),
+    Metric(
+        "retention_files",
+        _G,
+        (),
+        "files",
+        "The files that they are in.",
+        "More than some dozens: compaction fails, which the log says.",
+    ),
+    Metric(
+        "retention_removed",
+        _C,
+        (),
+        "results",
+        "Results that have expired, or were replaced by a newer revision of their window.",
+    ),
+)
+_STREAM: Final = (
+    Metric(
+        "batch_duration_seconds",
+        _H,
+        (),
+        "seconds",
+        "How long a micro-batch took, from its start to its delivery.",
+        "Compare processor_latency_ns and output_latency_ns; a large backlog makes large "
+        "micro-batches.",
+    ),
+    Metric(
+        "batch_failed",
+        _C,
+        (),
+        "micro-batches",
+        "Micro-batches that failed and were tried again.",
+        "The log says which component failed and why. After five in a row the stream stops.",
+    ),
+    Metric(
+        "micro_batch",
+        _G,
+        (),
+        "number",
+        "The number of the newest micro-batch; -1 before the first.",
+    ),
+    Metric(
+        "backlog",
+        _G,
+        (),
+        "messages",
+        "Messages that waited when the input was last looked at, those of the micro-batch in hand "
+        "included; of inputs other than Kafka as many as one micro-batch takes at most.",
+        "If it grows: more cores, fewer processors, or a faster output.",
+    ),
+    Metric("stream_running", _G, (), "0 or 1", "Whether the stream runs."),
+    Metric(
+        "stream_state",
+        _G,
+        ("state",),
+        "0 or 1",
+        "Of a stream of the service, 1 for the state that it is in: `starting`, `running`, "
+        "`restarting`, `paused`, `ended`, `failed` or `stopped`.",
+        "failed: /streams says why; mend it, then `streamer resume`.",
+    ),
+    Metric(
+        "stream_restarts",
+        _C,
+        (),
+        "times",
+        "How often the service started it again after a failure.",
+        "The log says why.",
+    ),
+    Metric("stream_revision", _G, (), "number", "The revision that is deployed."),
+    Metric("stream_uptime_seconds", _G, (), "seconds", "For how long it runs; 0 when it does not."),
+)
+
+GROUPS: Final = {
+    "Inputs": _INPUT,
+    "Buffers": _BUFFER,
+    "Processors": _PROCESSOR,
+    "Outputs": _OUTPUT,
+    "Windows": _WINDOWS,
+    "Streams": _STREAM,
+}
+"""Metrics by what they are of, in the order of the documentation."""
+
+METRICS: Final = {metric.name: metric for group in GROUPS.values() for metric in group}
+"""Metrics by name."""
+
+BOUNDS: Final = {
+    "window_close_delay_seconds": (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0),
+    "batch_duration_seconds": (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0),
+}
+"""The upper bounds of the buckets of histograms, seconds."""

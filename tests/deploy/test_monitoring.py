@@ -1,0 +1,164 @@
+"""The dashboard and the alerts: they name metrics that there are, and Prometheus takes them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from streamer.config import parse_config
+from streamer.engine.meters import Meters
+from streamer.engine.snapshot import Snapshot
+from streamer.metrics.catalogue import METRICS, MetricKind
+from streamer.metrics.page import tables
+from streamer.service.exposition import exposition_of_all
+from streamer.service.view import Now, Standing, StreamView
+from tests.servers import installed
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+DASHBOARD = json.loads((DEPLOY / "grafana" / "streamer.json").read_text())
+RULES = DEPLOY / "prometheus" / "alerts.yaml"
+ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+PAGE = (ROOT / "streamer" / "docs" / "metrics.md").read_text()
+OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
+WORDS = {
+    *("sum", "max", "by", "on", "and", "or", "unless", "group_left", "vector"),
+    *("rate", "increase", "changes", "deriv", "predict_linear", "histogram_quantile"),
+    *("instance", "stream", "le", "topic", "reason"),
+}
+CONFIG = """
+input: { label: in, generate: { mapping: root = 1 } }
+buffer: { system_window: { size: 10s, retention: 1h } }
+pipeline: { processors: [ { label: p, mapping: root = this } ] }
+output: { label: out, drop: {} }
+"""
+
+
+def names_in(query: str) -> set[str]:
+    """Return the names of metrics in a query of PromQL."""
+    named = {
+        name for names in re.findall(r'__name__=~"([^"]*)"', query) for name in names.split("|")
+    }
+    bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\"[^\"]*\"", " ", query)
+    return named | (set(re.findall(r"(?<![\w.])[a-zA-Z_]\w*", bare)) - WORDS)
+
+
+def series() -> set[str]:
+    """Return the names of all series that the catalogue stands for."""
+    found = set()
+    for name, metric in METRICS.items():
+        found.add(name)
+        if metric.kind in (MetricKind.HISTOGRAM, MetricKind.TIMING):
+            found |= {f"{name}{end}" for end in OF_HISTOGRAMS}
+    return found
+
+
+def live() -> dict[str, set[str]]:
+    """Return the labels of each series that a stream of the service exposes."""
+    meters = Meters()
+    for name in ("window_close_delay_seconds", "batch_duration_seconds"):
+        meters.time(name, {}, 10**9)
+    place = {"label": "in", "path": "root.input"}
+    for name, metric in METRICS.items():
+        if metric.kind == MetricKind.COUNTER and name.startswith(("input_", "window_d")):
+            meters.count(name, {label: place.get(label, "x") for label in metric.labels}, 1)
+        if name.endswith("_lag"):
+            meters.set(name, {**place, "topic": "t", "partition": "0"}, 3)
+    meters.set("event_time_lag_seconds", {}, 1)
+    view = StreamView(parse_config(CONFIG), lambda: Standing("running", 0, 1, 2.0))
+    held = {"retention_rows": 1, "retention_bytes": 2, "retention_files": 1, "backlog": 3}
+    now = Now(Snapshot(batch=1), meters.counts, "", meters.times(), lambda: held)
+    view.running(lambda: now)
+    serve = exposition_of_all(view.config.metrics, lambda: {"cars": view})
+    assert serve is not None
+    found: dict[str, set[str]] = {}
+    for line in serve()[0].decode().splitlines():
+        match = re.match(r"(\w+)\{(.*)\} ", line)
+        if match:
+            labels = set(re.findall(r"(\w+)=\"", match[2]))
+            found.setdefault(match[1], set()).update(labels)
+    return found
+
+
+def queries() -> list[Any]:
+    found = [
+        pytest.param(target["expr"], id=f"{panel['title']}-{target['refId']}")
+        for panel in DASHBOARD["panels"]
+        for target in panel.get("targets", ())
+    ]
+    return found + [pytest.param(rule["expr"], id=rule["alert"]) for rule in ALERTS]
+
+
+@pytest.mark.parametrize("query", queries())
+def test_a_query_names_metrics_that_there_are(query: str) -> None:
+    names, exposed = names_in(query), live()
+    assert names and names <= series()
+    assert names <= set(exposed)
+    for grouped in re.findall(r"(?:by|on) \(([^)]*)\)", query):
+        known = {label for name in names for label in exposed[name]} | {"instance"}
+        assert {label.strip() for label in grouped.split(",")} <= known
+
+
+def test_a_query_of_a_metric_that_is_not_there_is_found_out() -> None:
+    assert names_in('sum by (stream) (rate(nothing{a="b"}[5m])) / window_open') == {
+        "nothing",
+        "window_open",
+    }
+
+
+def test_every_exposed_metric_is_in_the_catalogue() -> None:
+    assert set(live()) <= series()
+
+
+def test_the_page_has_the_tables_of_the_catalogue_and_a_section_for_each_alert() -> None:
+    assert tables() in PAGE, "stale: write streamer.metrics.page.tables() into the page"
+    sections = {line[4:].strip().lower() for line in PAGE.splitlines() if line.startswith("### ")}
+    for rule in ALERTS:
+        page, _, anchor = rule["annotations"]["runbook"].partition("#")
+        assert page == "metrics.md" and anchor in sections, rule["alert"]
+
+
+def test_every_alert_is_tried() -> None:
+    tried = yaml.safe_load((DEPLOY / "prometheus" / "alerts.test.yaml").read_text())["tests"]
+    fired = {
+        case["alertname"]
+        for test in tried
+        for case in test["alert_rule_test"]
+        if case.get("exp_alerts")
+    }
+    assert fired == {rule["alert"] for rule in ALERTS}
+
+
+def test_panels_do_not_overlap_and_have_units() -> None:
+    cells: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        mine = {
+            (place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])
+        }
+        assert not mine & cells, panel["title"]
+        cells |= mine
+        assert panel["type"] == "row" or panel["fieldConfig"]["defaults"]["unit"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "rules", "--lint-fatal", "alerts.yaml"),
+        ("check", "config", "--lint-fatal", "prometheus.yaml"),
+        ("test", "rules", "alerts.test.yaml"),
+    ],
+    ids=["rules", "config", "tests"],
+)
+def test_prometheus_takes_them(arguments: tuple[str, ...]) -> None:
+    promtool = installed("prometheus", "promtool")
+    ran = subprocess.run(
+        [promtool, *arguments], cwd=DEPLOY / "prometheus", capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -14,7 +14,7 @@ from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.styles import Style
 
-from streamer.cli.blobl.trial import Problem
+from streamer.trials.trial import Problem
 
 # The names of the groups are the colours' below. A string may go on over lines.
 BLOBLANG: Final = re.compile(

@@ -13,13 +13,14 @@ from typing import Any, Final, cast
 import click
 
 from streamer.bloblang import Mapping
-from streamer.cli.blobl.apply import Style, apply_to_all
 from streamer.cli.blobl.drafts import FIRST_INPUT, FIRST_MAPPING, Drafts
-from streamer.cli.blobl.given import compiled, mapping_text, with_variables
+from streamer.cli.blobl.given import compiled, mapping_text
 from streamer.cli.blobl.output import Printer
-from streamer.cli.blobl.pieces import SPLITS, Readable, Split, pieces
 from streamer.errors import StreamerError
 from streamer.message import Execution
+from streamer.trials.apply import Style, apply_to_all
+from streamer.trials.given import with_variables
+from streamer.trials.pieces import SPLITS, Readable, Split, pieces
 
 _HELP: Final = """\
 Apply a Bloblang mapping to JSON documents, and print each result as a line.

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
 from streamer.bloblang import BloblangError, Mapping, compile_mapping
 from streamer.bloblang.diagnostics import caret
-from streamer.config.env import replace_variables
-from streamer.config.findings import Findings
-from streamer.config.source import Source
 from streamer.errors import StreamerError
+from streamer.trials.given import directory_of
 
 
 def mapping_text(inline: str | None, file: str | None) -> str | None:
@@ -54,26 +51,6 @@ def read_text(file: str, what: str) -> str:
         raise StreamerError(
             f"failed to read {what} file {file}: expected UTF-8 text, byte {e.start} is not"
         ) from None
-
-
-def with_variables(text: str, file: str | None) -> str:
-    """Return a mapping's text with its `${VARIABLES}` replaced.
-
-    Raises:
-        StreamerError: one has neither a value nor a default.
-    """
-    source, findings = Source(file or "", text), Findings()
-    replace_variables(source, os.environ, findings)
-    if findings:
-        lint = findings.sorted()[0]
-        hint = f"; {lint.suggestion}" if lint.suggestion else ""
-        raise StreamerError(f"failed to replace env vars: {lint.message}{hint}")
-    return source.text
-
-
-def directory_of(file: str | None) -> str:
-    """Return the directory that a mapping's imports begin in; empty for the working directory."""
-    return os.path.dirname(os.path.abspath(file)) if file else ""
 
 
 def compiled(text: str, file: str | None = None, impure: bool = True) -> Mapping:

@@ -29,12 +29,12 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.widgets import TextArea
 
-from streamer.cli.blobl.apply import Style
 from streamer.cli.blobl.colours import BLOBLANG, JSON, STYLE, Colours, Underline
 from streamer.cli.blobl.drafts import Drafts
-from streamer.cli.blobl.evaluator import Evaluator
-from streamer.cli.blobl.trial import Answer, Problem
 from streamer.errors import StreamerError
+from streamer.trials.apply import Style
+from streamer.trials.evaluator import Evaluator
+from streamer.trials.trial import Answer, Problem
 
 _PAUSE: Final = 0.08
 """Seconds without a key after which the mapping is tried."""

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from streamer.cli.blobl.apply import Printed
+from streamer.trials.apply import Printed
 
 
 class Printer:

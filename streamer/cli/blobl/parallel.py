@@ -19,10 +19,10 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Final
 
 from streamer.bloblang import Mapping
-from streamer.cli.blobl.apply import Printed, Style, apply_to_all
 from streamer.cli.blobl.output import Printer
 from streamer.errors import StreamerError
 from streamer.message import Execution
+from streamer.trials.apply import Printed, Style, apply_to_all
 
 # How many documents go to a process at most at a time, and how many such tasks wait for each.
 _AT_ONCE: Final = 1024

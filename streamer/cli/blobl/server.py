@@ -17,12 +17,12 @@ from aiohttp import web
 
 from streamer.cli.blobl.document import page, policy
 from streamer.cli.blobl.drafts import Drafts
-from streamer.cli.blobl.evaluator import Busy, Evaluator
-from streamer.cli.blobl.trial import Answer, Request
 from streamer.cli.failures import print_error
 from streamer.endpoints.listening import listen
 from streamer.errors import StreamerError
 from streamer.service.guard import names, refusal
+from streamer.trials.evaluator import Busy, Evaluator
+from streamer.trials.trial import Answer, Request
 
 LARGEST: Final = 4 << 20
 """How many bytes the body of a request may have."""

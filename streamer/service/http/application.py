@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from aiohttp import hdrs, web
 
@@ -20,16 +20,22 @@ from streamer.endpoints.replies import error_reply
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
 from streamer.service.api import debugging
+from streamer.service.console.pages import Pages
 from streamer.service.doors import AUTHOR, Handler, doors, foreign
 from streamer.service.exposition import Exposition, exposition_of_all
 from streamer.service.http.answers import as_error, as_json, as_text
-from streamer.service.http.endpoint import Asked, Endpoint
+from streamer.service.http.authoring import AuthoringEndpoints
+from streamer.service.http.endpoint import Answer, Asked, Endpoint, Plain
 from streamer.service.http.looks import LookEndpoints
+from streamer.service.http.manual import ManualEndpoints
 from streamer.service.http.openapi import openapi
+from streamer.service.http.pictures import PictureEndpoints
+from streamer.service.http.playground import PlaygroundEndpoints
 from streamer.service.http.reading import TooLargeError, body_of, wish_of
 from streamer.service.http.results import ResultEndpoints
 from streamer.service.http.served import Served
 from streamer.service.http.streams import StreamEndpoints
+from streamer.service.http.tapping import TapEndpoints
 from streamer.service.streams.manager import Manager
 
 _NOTHING: Final = Asked({}, {}, "", wish_of({}, ""))
@@ -66,12 +72,20 @@ class Api:
         """The endpoint of results, of which there is one: it counts those who ask."""
         return ResultEndpoints(self.manager)
 
+    @cached_property
+    def playground(self) -> PlaygroundEndpoints:
+        """The endpoint that tries mappings, of which there is one: it has processes."""
+        return PlaygroundEndpoints(self.manager)
+
     def application(self, host: str | None) -> web.Application:
         """Return the application, for the address that is listened on (None for all)."""
         http: Mapping[str, Any] = self.root.http
         # What components take is as long as it is; bodies of the API are read within bounds.
-        app = web.Application(middlewares=doors(http, host), client_max_size=0)
         root = http["root_path"].rstrip("/")
+        pages = Pages().routes(root) if self.enabled else {}
+        app = web.Application(middlewares=doors(http, host, frozenset(pages)), client_max_size=0)
+        for path, page in pages.items():
+            app.router.add_route(hdrs.METH_ANY, path, page)
         by_path: dict[str, dict[str, Endpoint]] = {}
         for endpoint in self.endpoints():
             by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
@@ -80,6 +94,7 @@ class Api:
             for full in dict.fromkeys((path, root + path)):
                 app.router.add_route(hdrs.METH_ANY, full, handler)
         served = Served(self.manager.registry, self.prefixed)
+        app.on_cleanup.append(self.playground.close)
         app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", served.handler(root))
         return app
 
@@ -89,7 +104,12 @@ class Api:
         if self.enabled:
             found += StreamEndpoints(self.manager).all()
             found += LookEndpoints(self.manager).all()
+            found += PictureEndpoints(self.manager).all()
+            found += TapEndpoints(self.manager).all()
             found += self.results.all()
+            found += AuthoringEndpoints(self.manager).all()
+            found += self.playground.all()
+            found += ManualEndpoints().all()
         return found
 
     def _always(self) -> list[Endpoint]:
@@ -169,9 +189,7 @@ class Api:
                 return error_reply(413, "Error: the body is larger than a config may be")
             except UnicodeDecodeError:
                 return error_reply(400, "Error: the body is not UTF-8")
-            pool = self.deploys if endpoint.slow else self.looks
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(pool, self._answered, endpoint, asked)
+            return await self._answered(endpoint, asked)
 
         return handle
 
@@ -183,9 +201,13 @@ class Api:
         author = request.get(AUTHOR) or f"({request.remote or 'unknown'})"
         return Asked(dict(request.match_info), query, body, wish_of(query, author))
 
-    def _answered(self, endpoint: Endpoint, asked: Asked) -> web.Response:
+    async def _answered(self, endpoint: Endpoint, asked: Asked) -> web.Response:
+        pool = self.deploys if endpoint.slow else self.looks
         try:
-            return endpoint.answer(asked)
+            if endpoint.awaited:
+                return await cast(Plain, endpoint.answer)(asked)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(pool, cast(Answer, endpoint.answer), asked)
         except StreamerError as e:
             return as_error(e)
         except Exception as e:

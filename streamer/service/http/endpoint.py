@@ -51,23 +51,25 @@ class Endpoint:
         path: with parameters in braces.
         name: what generated clients call it.
         about: what it does, in a sentence or two.
-        answer: answers; in a thread, since it may take its time.
+        answer: answers; in a thread, since it may take its time, unless it is awaited.
         ok: the schema of a good answer, JSON; None for a text.
         parameters: of the query.
         body: what is sent, in words; None when nothing is.
         codes: other answers, by status, and when they are given.
         changes: whether it changes something: then pages of other sites may not ask for it.
         slow: whether it waits for streams to start or stop.
+        awaited: whether `answer` is awaited.
     """
 
     method: str
     path: str
     name: str
     about: str
-    answer: Answer
+    answer: Answer | Plain
     ok: Schema | None = None
     parameters: tuple[Parameter, ...] = ()
     body: str | None = None
     codes: Mapping[int, str] = field(default_factory=dict)
     changes: bool = False
     slow: bool = False
+    awaited: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -12,17 +13,18 @@ from streamer.service.exposition import by_name
 from streamer.service.http import schemas as s
 from streamer.service.http.answers import as_json
 from streamer.service.http.endpoint import Asked, Endpoint, Parameter
+from streamer.service.http.reading import as_number
 from streamer.service.ready import readiness
 from streamer.service.streams.faults import BadRequestError
 from streamer.service.streams.lines import KEPT
 from streamer.service.streams.managed import Managed
 from streamer.service.streams.manager import Manager
 from streamer.service.streams.run import plan_of
+from streamer.service.vitals import vitals
 from streamer.timestamps import format_rfc3339
 from streamer.window.words import phrase
 
 _UNKNOWN: Final = {404: "There is no such stream."}
-_LARGEST: Final = 2**53
 
 
 class LookEndpoints:
@@ -77,7 +79,9 @@ class LookEndpoints:
 
     def _windows(self, asked: Asked) -> web.Response:
         run = self._get(asked).run
-        return as_json(run.windows() if run is not None else _NO_WINDOWS)
+        found = run.windows() if run is not None else _NO_WINDOWS
+        # The clock of who asks may be another.
+        return as_json({**found, "now": format_rfc3339(time.time_ns())})
 
     def _progress(self, asked: Asked) -> web.Response:
         managed = self._get(asked)
@@ -94,6 +98,11 @@ class LookEndpoints:
                 "held": snapshot.held,
                 "next_close": None if due is None else format_rfc3339(due),
                 "restarts": status["restarts"],
+                "active": status["active"],
+                "uptime": status["uptime"],
+                "source": status["source"],
+                "revision": status["revision"],
+                **vitals(managed.view),
             }
         )
 
@@ -125,7 +134,7 @@ class LookEndpoints:
         )
 
     def _revision(self, asked: Asked) -> web.Response:
-        managed, number = self._get(asked), _number(asked.path["number"], "revision")
+        managed, number = self._get(asked), as_number(asked.path["number"], "revision")
         for revision in self._manager.revisions(managed.stream_id):
             if revision.number == number:
                 config = self._manager.shown_revision(managed.stream_id, revision)
@@ -134,8 +143,8 @@ class LookEndpoints:
 
     def _logs(self, asked: Asked) -> web.Response:
         managed = self._get(asked)
-        after = _number(asked.query.get("after", "0"), "after")
-        most = _number(asked.query.get("lines", str(KEPT)), "lines")
+        after = as_number(asked.query.get("after", "0"), "after")
+        most = as_number(asked.query.get("lines", str(KEPT)), "lines")
         return as_json([line.as_dict() for line in managed.lines.after(after, most)])
 
     def _ready(self, asked: Asked) -> web.Response:
@@ -159,9 +168,3 @@ def _shown(managed: Managed, revision: Any) -> dict[str, Any]:
         "judgement": managed.without_secrets(revision.judgement),
         "current": revision.number == managed.revision.number,
     }
-
-
-def _number(text: str, name: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > 16 or int(text) > _LARGEST:
-        raise BadRequestError(f"{name} is {text[:20]!r}; expected a number")
-    return int(text)

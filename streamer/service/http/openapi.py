@@ -18,6 +18,7 @@ _SCHEMAS: Final = {
     "id": {"type": "string", "pattern": f"^{PATTERN}$"},
     "number": {"type": "integer", "minimum": 0},
     "type": {"type": "string"},
+    "page": {"type": "string", "pattern": r"^[A-Za-z0-9_.-]+$"},
 }
 _LINTS: Final = {
     "type": "object",

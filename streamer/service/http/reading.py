@@ -11,8 +11,10 @@ from streamer.config.file import MAX_BYTES
 from streamer.durations import SECOND, parse_duration
 from streamer.service.probation import PROBATION
 from streamer.service.streams.deploys import Wish
+from streamer.service.streams.faults import BadRequestError
 
 _LONGEST: Final = 600.0
+_LARGEST: Final = 2**53
 
 
 class TooLargeError(Exception):
@@ -50,3 +52,14 @@ def wish_of(query: Mapping[str, str], author: str) -> Wish:
         on_reset=query.get("on_reset", ""),
         probation=PROBATION if query.get("rollback_on_failure") == "true" else None,
     )
+
+
+def as_number(text: str, name: str) -> int:
+    """Return the number that a parameter is.
+
+    Raises:
+        BadRequestError: it is none, or is larger than numbers of JSON may be.
+    """
+    if not text.isascii() or not text.isdecimal() or len(text) > 16 or int(text) > _LARGEST:
+        raise BadRequestError(f"{name} is {text[:20]!r}; expected a number")
+    return int(text)

@@ -29,9 +29,17 @@ BOOLEAN: Final[Schema] = {"type": "boolean"}
 ANYTHING: Final[Schema] = {}
 MAYBE_OBJECT: Final[Schema] = {"type": ["object", "null"]}
 MAYBE_STRING: Final[Schema] = {"type": ["string", "null"]}
+MAYBE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
 
 _BENTHOS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
-STATUS: Final = obj(
+_VITALS: Final = {
+    "sent": INTEGER,
+    "errors": INTEGER,
+    "event_time_lag": MAYBE_NUMBER,
+    "backlog": MAYBE_NUMBER,
+    "kafka_lag": MAYBE_NUMBER,
+}
+LISTED: Final = obj(
     **_BENTHOS,
     state=STRING,
     reason=STRING,
@@ -40,6 +48,7 @@ STATUS: Final = obj(
     revision=INTEGER,
     messages=INTEGER,
     open_windows=INTEGER,
+    **_VITALS,
 )
 ONE: Final = obj(**_BENTHOS, config=ANYTHING, state=STRING, revision=INTEGER, source=STRING)
 CHANGED: Final = obj(revision=INTEGER, judgement=MAYBE_OBJECT)
@@ -48,6 +57,16 @@ WINDOWS: Final = obj(
     open=INTEGER,
     messages=INTEGER,
     bytes=INTEGER,
+    now=STRING,
+)
+GRAPH: Final = obj(
+    name=STRING,
+    revision=INTEGER,
+    stages=listed(obj(name=STRING, where=STRING, leaves=STRING, nodes=listed(ANYTHING))),
+)
+COMPONENTS: Final = obj(
+    revision=INTEGER,
+    components=listed(obj(kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER)),
 )
 PROGRESS: Final = obj(
     state=STRING,
@@ -59,6 +78,11 @@ PROGRESS: Final = obj(
     held=INTEGER,
     next_close=MAYBE_STRING,
     restarts=INTEGER,
+    active=BOOLEAN,
+    uptime=NUMBER,
+    source=STRING,
+    revision=INTEGER,
+    **_VITALS,
 )
 REVISION: Final = obj(
     number=INTEGER,

@@ -14,6 +14,7 @@ from streamer.service.http.endpoint import Asked, Endpoint, Parameter
 from streamer.service.streams import raw
 from streamer.service.streams.faults import BadConfigError, BadRequestError
 from streamer.service.streams.manager import Manager
+from streamer.service.vitals import vitals
 
 _CONFIG: Final = "The config, YAML or JSON."
 _KINDS: Final = ("cache", "input", "output", "processor", "rate_limit")
@@ -34,7 +35,7 @@ class StreamEndpoints:
         """Return them."""
         yield Endpoint(
             *("GET", "/streams", "list_streams", "List all streams with what they do."),
-            *(self._list, s.by_id(s.STATUS)),
+            *(self._list, s.by_id(s.LISTED)),
         )
         yield Endpoint(
             *("POST", "/streams", "replace_streams"),
@@ -136,7 +137,9 @@ class StreamEndpoints:
 
     def _list(self, asked: Asked) -> web.Response:
         streams = self._manager.registry.streams()
-        return as_json({name: managed.status() for name, managed in streams.items()})
+        return as_json(
+            {name: {**one.status(), **vitals(one.view)} for name, one in streams.items()}
+        )
 
     def _read(self, asked: Asked) -> web.Response:
         stream_id = asked.path["id"]

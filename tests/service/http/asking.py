@@ -47,8 +47,9 @@ def asking(
     stage: Stage | None = None,
     enabled: bool = True,
     prefixed: bool = True,
+    sections: str = "",
 ) -> Iterator[Asking]:
-    root = f"http: {{ address: '127.0.0.1:0'{', ' if http else ''}{http} }}\n"
+    root = f"http: {{ address: '127.0.0.1:0'{', ' if http else ''}{http} }}\n{sections}"
     with pretended(directory, allowance, stage, files, root) as service:
         config = parse_config(root, "root.yaml")
         log = service.manager.registry.log

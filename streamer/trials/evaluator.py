@@ -11,7 +11,7 @@ from typing import Final, cast
 
 import orjson
 
-from streamer.cli.blobl.trial import Answer, Request, problem
+from streamer.trials.trial import Answer, Request, problem
 
 SECONDS: Final = 2.0
 MEMORY: Final = 1 << 30
@@ -94,6 +94,13 @@ class Evaluator:
                 self._end(process)
                 self._free.put_nowait(None)
 
+    def rest(self) -> None:
+        """End the processes that have nothing to do; others are started when they are needed."""
+        for process in [self._free.get_nowait() for _ in range(self._free.qsize())]:
+            if process is not None:
+                self._end(process)
+            self._free.put_nowait(None)
+
     async def close(self) -> None:
         """End all processes."""
         for process in self._all:
@@ -109,7 +116,7 @@ class Evaluator:
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-P", "-m", "streamer.cli.blobl.worker"),
+            *("-P", "-m", "streamer.trials.worker"),
             *("--seconds", str(self._seconds), "--memory", str(self._memory)),
             *(() if self._impure else ("--no-impure",)),
             stdin=PIPE,

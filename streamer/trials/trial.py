@@ -14,11 +14,11 @@ import orjson
 from streamer.bloblang import BloblangError, Mapping, compile_mapping
 from streamer.bloblang.diagnostics import caret
 from streamer.bloblang.methods.parsing import indented
-from streamer.cli.blobl.apply import Style, failure_text, printed
-from streamer.cli.blobl.given import directory_of, with_variables
-from streamer.cli.blobl.pieces import pieces
 from streamer.errors import MessageError, StreamerError
 from streamer.message import Execution, Message
+from streamer.trials.apply import Style, failure_text, printed
+from streamer.trials.given import directory_of, with_variables
+from streamer.trials.pieces import pieces
 from streamer.value import dump_json
 
 MOST_SHOWN: Final = 1 << 20
@@ -38,6 +38,7 @@ class Request(TypedDict, total=False):
         file: where the mapping is from, for its imports.
         variables: whether `${VARIABLES}` in the mapping are replaced.
         compact: whether results are JSON on one line.
+        metadata: what documents have as metadata.
     """
 
     mapping: str
@@ -46,6 +47,7 @@ class Request(TypedDict, total=False):
     file: str | None
     variables: bool
     compact: bool
+    metadata: dict[str, Any]
 
 
 class Problem(TypedDict):
@@ -72,7 +74,7 @@ class Result(TypedDict, total=False):
     Attributes:
         output: as it is printed.
         deleted: whether the mapping deletes it.
-        metadata: what the mapping wrote, as JSON; left out when it wrote none.
+        metadata: what the message has then, as JSON; left out when it has none.
         problem: why the mapping failed.
     """
 
@@ -113,7 +115,7 @@ def attempt(request: Request, impure: bool) -> Answer:
     results: list[Result] = []
     shown = 0
     for document in _documents(request["input"].encode(errors="replace"), style.raw):
-        result = _result(mapping, document, style, ex)
+        result = _result(mapping, document, style, ex, request.get("metadata"))
         shown += len(result.get("output", "")) + len(result.get("metadata", ""))
         if shown > MOST_SHOWN:
             output = result.get("output", "")
@@ -151,8 +153,15 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _result(mapping: Mapping, document: bytes, style: Style, ex: Execution) -> Result:
+def _result(
+    mapping: Mapping,
+    document: bytes,
+    style: Style,
+    ex: Execution,
+    metadata: dict[str, Any] | None = None,
+) -> Result:
     message = Message(document, doc=document) if style.raw else Message(document)
+    message.meta = dict(metadata or {})
     try:
         made = mapping.apply([message], 0, ex)
         if made is None:

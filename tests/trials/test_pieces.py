@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamer.cli.blobl.pieces import Split, pieces
 from streamer.errors import StreamerError
+from streamer.trials.pieces import Split, pieces
 from tests.examples import examples
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from streamer.bloblang import no_impure
-from streamer.cli.blobl.trial import attempt
+from streamer.trials.trial import attempt
 
 
 def _bound(seconds: float, memory: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from streamer.cli.blobl.evaluator import Busy, Evaluator
+from streamer.trials.evaluator import Busy, Evaluator
 
 Attempt = Callable[[str], Awaitable[Any]]
 ENDLESS = "root = range(0, 3000).map_each(a -> range(0, 3000).map_each(b -> range(0, 3000).sum()))"
@@ -46,6 +46,18 @@ def test_memory_is_bounded(mapping: str) -> None:
         assert (await attempt("root = this.a"))["results"] == [{"output": "1"}]
 
     using(lambda: Evaluator(False, seconds=30, memory=400 << 20), use)
+
+
+def test_processes_that_rest_are_ended_and_started_again() -> None:
+    async def use(evaluator: Evaluator, attempt: Attempt) -> None:
+        await attempt("root = 1")
+        (process,) = evaluator._all
+        evaluator.rest()
+        await process.wait()
+        assert (await attempt("root = 2"))["results"] == [{"output": "2"}]
+        assert {one.returncode for one in evaluator._all} == {None}
+
+    using(lambda: Evaluator(False, processes=2, seconds=30), use)
 
 
 def test_a_process_that_is_killed_is_replaced() -> None:

@@ -1,0 +1,148 @@
+"""The pages of the documentation as HTML, with links that lead to pages of the console.
+
+Nothing in a page can be more than text, links and pictures: HTML in it is shown as it is typed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+DIRECTORY: Final = Path(__file__).resolve().parents[2] / "docs"
+_TITLE: Final = re.compile(r"^# (.*)$", re.M)
+_NOT_IN_SLUGS: Final = re.compile(r"[^\w\- ]")
+_ELSEWHERE: Final = re.compile(r"[a-z]+:", re.I)
+_FILE: Final = re.compile(r"=(\S+)$")
+
+
+class Heading(NamedTuple):
+    """A heading of a page.
+
+    Attributes:
+        level: from 1.
+        text: what it says.
+        slug: what links to it end with.
+    """
+
+    level: int
+    text: str
+    slug: str
+
+
+class Page(NamedTuple):
+    """A page.
+
+    Attributes:
+        title: its first heading.
+        html: all of it. Links to other pages begin with `#/docs/`, ids of headings with `at-`, and
+            pictures are named as they are among the console's files (`pictures/graph.svg`).
+        headings: those that it has.
+    """
+
+    title: str
+    html: str
+    headings: Sequence[Heading]
+
+
+class Manual:
+    """The pages, by names without slashes: `windows`, `components.inputs.kafka`."""
+
+    def __init__(self, directory: Path = DIRECTORY) -> None:
+        """Take the directory with the pages' texts."""
+        self._directory = directory
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """What pages are called, by name; those that stand by themselves first."""
+        paths = sorted(self._directory.rglob("*.md"), key=lambda path: (len(path.parts), path))
+        found = {}
+        for path in paths:
+            text = path.read_text(encoding="utf-8")
+            title = _TITLE.search(text)
+            found[self._name(path)] = title[1].replace("`", "") if title else path.stem
+        return found
+
+    def page(self, name: str) -> Page | None:
+        """Return a page; None when there is none of that name."""
+        if name not in self.titles:
+            return None
+        path = self._directory / f"{name.replace('.', '/')}.md"
+        markdown = _markdown()
+        tokens = markdown.parse(path.read_text(encoding="utf-8"))
+        headings = list(_headings(tokens))
+        self._lead(tokens, path.parent.relative_to(self._directory).as_posix(), name)
+        html = markdown.renderer.render(tokens, markdown.options, {})
+        return Page(self.titles[name], html, headings)
+
+    def _name(self, path: Path) -> str:
+        return ".".join(path.relative_to(self._directory).with_suffix("").parts)
+
+    def _lead(self, tokens: Sequence[Token], directory: str, name: str) -> None:
+        """Let links lead to pages of the console; what is not among them is text alone."""
+        for token in tokens:
+            # The console's policy takes no styles that stand in a page.
+            token.attrs.pop("style", None)
+            opened: list[Token] = []
+            for child in token.children or ():
+                if child.type == "image":
+                    child.attrs["src"] = _joined(directory, str(child.attrs["src"]))
+                elif child.type == "link_open":
+                    self._lead_one(child, directory, name)
+                    opened.append(child)
+                elif child.type == "link_close" and opened.pop().tag == "span":
+                    child.tag = "span"
+
+    def _lead_one(self, link: Token, directory: str, name: str) -> None:
+        target = str(link.attrs.pop("href"))
+        if _ELSEWHERE.match(target):
+            link.attrs = {"href": target, "rel": "noopener noreferrer", "target": "_blank"}
+            return
+        path, _, slug = target.partition("#")
+        page = name
+        if path:
+            page = _joined(directory, path).removesuffix(".md").replace("/", ".")
+        if page in self.titles and (not path or path.endswith(".md")):
+            link.attrs = {"href": f"#/docs/{page}{f'/{slug}' if slug else ''}"}
+        else:
+            link.tag = "span"
+
+
+def _joined(directory: str, target: str) -> str:
+    return posixpath.normpath(posixpath.join(directory, target))
+
+
+def _markdown() -> MarkdownIt:
+    # Imported here: who runs no console should not wait for it.
+    from markdown_it import MarkdownIt
+
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    markdown.add_render_rule("fence", _fence)
+    return markdown
+
+
+def _fence(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """Show a block of code, with the name of its file where it has one."""
+    from markdown_it.common.utils import escapeHtml
+
+    token = tokens[index]
+    file = _FILE.search(token.info.strip())
+    caption = f"<figcaption>{escapeHtml(file[1])}</figcaption>" if file else ""
+    return f"<figure>{caption}<pre><code>{escapeHtml(token.content)}</code></pre></figure>\n"
+
+
+def _headings(tokens: Sequence[Token]) -> Iterator[Heading]:
+    """Give headings ids, and return them."""
+    for token, inline in zip(tokens, tokens[1:], strict=False):
+        if token.type == "heading_open":
+            text = "".join(child.content for child in inline.children or ())
+            slug = _NOT_IN_SLUGS.sub("", text).lower().replace(" ", "-")
+            token.attrs["id"] = f"at-{slug}"
+            yield Heading(int(token.tag[1:]), text, slug)

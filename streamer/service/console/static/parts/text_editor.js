@@ -1,0 +1,251 @@
+/** A field for texts with line numbers, colours and marks; typing and undoing are the browser's. */
+
+import { h, fill } from "./dom.js";
+
+const COLOURED = 150_000; // More text than this is not coloured: it would slow typing down.
+const STEP = "  ";
+
+/**
+ * A mark at a place of the text.
+ * @typedef {object} Mark
+ * @property {number} line from 1
+ * @property {number} column from 1, in characters; 0 for the whole line
+ * @property {number} [length] in characters; a word when left out
+ * @property {"bad" | "warn"} kind
+ * @property {string} message
+ */
+
+/** The field. Its `element` goes into the page. */
+export class TextEditor {
+  /**
+   * @param {{label: string, text?: string, language?: RegExp, readOnly?: boolean,
+   *   changed?: () => void, describedBy?: string, rows?: number}} options
+   *   `language` has named groups, whose names are those of colours
+   */
+  constructor({ label, text = "", language, readOnly = false, changed, describedBy, rows = 20 }) {
+    this.language = language;
+    this.changed = changed ?? (() => {});
+    /** @type {Mark[]} */
+    this.marks = [];
+    this.numbers = h("pre", { class: "text-numbers", "aria-hidden": "true" });
+    this.shown = h("pre", { class: "text-shown", "aria-hidden": "true" });
+    this.area = h("textarea", {
+      class: "text-area",
+      "aria-label": label,
+      "aria-describedby": describedBy,
+      readonly: readOnly,
+      spellcheck: "false",
+      autocapitalize: "off",
+      autocomplete: "off",
+      autocorrect: "off",
+      wrap: "off",
+    });
+    this.field = h("div", { class: "text-field" }, this.shown, this.area);
+    this.element = h(
+      "div",
+      { class: "text-editor", style: { "--rows": rows } },
+      this.numbers,
+      this.field,
+    );
+    this.area.value = text;
+    let leaving = false;
+    this.area.addEventListener("input", () => {
+      this.marks = [];
+      this.paint();
+      this.changed();
+    });
+    this.area.addEventListener("scroll", () => this.follow());
+    this.area.addEventListener("keydown", (event) => {
+      if (!event.defaultPrevented && !readOnly) leaving = this.#pressed(event, leaving);
+    });
+    this.paint();
+  }
+
+  get text() {
+    return this.area.value;
+  }
+
+  set text(text) {
+    this.area.value = text;
+    this.marks = [];
+    this.paint();
+  }
+
+  /** Put a text in the place of another, so that it can be undone. */
+  replace(from, to, text) {
+    this.area.focus();
+    this.area.setSelectionRange(from, to);
+    // The only way that keeps the browser's undo.
+    const done = text
+      ? document.execCommand("insertText", false, text)
+      : from === to || document.execCommand("delete");
+    if (done) return;
+    this.area.setRangeText(text, from, to, "end");
+    this.area.dispatchEvent(new Event("input"));
+  }
+
+  /** Mark places. @param {Mark[]} marks */
+  mark(marks) {
+    this.marks = marks;
+    this.paint();
+  }
+
+  /** Put the cursor to a place. @param {number} line @param {number} column both from 1 */
+  goTo(line, column) {
+    const at = this.#offset(line, column);
+    this.area.focus();
+    this.area.setSelectionRange(at, at);
+    const height = parseFloat(getComputedStyle(this.area).lineHeight);
+    this.area.scrollTop = Math.max((line - 4) * height, 0);
+  }
+
+  /** Where the cursor is, in pixels of `field`. @returns {{left: number, top: number, height: number}} */
+  caret(offset = this.area.selectionStart) {
+    const before = this.text.slice(0, offset).split("\n");
+    const style = getComputedStyle(this.area);
+    const height = parseFloat(style.lineHeight);
+    this.ruler ??= widthOf(style);
+    return {
+      left:
+        parseFloat(style.paddingLeft) + before.at(-1).length * this.ruler - this.area.scrollLeft,
+      top: parseFloat(style.paddingTop) + (before.length - 1) * height - this.area.scrollTop,
+      height,
+    };
+  }
+
+  follow() {
+    this.shown.scrollTop = this.numbers.scrollTop = this.area.scrollTop;
+    this.shown.scrollLeft = this.area.scrollLeft;
+  }
+
+  /** Draw what lies below the text: colours, marks, and line numbers. */
+  paint() {
+    const spans = this.marks.map((mark) => ({ ...this.#span(mark), kind: mark.kind }));
+    fill(this.shown, painted(this.text, this.language, spans), "\n");
+    const worst = new Map();
+    for (const { line, kind, message } of this.marks) {
+      const there = worst.get(line);
+      const messages = there ? `${there.messages}\n${message}` : message;
+      worst.set(line, { kind: there?.kind === "bad" ? "bad" : kind, messages });
+    }
+    const lines = this.text.split("\n").length;
+    const numbers = [];
+    let plain = "";
+    for (let number = 1; number <= lines; number++) {
+      const mark = worst.get(number);
+      if (!mark) {
+        plain += `${number}\n`;
+        continue;
+      }
+      numbers.push(
+        plain,
+        h("span", { class: `text-mark ${mark.kind}`, title: mark.messages }, number),
+        "\n",
+      );
+      plain = "";
+    }
+    fill(this.numbers, numbers, plain);
+    this.follow();
+  }
+
+  #span({ line, column, length }) {
+    const text = this.text.split("\n")[line - 1] ?? "";
+    const begin = this.#offset(line, 1);
+    if (!column)
+      return { from: begin + text.length - text.trimStart().length, to: begin + text.length };
+    const from = this.#offset(line, column);
+    const rest = text.slice(from - begin);
+    const size = length
+      ? [...rest].slice(0, length).join("").length
+      : /^\s*[\w.\-$@]*|^./.exec(rest)[0].length;
+    return { from, to: from + Math.max(size, 1) };
+  }
+
+  /** The offset of a place whose column counts characters, of which some take two in a text. */
+  #offset(line, column) {
+    const lines = this.text.split("\n");
+    const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+    const into = [...(lines[line - 1] ?? "")].slice(0, Math.max(column - 1, 0)).join("").length;
+    return Math.min(before + into, this.text.length);
+  }
+
+  #pressed(event, leaving) {
+    const { key, shiftKey, ctrlKey, altKey, metaKey } = event;
+    const held = ctrlKey || altKey || metaKey;
+    if (key === "Tab" && !leaving && !held) {
+      event.preventDefault();
+      this.#indent(shiftKey);
+    } else if (key === "Enter" && !held && !shiftKey) {
+      event.preventDefault();
+      this.#newLine();
+    }
+    if (key === "Shift") return leaving;
+    return key === "Escape";
+  }
+
+  #indent(back) {
+    const { selectionStart: start, selectionEnd: end } = this.area;
+    const selected = this.text.slice(start, end);
+    if (!back && !selected.includes("\n")) return this.replace(start, end, STEP);
+    const from = this.text.lastIndexOf("\n", start - 1) + 1;
+    const block = this.text.slice(from, end);
+    const moved = back ? block.replace(/^ {1,2}/gm, "") : block.replace(/^(?=.)/gm, STEP);
+    if (moved === block) return;
+    this.replace(from, end, moved);
+    if (selected) this.area.setSelectionRange(from, from + moved.length);
+    else {
+      const at = Math.max(from, start - (block.length - moved.length));
+      this.area.setSelectionRange(at, at);
+    }
+  }
+
+  #newLine() {
+    const { selectionStart: start, selectionEnd: end } = this.area;
+    const line = this.text.slice(this.text.lastIndexOf("\n", start - 1) + 1, start);
+    const indent = /^ */.exec(line)[0];
+    const deeper = /(:|[|>][-+]?)\s*$/.test(line) && line.trim() !== "" ? STEP : "";
+    const item = /^ *- /.test(line) ? STEP : "";
+    this.replace(start, end, `\n${indent}${item}${deeper}`);
+  }
+}
+
+function widthOf(style) {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = `${style.fontSize} ${style.fontFamily}`;
+  return context.measureText("0".repeat(100)).width / 100;
+}
+
+/** The text in pieces with their colours, marked where spans say so. */
+function painted(text, language, spans) {
+  const nodes = [];
+  let at = 0;
+  const cuts = [...new Set(spans.flatMap(({ from, to }) => [from, to]))].sort((a, b) => a - b);
+  for (const [part, colour] of pieces(text, language)) {
+    const end = at + part.length;
+    const edges = [at, ...cuts.filter((cut) => cut > at && cut < end), end];
+    for (let index = 0; index + 1 < edges.length; index++) {
+      const [from, to] = [edges[index], edges[index + 1]];
+      const mark = spans.find((one) => one.from < to && one.to > from);
+      const names = [colour && `c-${colour}`, mark && `wrong-place ${mark.kind}`].filter(Boolean);
+      const piece = text.slice(from, to);
+      nodes.push(names.length ? h("span", { class: names.join(" ") }, piece) : piece);
+    }
+    at = end;
+  }
+  const last = spans.find((one) => one.to > text.length);
+  if (last) nodes.push(h("span", { class: `wrong-place ${last.kind}` }, " "));
+  return nodes;
+}
+
+function* pieces(text, language) {
+  let done = 0;
+  if (language && text.length <= COLOURED) {
+    for (const found of text.matchAll(language)) {
+      if (found.index > done) yield [text.slice(done, found.index), ""];
+      const named = Object.entries(found.groups).find(([, part]) => part !== undefined);
+      yield [found[0], named?.[0] ?? ""];
+      done = found.index + found[0].length;
+    }
+  }
+  if (done < text.length) yield [text.slice(done), ""];
+}

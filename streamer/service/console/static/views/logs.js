@@ -1,0 +1,90 @@
+/** A stream's log as it grows. */
+
+import { h } from "../parts/dom.js";
+import { poll } from "../parts/poll.js";
+import { clock, number } from "../parts/words.js";
+
+const INTERVAL = 1_000;
+const MOST = 2_000;
+const LEVELS = ["FATAL", "ERROR", "WARN", "INFO", "DEBUG"];
+
+/**
+ * @param {HTMLElement} root
+ * @param {{params: {id: string}, api: import("../api.js").Api,
+ *   onLeave: (stop: () => void) => void}} context
+ */
+export async function show(root, { params, api, onLeave }) {
+  const level = h(
+    "select",
+    { "aria-label": "Levels" },
+    h("option", { value: "DEBUG" }, "All levels"),
+    h("option", { value: "INFO" }, "Info and graver"),
+    h("option", { value: "WARN" }, "Warnings and errors"),
+    h("option", { value: "ERROR" }, "Errors"),
+  );
+  const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter lines" });
+  const follow = h("input", { type: "checkbox", checked: true });
+  const shown = h("p", { class: "muted", role: "status" });
+  const lines = h("ol");
+  // It may grow quickly, so that it is not read aloud as it does.
+  const room = h("div", { class: "card log", role: "log", "aria-live": "off", "aria-label": "Log", tabindex: "0" }, lines);
+  const tools = h("div", { class: "tools" }, level, filter, h("label", { class: "check" }, follow, "Follow"), shown);
+  root.append(tools, room);
+  let newest = 0;
+
+  function fits(item) {
+    const text = filter.value.trim().toLowerCase();
+    const grave = LEVELS.indexOf(item.dataset.level) <= LEVELS.indexOf(level.value);
+    return grave && (!text || item.textContent.toLowerCase().includes(text));
+  }
+
+  function told() {
+    const seen = [...lines.children].filter((item) => !item.hidden).length;
+    const text = lines.children.length ? `${number(seen, "line")} of ${lines.children.length}` : "Nothing was logged yet.";
+    if (shown.textContent !== text) shown.textContent = text;
+  }
+
+  function draw() {
+    for (const item of lines.children) item.hidden = !fits(item);
+    told();
+    end();
+  }
+
+  function end() {
+    if (follow.checked) room.scrollTop = room.scrollHeight;
+  }
+
+  async function look() {
+    const found = await api.get(`streams/${params.id}/logs`, { after: newest });
+    if (!found.length) return told();
+    newest = found.at(-1).number;
+    const items = found.map(drawn);
+    for (const item of items) item.hidden = !fits(item);
+    lines.append(...items);
+    while (lines.children.length > MOST) lines.firstChild.remove();
+    told();
+    end();
+  }
+
+  level.addEventListener("change", draw);
+  filter.addEventListener("input", draw);
+  follow.addEventListener("change", end);
+  room.addEventListener("scroll", () => {
+    // Who scrolls up wants to read; who comes back to the end wants to see what comes.
+    follow.checked = room.scrollTop + room.clientHeight >= room.scrollHeight - 8;
+  });
+  await poll(look, INTERVAL, onLeave);
+}
+
+function drawn(line) {
+  const fields = Object.entries(line.fields).map(([name, value]) =>
+    h("span", { class: "field-of-line" }, `${name}=`, h("span", null, typeof value === "string" ? value : JSON.stringify(value))),
+  );
+  return h(
+    "li",
+    { "data-level": line.level, class: `level-${line.level.toLowerCase()}` },
+    h("time", { datetime: line.time, title: line.time }, clock(Date.parse(line.time))),
+    h("b", null, line.level),
+    h("span", { class: "line-text" }, line.msg, " ", fields),
+  );
+}

@@ -1,0 +1,71 @@
+/** What a stream does now: its figures, its graph, and its windows. */
+
+import { h, fill, say } from "../parts/dom.js";
+import { History } from "../parts/history.js";
+import { poll } from "../parts/poll.js";
+import { sparkline } from "../parts/sparkline.js";
+import { clock, lasting, rate, short, whole } from "../parts/words.js";
+import { graph } from "./graph.js";
+import { timeline } from "./timeline.js";
+
+const INTERVAL = 2_000;
+
+/**
+ * @param {HTMLElement} root
+ * @param {{params: {id: string}, api: import("../api.js").Api,
+ *   onLeave: (stop: () => void) => void}} context
+ */
+export async function show(root, { params, api, onLeave }) {
+  const history = new History();
+  const figures = tiles(["In", "Out", "Errors", "Lag", "Open windows", "Micro-batch"]);
+  root.append(figures.element);
+
+  async function look() {
+    const now = await api.get(`streams/${params.id}/progress`);
+    const at = performance.now();
+    for (const [name, total] of [["In", now.messages], ["Out", now.sent], ["Errors", now.errors]]) {
+      history.add(name, total, at);
+      const line = { values: history.rates(name), style: name.toLowerCase() };
+      const unit = rate(history.rate(name));
+      figures.show(name, unit, `${whole(total)} in all`, sparkline([line], `${name} of late: ${unit}`));
+    }
+    const waiting = now.kafka_lag ?? now.backlog;
+    const behind = waiting ? `${short(waiting)} messages wait` : "nothing waits";
+    figures.show("Lag", lasting(now.event_time_lag), now.event_time_lag === null ? behind : `event time; ${behind}`);
+    const due = now.next_close ? `${short(now.held)} messages; next closes ${clock(Date.parse(now.next_close))}` : "";
+    figures.show("Open windows", whole(now.open_windows), due);
+    figures.show("Micro-batch", now.micro_batch < 0 ? "–" : whole(now.micro_batch), dropped(now.dropped));
+  }
+
+  await poll(look, INTERVAL, onLeave);
+  const drawn = h("div", { class: "page" });
+  root.append(drawn);
+  await timeline(drawn, params.id, api, onLeave);
+  await graph(drawn, params.id, api, onLeave);
+}
+
+function dropped(by) {
+  const found = Object.entries(by).filter(([, count]) => count);
+  if (!found.length) return "nothing dropped";
+  return `dropped: ${found.map(([reason, count]) => `${short(count)} ${reason}`).join(", ")}`;
+}
+
+function tiles(names) {
+  const found = new Map();
+  const element = h(
+    "dl",
+    { class: "tiles" },
+    names.map((name) => {
+      const [value, more, line] = [h("dd", { class: "value" }), h("dd", { class: "muted more" }), h("dd", { class: "line" })];
+      found.set(name, { value, more, line });
+      return h("div", { class: "card tile" }, h("dt", null, name), value, more, line);
+    }),
+  );
+  function show(name, text, about, picture) {
+    const { value, more, line } = found.get(name);
+    say(value, text);
+    say(more, about);
+    if (picture) fill(line, picture);
+  }
+  return { element, show };
+}

@@ -1,0 +1,176 @@
+/** The list of streams: how they are, and how fast they are. */
+
+import { h, fill, say } from "../parts/dom.js";
+import { History } from "../parts/history.js";
+import { poll } from "../parts/poll.js";
+import { sparkline } from "../parts/sparkline.js";
+import { actions, stateMark, URGENCY } from "../parts/state.js";
+import { table } from "../parts/table.js";
+import { lasting, number, rate, short, whole } from "../parts/words.js";
+import { routes } from "../routes.js";
+
+const INTERVAL = 2_000;
+
+/** Stays while one looks at other pages, so that the lines are there when one comes back. */
+const history = new History();
+
+/**
+ * @param {HTMLElement} root
+ * @param {{api: import("../api.js").Api, onLeave: (stop: () => void) => void}} context
+ */
+export async function show(root, { api, onLeave }) {
+  const summary = h("p", { class: "muted", "aria-live": "off" });
+  const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter streams" });
+  const state = h(
+    "select",
+    { "aria-label": "State" },
+    h("option", { value: "" }, "All states"),
+    URGENCY.map((one) => h("option", { value: one }, one)),
+  );
+  const create = routes.some((one) => one.view === "editor");
+  const link = create && h("a", { class: "button main", href: "#/new" }, "New stream");
+  const list = table("Streams", columns(api, () => again()), (row) => row.id);
+  const card = h("section", { class: "card", "aria-label": "All streams" }, list.element);
+  const nothing = h("p", { class: "card-body muted", hidden: true }, "No stream fits the filter.");
+  card.append(nothing);
+  const head = h("div", { class: "head" }, h("h1", null, "Streams"), summary);
+  const tools = h("div", { class: "tools" }, filter, state, link);
+  let rows = [];
+
+  function draw() {
+    const text = filter.value.trim().toLowerCase();
+    const fits = rows.filter(
+      (row) =>
+        (!state.value || row.state === state.value) &&
+        (!text || `${row.id} ${row.state} ${row.reason} ${row.source}`.toLowerCase().includes(text)),
+    );
+    list.show(fits);
+    nothing.hidden = fits.length > 0;
+  }
+
+  async function look() {
+    const found = await api.get("streams");
+    const at = performance.now();
+    rows = Object.entries(found).map(([id, status]) => ({ id, ...status }));
+    for (const row of rows) {
+      history.add(`${row.id} in`, row.messages, at);
+      history.add(`${row.id} out`, row.sent, at);
+      history.add(`${row.id} error`, row.errors, at);
+    }
+    history.keep(new Set(rows.flatMap(({ id }) => [`${id} in`, `${id} out`, `${id} error`])));
+    if (rows.length && !card.isConnected) fill(root, head, tools, card);
+    if (!rows.length) fill(root, head, empty(create));
+    say(summary, rows.length ? summed(rows) : "");
+    if (rows.length) draw();
+  }
+
+  filter.addEventListener("input", draw);
+  state.addEventListener("change", draw);
+  const again = await poll(look, INTERVAL, onLeave);
+}
+
+function summed(rows) {
+  const running = rows.filter((row) => row.state === "running").length;
+  const failed = rows.filter((row) => row.state === "failed").length;
+  const messages = rows.reduce((sum, row) => sum + (history.rate(`${row.id} in`) ?? 0), 0);
+  const words = [`${number(rows.length, "stream")}`, `${running} running`];
+  if (failed) words.push(`${failed} failed`);
+  return `${words.join(", ")}; ${rate(messages)} in`;
+}
+
+function columns(api, again) {
+  return [
+    { name: "Stream", value: (row) => row.id, fill: named, style: "stream-name" },
+    {
+      name: "State",
+      value: (row) => URGENCY.indexOf(row.state),
+      fill(cell, row) {
+        const said = `${row.state} ${row.reason} ${row.restarts}`;
+        if (cell.dataset.said === said) return;
+        cell.dataset.said = said;
+        const more = row.restarts ? h("span", { class: "muted" }, number(row.restarts, "restart")) : null;
+        fill(cell, stateMark(row), " ", more, row.reason && h("p", { class: "reason", title: row.reason }, row.reason));
+      },
+    },
+    {
+      name: "Messages",
+      value: (row) => history.rate(`${row.id} in`) ?? 0,
+      fill: throughput,
+      style: "throughput",
+      down: true,
+    },
+    {
+      name: "Errors",
+      value: (row) => row.errors,
+      fill: (cell, row) => {
+        say(cell, row.errors ? short(row.errors) : "0");
+        cell.classList.toggle("bad", row.errors > 0);
+      },
+      style: "number",
+      down: true,
+    },
+    { name: "Lag", value: (row) => row.event_time_lag, fill: lag, style: "number", down: true },
+    {
+      name: "Windows",
+      value: (row) => row.open_windows,
+      fill: (cell, row) => say(cell, row.open_windows ? whole(row.open_windows) : "–"),
+      style: "number",
+      down: true,
+    },
+    {
+      name: "Actions",
+      style: "actions",
+      fill(cell, row) {
+        cell.row = row;
+        if (!cell.buttons) {
+          cell.buttons = actions(row.id, () => cell.row, api, again);
+          cell.append(cell.buttons.element);
+        }
+        cell.buttons.show();
+      },
+    },
+  ];
+}
+
+function named(cell, row) {
+  if (!cell.firstChild) cell.append(h("a", { href: `#/streams/${row.id}` }, row.id), h("p", { class: "muted source" }));
+  const words = row.source === "api" ? `revision ${row.revision}` : row.source.split("/").slice(-2).join("/");
+  say(cell.lastChild, words);
+  cell.lastChild.title = row.source;
+}
+
+function throughput(cell, row) {
+  const [came, went] = [history.rate(`${row.id} in`), history.rate(`${row.id} out`)];
+  const said = `${rate(came)} in, ${rate(went)} out`;
+  const lines = [
+    { values: history.rates(`${row.id} out`), style: "out" },
+    { values: history.rates(`${row.id} in`), style: "in" },
+  ];
+  const words = cell.lastElementChild ?? h("span", { class: "number" });
+  fill(words, h("span", { class: "came" }, `${rate(came)} in`), h("span", { class: "went" }, `${rate(went)} out`));
+  fill(cell, sparkline(lines, `Messages of late: ${said}`), words);
+}
+
+function lag(cell, row) {
+  const waiting = row.kafka_lag ?? row.backlog;
+  const words = [];
+  if (row.event_time_lag !== null) words.push(lasting(row.event_time_lag));
+  if (waiting) words.push(`${short(waiting)} waiting`);
+  say(cell, words.join(", ") || "–");
+}
+
+function empty(create) {
+  return h(
+    "section",
+    { class: "card empty" },
+    h("h2", null, "No streams yet"),
+    h("p", null, "A stream is a config: an input, processors, an output. To begin, do one of these:"),
+    h(
+      "ul",
+      null,
+      create && h("li", null, h("a", { href: "#/new" }, "Write one here"), ", with completion and checks."),
+      h("li", null, "Deploy a file: ", h("code", null, `streamer deploy config.yaml --url ${document.location.origin}`)),
+      h("li", null, "Start the service with a directory of them: ", h("code", null, "streamer streams ./configs")),
+    ),
+  );
+}

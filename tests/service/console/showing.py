@@ -1,0 +1,166 @@
+"""Pretended streams whose figures grow as time goes on: what the console is shown with.
+
+`python -m tests.service.console.showing [number of streams]` serves them until it is stopped.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from streamer.engine.meters import key_of
+from streamer.engine.recent import LAG, Recent
+from streamer.engine.snapshot import Snapshot
+from streamer.service.streams.windows import open_windows
+from streamer.service.view import Now
+from streamer.window import SystemWindow
+from tests.service.http.asking import asking
+from tests.service.streams.pretending import GENERATE, Stage
+
+SECOND = 1_000_000_000
+SIZE = 10 * SECOND
+WINDOW = SystemWindow(size=SIZE, slide=SIZE // 2, allowed_lateness=2 * SECOND)
+
+LIGHTS = """
+input:
+  label: sensors
+  generate: { interval: 1s, mapping: 'root = {"light": 1, "cars": 3, "at": now()}' }
+buffer:
+  system_window: { timestamp_mapping: root = this.at, size: 10s, slide: 5s, allowed_lateness: 2s }
+pipeline:
+  processors:
+    - label: per_light
+      group_by_value: { value: '${! json("light") }' }
+    - label: total
+      mapping: |
+        root.light = this.light
+        root.cars = json("cars").from_all().sum()
+output: { label: sink, drop: {} }
+"""
+
+ORDERS = """
+input:
+  label: orders
+  generate: { interval: 1s, mapping: 'root = {"id": counter()}' }
+pipeline:
+  processors:
+    - label: check
+      mapping: 'root = if this.id == 4 { throw("too much") } else { this }'
+    - label: route
+      switch:
+        - check: errored()
+          processors: [ { label: say, log: { level: WARN, message: 'bad order: ${! error() }' } } ]
+        - processors: [ { label: mark, mapping: 'root = this' } ]
+output:
+  broker:
+    outputs: [ { label: a, drop: {} }, { label: b, drop: {} } ]
+"""
+
+BEGAN = time.time_ns() - 60 * SECOND
+
+
+def now(stream_id: str, polls: int) -> Now:
+    """A stream that gets some messages a second, and fails on one of a hundred."""
+    seconds = (time.time_ns() - BEGAN) / SECOND
+    share = sum(map(ord, stream_id)) % 90 + 4
+    wave = 1 + 0.3 * ((seconds / 7) % 2)
+    taken = int(seconds * share * wave)
+    counts: dict[Any, int] = {}
+    for place, share in (
+        (("orders", "root.input"), 1.0),
+        (("check", "root.pipeline.processors.0"), 1.0),
+        (("route", "root.pipeline.processors.1"), 1.0),
+        (("mark", "root.pipeline.processors.1.switch.1.processors.0"), 0.99),
+        (("per_light", "root.pipeline.processors.0"), 1.0),
+        (("total", "root.pipeline.processors.1"), 1.0),
+    ):
+        labels = {"label": place[0], "path": place[1]}
+        counts[key_of("processor_received", labels)] = int(taken * share)
+        counts[key_of("processor_sent", labels)] = int(taken * share)
+    check = {"label": "check", "path": "root.pipeline.processors.0"}
+    if stream_id.startswith("orders"):
+        counts[key_of("processor_error", check)] = taken // 100
+    counts[key_of("output_sent", {"label": "", "path": "root.output"})] = int(taken * 0.98)
+    counts[LAG] = 1.4  # type: ignore[assignment]
+    held = 3 if stream_id.startswith("lights") else 0
+    due = time.time_ns() + 4 * SECOND if held else None
+    shot = Snapshot(taken, held, 412 * held, due, {"late": 12} if held else {}, batch=polls)
+    return Now(shot, counts)
+
+
+def windows(stream_id: str) -> Mapping[str, Any]:
+    """Three open windows, and what became of others."""
+    if not stream_id.startswith("lights"):
+        return open_windows(None, ())
+    at = time.time_ns()
+    epoch = SIZE // 2
+    last = at // epoch * epoch
+    ends = [last, last + epoch, last + SIZE] if at - last < 2 * SECOND else []
+    ends = ends or [last + epoch, last + SIZE]
+    opened = [
+        {"start": end - SIZE, "end": end, "messages": 10 + (at - end + SIZE) // 10**7 % 2000}
+        for end in ends
+    ]
+    recent = Recent(lambda: at)
+    for number in range(12, -1, -1):
+        end = ends[0] - epoch * (number + 1)
+        late = 12 - number + (end // epoch) % 3
+        status = {
+            "now": end + 2 * SECOND,
+            "closed": [{"end": end, "messages": 900 + end // SECOND % 97, "reason": "final"}],
+            "counters": {"dropped": {"late": late * 3}},
+        }
+        recent.hear(-number, [status])
+    status = {
+        "held": 1236,
+        "held_bytes": 88_100,
+        "open": [{**one, "size": one["messages"] * 71} for one in opened],
+    }
+    return open_windows(WINDOW, [status], recent)
+
+
+def stage() -> Stage:
+    """What the streams say."""
+    return Stage(breaks={"it-breaks"}, now=now, windows=windows)
+
+
+def files(directory: Path, number: int = 2) -> dict[str, str]:
+    """Configs of so many streams by their ids."""
+    given = {"lights": LIGHTS, "orders": ORDERS}
+    for count in range(2, number):
+        text = GENERATE if count % 9 else GENERATE + "# it-breaks\n"
+        given[f"stream-{count:03}"] = text
+    found = {}
+    for name, text in given.items():
+        path = directory / f"{name}.yaml"
+        path.write_text(text)
+        found[name] = str(path)
+    return found
+
+
+def main() -> None:
+    """Serve them."""
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 8
+    directory = Path(tempfile.mkdtemp())
+    (directory / "configs").mkdir()
+    given = files(directory / "configs", number) if number else {}
+    with asking(directory / "state", files=given, stage=stage()) as server:
+        for name in list(server.service.manager.registry.streams())[:3]:
+            managed = server.service.manager.registry.get(name)
+            managed.log("INFO", "Connected", {"path": "root.input"})
+            managed.log("WARN", "bad order: failed assignment (line 1): too much", {"label": "say"})
+            managed.log("ERROR", "<img src=x onerror=alert(1)>", {"path": "root.output"})
+        print(server.url, flush=True)
+        try:
+            while True:
+                time.sleep(1)
+        except KeyboardInterrupt:
+            pass
+
+
+if __name__ == "__main__":
+    main()

@@ -27,7 +27,7 @@ fail() {
 find_streamer() {
     local found
     for found in "${STREAMER:-}" "$root/.venv/bin/streamer" "$(command -v streamer || true)"; do
-        if [[ -n $found ]]; then
+        if [[ -n $found ]] && command -v "$found" >/dev/null; then
             printf '%s' "$found"
             return
         fi
@@ -57,6 +57,10 @@ tool() { # tool CLASS ARGUMENT...: one of Kafka's own tools
 alive() { # alive NAME: whether the process of that name, which this script started, runs
     local pid
     pid=$(cat "$home/$1.pid" 2>/dev/null) && ps -o args= -p "$pid" 2>/dev/null | grep -qF "$2"
+}
+
+left() { # left NAME: whether a process that was just begun is gone; what it is called comes later
+    ! kill -0 "$(cat "$home/$1.pid")" 2>/dev/null
 }
 
 end() { # end NAME MARK: by its process id, and only if it is still the one
@@ -123,7 +127,7 @@ step_broker() {
     echo $! >"$home/broker.pid"
     for ((i = 0; i < patience * 10; i++)); do
         if listens; then break; fi
-        alive broker "$home" || fail "the broker ended: $(tail -n 20 "$home/broker.log")"
+        if left broker; then fail "the broker ended: $(tail -n 20 "$home/broker.log")"; fi
         sleep 0.1
     done
     tool TopicCommand --list >/dev/null # answered as soon as it takes part in its cluster
@@ -179,7 +183,7 @@ step_run() {
             say "the stream runs; its log is $home/stream.log"
             return
         fi
-        alive stream "$config" || break
+        if left stream; then break; fi
         sleep 0.1
     done
     fail "the stream does not run: $(tail -n 5 "$home/stream.log")"

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from streamer.engine.beside import KafkaChild, is_committed
+from streamer.engine.beside import KafkaChild, is_committed, planned
 from streamer.errors import StreamerError
 from streamer.kafka.reading import Offsets
 
@@ -55,6 +56,9 @@ class KafkaKeeper:
         self._log = log
         self._planned: list[tuple[int, Sequence[Offsets]]] = []
         self._began: float | None = None
+        self._looked_at = -1
+        self._lost: Counter[tuple[str, str]] = Counter()
+        self._gone: dict[tuple[str, str], int] = {}
         self._told: list[Offsets] = [{} for _ in children]
         self._told_at = [float("-inf")] * len(children)
         self._said: dict[int, str] = {}
@@ -65,8 +69,32 @@ class KafkaKeeper:
 
     def plans(self, number: int, ends: Sequence[Offsets]) -> None:
         """Hear that a micro-batch begins: all before it are committed."""
+        before = self._before(number)
         self.knows(number, ends)
+        if number != self._looked_at:
+            self._looked_at = number
+            self._tell_skipped(before, ends)
         self._began = time.monotonic()
+
+    def _before(self, number: int) -> Sequence[Offsets]:
+        """Return where a micro-batch begins; nothing for the first."""
+        for known, ends in self._planned:
+            if known == number - 1:
+                return ends
+        found = number > 0 and (self._spark / "offsets" / str(number - 1)).exists()
+        return planned(self._spark, number - 1).ends if found else [{} for _ in self._children]
+
+    def _tell_skipped(self, before: Sequence[Offsets], ends: Sequence[Offsets]) -> None:
+        """Say and count what is gone of a micro-batch, where a stream goes on all the same."""
+        for child, since, until in zip(self._children, before, ends, strict=True):
+            for one in child.reading.skipped(since or child.begins, until):
+                name, place = child.reading.lost_metric, (one.topic, one.partition)
+                if self._gone.get(place) != one.begins:
+                    self._log("WARN", f"Messages are gone that were not read: {one.text}", {})
+                    self._gone[place] = one.begins
+                self._lost[place] += one.messages
+                labels = {"topic": one.topic, "partition": one.partition}
+                self._gauge(name, labels, self._lost[place])
 
     def knows(self, number: int, ends: Sequence[Offsets]) -> None:
         """Hear where a micro-batch ends."""

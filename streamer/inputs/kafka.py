@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from streamer.kafka.explained import explained
 from streamer.kafka.fields import KAFKA_CONNECTION, RACK_ID, connection_problems, read_connection
 from streamer.kafka.input import KafkaInput
 from streamer.kafka.input_fields import (
@@ -39,7 +40,7 @@ from streamer.kafka.reading_page import READING
 from streamer.kafka.sasl import sasl_references, token_source
 from streamer.kafka.source import KafkaSource
 from streamer.kafka.starting import Start
-from streamer.kafka.topics import Selection, parse_topics
+from streamer.kafka.topics import Selection, parse_topics, topics_problem
 from streamer.pipeline.batching import BATCHING
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -49,15 +50,8 @@ NAME: Final = "kafka"
 def _check(parsed: Parsed) -> Iterator[tuple[str, str]]:
     yield from connection_problems(parsed)
     yield from batching_refused(parsed[BATCHING], BATCHING)
-    try:
-        topics, partitions = parse_topics(parsed[TOPICS], _start(parsed).number, False)
-    except ValueError as error:
-        yield TOPICS, str(error)
-        return
-    if topics and partitions:
-        yield TOPICS, "has whole topics and single partitions; use two inputs in a broker"
-    elif not topics and not partitions:
-        yield TOPICS, "has no topic; expected a name"
+    if problem := topics_problem(parsed[TOPICS], False):
+        yield TOPICS, problem
 
 
 SPEC: Final = Spec(
@@ -108,6 +102,7 @@ SPEC: Final = Spec(
     ),
     check=_check,
     references=sasl_references,
+    explains=lambda parsed: explained(_source(parsed)),
     examples=(
         Example(
             "A topic, for a group",
@@ -129,12 +124,11 @@ def _start(parsed: Parsed) -> Start:
     return Start("earliest" if parsed[START_FROM_OLDEST] else "latest")
 
 
-def build(parsed: Parsed, context: BuildContext) -> KafkaInput:
-    """Take the fields; brokers are asked once it is opened."""
+def _source(parsed: Parsed) -> KafkaSource:
     start = _start(parsed)
     topics, partitions = parse_topics(parsed[TOPICS], start.number, False)
     settings: dict[str, Any] = ours(parsed, limit_of(parsed))
-    source = KafkaSource(
+    return KafkaSource(
         name=NAME,
         connection=read_connection(parsed),
         selection=Selection(topics=topics, partitions=partitions),
@@ -146,4 +140,8 @@ def build(parsed: Parsed, context: BuildContext) -> KafkaInput:
         consumer={"client.rack": parsed[RACK_ID]} if parsed[RACK_ID] else {},
         **settings,
     )
-    return KafkaInput(source, token_source(parsed, context))
+
+
+def build(parsed: Parsed, context: BuildContext) -> KafkaInput:
+    """Take the fields; brokers are asked once it is opened."""
+    return KafkaInput(_source(parsed), token_source(parsed, context))

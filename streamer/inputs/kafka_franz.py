@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from streamer.kafka.explained import explained
 from streamer.kafka.fields import seed_connection
 from streamer.kafka.input import KafkaInput
 from streamer.kafka.input_fields import (
@@ -24,10 +25,11 @@ from streamer.kafka.reading_page import READING
 from streamer.kafka.seed_input import (
     SEED_READING,
     SEED_TOPICS,
-    build_seed,
     lag_period,
     seed_problems,
+    seed_source,
 )
+from streamer.kafka.source import KafkaSource
 from streamer.pipeline.batching import BATCHING
 from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
 
@@ -58,6 +60,7 @@ SPEC: Final = Spec(
         *OURS,
     ),
     check=_check,
+    explains=lambda parsed: explained(_source(parsed)),
     examples=(
         Example(
             "Topics by their names",
@@ -76,7 +79,11 @@ SPEC: Final = Spec(
 )
 
 
+def _source(parsed: Parsed) -> KafkaSource:
+    metadata = Metadata(multi_header=parsed[MULTI_HEADER])
+    return seed_source(parsed, NAME, metadata, "kafka_lag", limit_of(parsed))
+
+
 def build(parsed: Parsed, context: BuildContext) -> KafkaInput:
     """Take the fields; brokers are asked once it is opened."""
-    metadata = Metadata(multi_header=parsed[MULTI_HEADER])
-    return build_seed(parsed, NAME, metadata, "kafka_lag", limit_of(parsed))
+    return KafkaInput(_source(parsed))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from streamer.kafka.explained import explained
 from streamer.kafka.fields import TCP_FIELD, seed_connection
 from streamer.kafka.input import KafkaInput
 from streamer.kafka.input_fields import (
@@ -28,11 +29,12 @@ from streamer.kafka.reading_page import READING
 from streamer.kafka.seed_input import (
     SEED_READING,
     SEED_TOPICS,
-    build_seed,
     lag_period,
     seed_problems,
+    seed_source,
 )
 from streamer.kafka.sizes import size_check
+from streamer.kafka.source import KafkaSource
 from streamer.pipeline.batching import BATCHING
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -95,6 +97,7 @@ SPEC: Final = Spec(
         *OURS,
     ),
     check=_check,
+    explains=lambda parsed: explained(_source(parsed)),
     examples=(
         Example(
             "With a password",
@@ -118,8 +121,12 @@ SPEC: Final = Spec(
 )
 
 
-def build(parsed: Parsed, context: BuildContext) -> KafkaInput:
-    """Take the fields; brokers are asked once it is opened."""
+def _source(parsed: Parsed) -> KafkaSource:
     unordered: Parsed = parsed[UNORDERED]
     limit = limit_of(unordered) if unordered[ENABLED] else None
-    return build_seed(parsed, NAME, Metadata(key_bytes=True), "redpanda_lag", limit)
+    return seed_source(parsed, NAME, Metadata(key_bytes=True), "redpanda_lag", limit)
+
+
+def build(parsed: Parsed, context: BuildContext) -> KafkaInput:
+    """Take the fields; brokers are asked once it is opened."""
+    return KafkaInput(_source(parsed))

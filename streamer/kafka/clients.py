@@ -337,13 +337,19 @@ class Cluster:
         return client
 
 
+def _identity(topic_id: Any) -> str:
+    """Return what tells a topic from others; nothing where the cluster has zeros for all."""
+    text = str(topic_id or "")
+    return text if text.strip("A") else ""
+
+
 def _topic(described: Any) -> Topic:
     from confluent_kafka.admin import AclOperation
 
     rights = described.authorized_operations
     return Topic(
         tuple(sorted(partition.id for partition in described.partitions)),
-        str(described.topic_id or ""),
+        _identity(described.topic_id),
         None if rights is None else AclOperation.READ in rights,
         None if rights is None else AclOperation.WRITE in rights,
     )

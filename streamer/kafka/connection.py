@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -18,6 +19,8 @@ _REQUEST: Final = 10_000_000_000
 _SOCKET: Final = (10, 300_000)
 _SETUP: Final = (1_000, 2**31 - 1)
 _AGE: Final = (1, 86_400_000)
+
+_SILENT: Final = logging.Logger("librdkafka", logging.CRITICAL + 1)
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,11 @@ class Connection:
         return f"SASL_{kind}" if self.sasl else kind
 
     @property
+    def who(self) -> str:
+        """To whom something is refused, in words that follow what is: " to the user 'bob'"."""
+        return f" to the user {self.sasl.user!r}" if self.sasl and self.sasl.user else ""
+
+    @property
     def patience(self) -> float:
         """Seconds that an answer is waited for."""
         return (self.request_timeout or _REQUEST) / 1e9
@@ -74,8 +82,10 @@ class Connection:
             "client.id": self.client_id,
             "security.protocol": self.protocol,
             "socket.keepalive.enable": True,
-            # It would write to the standard error; what goes wrong is told by exceptions.
+            # It would write to the standard error, what ends a client in spite of the level; what
+            # goes wrong is told by exceptions.
             "log_level": 0,
+            "logger": _SILENT,
             "log.connection.close": False,
         }
         if self.encryption:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from streamer.errors import StreamerError
-from streamer.kafka.producing import told
+from streamer.kafka.untaken import told
 
 _PATIENCE: Final = 15.0
 _THERE: Final = 36
@@ -57,4 +57,7 @@ class Creating:
         except KafkaException as error:
             found = error.args[0]
             if found.code() != _THERE:
-                raise StreamerError(f"creating topic {topic!r}: {told(found)}") from None
+                raise StreamerError(
+                    f"the topic {topic!r} cannot be created: {told(found)}; create it by hand, or "
+                    "correct custom_topic_creation"
+                ) from None

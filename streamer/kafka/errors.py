@@ -85,7 +85,7 @@ def unreached(connection: Connection, heard: Sequence[tuple[int, str]], asked: s
         if code == SSL or _HANDSHAKE.search(text):
             return _handshake(connection, text)
     names = ", ".join(connection.brokers)
-    why = next((_short(text) for code, text in reversed(heard) if code != ALL_DOWN), _short(asked))
+    why = next((short(text) for code, text in reversed(heard) if code != ALL_DOWN), short(asked))
     why = why.removeprefix(f"{names}: ")
     if _HANGS_UP.search(why):
         return KafkaError(
@@ -111,14 +111,14 @@ def _refused(connection: Connection, text: str) -> KafkaError:
     if sasl and not sasl.user:
         who = sasl.mechanism
     return KafkaError(
-        f"the broker {_place(text, connection)} refuses {who}: {_short(text)}; check mechanism, "
+        f"the broker {_place(text, connection)} refuses {who}: {short(text)}; check mechanism, "
         "user and password in sasl",
         final=True,
     )
 
 
 def _handshake(connection: Connection, text: str) -> KafkaError:
-    why = _short(text)
+    why = short(text)
     do = "check the field tls"
     if "certificate verify failed" in why or "self-signed" in why or "self signed" in why:
         do = "set tls.root_cas_file to the authority that signed the broker's certificate"
@@ -136,7 +136,7 @@ def _place(text: str, connection: Connection) -> str:
     return found[1] if found else ", ".join(connection.brokers)
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     """Return what librdkafka says, without what is of use to its makers only."""
     text = _CONNECT.sub(r"\1: ", text)
     for pattern in _NOISE:

@@ -129,7 +129,7 @@ NACKS: Final = (
 TRACING: Final = Field(
     "extract_tracing_map",
     "string",
-    "Has no effect: there is no tracer that would take spans.",
+    "Taken for compatibility: with a tracer, the header `traceparent` of a message is followed.",
     optional=True,
     mapping=True,
     advanced=True,
@@ -175,8 +175,9 @@ OURS: Final = (
         FAIL_ON_DATA_LOSS,
         "bool",
         "Whether the stream ends with an error when messages are gone before they were read: "
-        "expired, or with their topic. Otherwise it goes on with what is there. Not a field of "
-        "Redpanda Connect's.",
+        "expired, or with their topic. Otherwise it goes on with what is there, says what it "
+        "leaves out, and counts it in the metric `kafka_lost` (`redpanda_lost` of `redpanda`). Not "
+        "a field of Redpanda Connect's.",
         default=True,
         advanced=True,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from streamer.kafka.connection import Connection
 from streamer.kafka.creating import Creating
 from streamer.kafka.errors import KafkaError
 from streamer.kafka.partitioning import Chooser
+from streamer.kafka.preflight import PATIENCE
 from streamer.kafka.producing import BrokenProducerError, Producing, produce
 from streamer.kafka.record import Record, RecordMaker
-from streamer.kafka.transactions import Held, Transactions
+from streamer.kafka.transactions import Held, Transactions, taken_back
 from streamer.kafka.writable import writable
 from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BatchPolicy
@@ -159,7 +161,9 @@ class KafkaOutput(BulkOutput):
             return produce(producer, records, worker.chooser, ex, lambda: worker.producing.trouble)
         except BrokenProducerError as error:
             if held is not None:
-                raise TakenBackError(str(error)) from None
+                raise TakenBackError(
+                    taken_back(self._maker.topic.static or "", str(error))
+                ) from None
             worker.producing.drop(producer)
             raise NotConnectedError(str(error)) from None
         except StreamerError as error:
@@ -187,10 +191,10 @@ class KafkaOutput(BulkOutput):
         if held is not None and self._worker.transactions is not None:
             self._worker.transactions.abort(held)
 
-    def preflight(self) -> str:
+    def preflight(self, stream: str) -> str:
         """Look the same when the stream starts; a broker that is away is waited for."""
         try:
-            self.probe()
+            self._look(stream)
         except KafkaError as error:
             if error.final:
                 raise
@@ -198,10 +202,17 @@ class KafkaOutput(BulkOutput):
         return ""
 
     def probe(self) -> str:
-        """Look whether a broker answers, whether the topic is there and may be written."""
-        worker = self._worker
+        """Look whether a broker answers, the topic may be written, in a transaction if need be."""
+        return self._look("")
+
+    def _look(self, stream: str) -> str:
+        worker, topic = self._worker, self._maker.topic.static
         cluster = Cluster(worker.connection, worker.token)
+        until = time.monotonic() + PATIENCE
         try:
-            return writable(cluster, worker.connection, self._maker.topic.static, self._creates)
+            found = writable(cluster, worker.connection, topic, self._creates)
         finally:
             cluster.close()
+        if worker.transactions is not None:
+            worker.transactions.rehearse(stream, worker.connection.who, until - time.monotonic())
+        return found

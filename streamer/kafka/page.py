@@ -26,15 +26,17 @@ until it is, unless the output stands in a `fallback`, a `retry` or a `drop_on`.
 
 ### Exactly once
 With `transactional: true` each worker sends its part of a micro-batch in one transaction, and
-commits the micro-batch's number in it. When the micro-batch comes again after a failure, the
-parts that are there already are left out. Readers need `isolation.level=read_committed`. The
-transactional ids, and the consumer groups that hold the numbers, are called
-`streamer-<id>-<part>`: the user needs WRITE and DESCRIBE on transactional ids and READ on groups
-of that prefix, beside WRITE and READ on the topic. Records become visible at the end of a
-micro-batch. A record that cannot be sent (too large, no such topic) fails the micro-batch, and at
-last the stream, where an output without transactions would wait. The output must be the stream's
-`output` itself. A stream that was killed should be started again within
-`offsets.retention.minutes` (7 days), for Kafka forgets the numbers then.
+commits the micro-batch's number in it. When the micro-batch comes again after a failure, the parts
+that are there already are left out. Readers need `isolation.level=read_committed`. The
+transactional ids, and the consumer groups that hold the numbers, are called `streamer-<id>-<part>`:
+the user needs WRITE on transactional ids and READ on groups of that prefix, beside WRITE and READ
+on the topic; which of them is missing is said when the stream starts. Records become visible at the
+end of a micro-batch. A record that cannot be sent (too large, no such topic) fails the micro-batch,
+and at last the stream, where an output without transactions would wait. The output must be the
+stream's `output` itself. A stream that was killed should be started again within
+`offsets.retention.minutes` (7 days), for Kafka forgets the numbers then. It should be started with
+the same windows first: a deploy that lets them begin anew reads the micro-batch that was cut off
+again, as another one.
 
 With `dedupe_headers: true` nothing is held back, and the reader drops what comes again: the pair
 of `batch_id` and `batch_sequence` names a record for ever. Records need a key (or `partition`),

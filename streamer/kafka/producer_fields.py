@@ -110,8 +110,8 @@ PRODUCER_FIELDS: Final = (
     Field(
         MAX_WRITE,
         "string",
-        "The most that is sent to a broker in one; as that is never more than one batch of "
-        "records, anything that is not below `max_message_bytes` does.",
+        "Has no effect: what is sent to a broker in one is never more than one batch of records. "
+        "It must not be below `max_message_bytes`.",
         default="100MiB",
         advanced=True,
         check=size_check(*_WRITE),

@@ -16,12 +16,13 @@ from streamer.durations import SECOND
 from streamer.errors import StreamerError
 from streamer.kafka.partitioning import Chooser
 from streamer.kafka.record import Record
+from streamer.kafka.untaken import told, untaken
 from streamer.message import Execution
 
 _SLICE: Final = 0.5
 _QUIET: Final = 5 * SECOND
 _LONGEST: Final = 60 * SECOND
-_WORDS: Final = ("Unable to produce message: ", "Broker: ", "Local: ")
+_NAMED: Final = 3
 
 Producer = Any
 """A `confluent_kafka.Producer`."""
@@ -115,7 +116,7 @@ def produce(
         if error is not None:
             failed[index] = error
 
-    patience = _Patience(ex, trouble)
+    patience = _Patience(ex, trouble, {record[0] for record in records})
     send = producer.produce
     for index, (topic, value, key, partition, timestamp, headers) in enumerate(records):
         if chooser is not None:
@@ -127,7 +128,7 @@ def produce(
                 break
             except BufferError:
                 # The queue is full: what is taken of it leaves.
-                producer.poll(_SLICE)
+                served(partial(producer.poll, _SLICE))
                 patience.look(len(producer))
             except KafkaException as error:
                 failed[index] = error.args[0]
@@ -136,20 +137,23 @@ def produce(
                 # Such as a topic that is no UTF-8.
                 failed[index] = str(error)
                 break
-    while left := producer.flush(_SLICE):
+    while left := served(partial(producer.flush, _SLICE)):
         patience.look(left)
     if chooser is not None:
         chooser.settle()
     if any(map(_is_fatal, failed.values())):
         raise BrokenProducerError(told(next(iter(failed.values()))))
-    return {index: told(error) for index, error in sorted(failed.items())}
+    return {index: untaken(records[index], error) for index, error in sorted(failed.items())}
 
 
 class _Patience:
     """Says that records wait, when that takes long, and then again from time to time."""
 
-    def __init__(self, ex: Execution, trouble: Callable[[], str]) -> None:
+    def __init__(self, ex: Execution, trouble: Callable[[], str], topics: set[str]) -> None:
         self._ex = ex
+        some = sorted(topics)
+        more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+        self._where = f"{', '.join(map(repr, some[:_NAMED]))}{more}"
         self._trouble = trouble
         self._said = ex.elapsed()
         self._pause = _QUIET
@@ -159,16 +163,33 @@ class _Patience:
             return
         self._said, self._pause = self._ex.elapsed(), min(self._pause * 2, _LONGEST)
         why = self._trouble()
-        text = f"Messages wait: brokers have not taken {left} records{f': {why}' if why else ''}"
+        text = (
+            f"Messages wait: brokers have not taken {left} records of the topics {self._where}"
+            f"{f': {why}' if why else ''}; check that the brokers run"
+        )
         self._ex.tell("WARN", text, {})
 
 
-def told(error: Any) -> str:
-    """Return what one of librdkafka's errors says, without the words that it says with each."""
-    text = error if isinstance(error, str) else str(error.str())
-    for words in _WORDS:
-        text = text.removeprefix(words)
-    return text
+def served(call: Callable[[], Any]) -> Any:
+    """Return what a call of the producer returns, in which librdkafka tells what has become of it.
+
+    Raises:
+        BrokenProducerError: the producer has broken down. That is raised wherever it is told, and
+            where that is in the midst of others, Python finds an error that nobody has taken.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        return call()
+    except KafkaException as error:
+        raise BrokenProducerError(told(error.args[0])) from None
+    except SystemError as error:
+        why = error.__cause__
+        while why is not None and not isinstance(why, KafkaException):
+            why = why.__cause__
+        if why is None:
+            raise
+        raise BrokenProducerError(told(why.args[0])) from None
 
 
 def _is_fatal(error: Any) -> bool:

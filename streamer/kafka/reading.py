@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from streamer.errors import StreamerError
 
@@ -50,6 +50,24 @@ class Metadata:
     named_first: bool = False
 
 
+class Skipped(NamedTuple):
+    """Messages of a partition that a micro-batch was to read, and does not.
+
+    Attributes:
+        topic: of the partition.
+        partition: its number, as text.
+        messages: how many; 0 when nobody can tell.
+        begins: where the partition begins now: several micro-batches may lie before it.
+        text: what happened, with offsets, in one line.
+    """
+
+    topic: str
+    partition: str
+    messages: int
+    begins: int
+    text: str
+
+
 @runtime_checkable
 class KafkaReading(Protocol):
     """An opened Kafka input. It can be pickled; each process opens a client when it asks first.
@@ -68,6 +86,10 @@ class KafkaReading(Protocol):
     @property
     def lag_period(self) -> int:
         """How often the gauge is set, ns."""
+
+    @property
+    def lost_metric(self) -> str:
+        """The counter of messages that were gone before they were read, with the same labels."""
 
     @property
     def commit_period(self) -> int:
@@ -99,8 +121,8 @@ class KafkaReading(Protocol):
                 where the stream begins to read it. Empty before there is any.
 
         Raises:
-            DataLostError: a partition ends before what is known of it, or is gone; not when
-                `fail_on_data_loss` is off.
+            DataLostError: a partition ends before what is known of it, begins behind it, is gone,
+                or is one of another topic of the same name; not when `fail_on_data_loss` is off.
             StreamerError: no broker answers in time, or it refuses.
         """
 
@@ -109,6 +131,17 @@ class KafkaReading(Protocol):
 
         For when Spark fails and names no reason of use. It names topic, partition, offsets and the
         setting that goes on all the same.
+        """
+
+    def skipped(self, since: Offsets, ends: Offsets) -> list[Skipped]:
+        """Return what is gone of the micro-batch that is about to run, partition by partition.
+
+        Nothing while `fail_on_data_loss` is on, since the stream ends then, nor when no broker
+        answers.
+
+        Args:
+            since: where the micro-batch before it ends; empty for the first.
+            ends: where it ends.
         """
 
     def commit(self, ends: Offsets) -> str | None:

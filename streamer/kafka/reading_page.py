@@ -16,8 +16,8 @@ one message.
 
 At the start brokers, TLS, SASL, topics and rights are looked at for ten seconds at most. A broker
 that goes away later is waited for. Messages that are gone before they were read end the stream with
-an error that names them, unless `fail_on_data_loss` is false. A checkpoint is of one cluster: with
-another one, or a topic that was made anew, the stream does not start.
+an error that names them, unless `fail_on_data_loss` is false; so does a topic that is made anew. A
+checkpoint is of one cluster: with another one the stream does not start.
 
 The user needs READ and DESCRIBE on the topics, and READ on the group. With TLS and without
 `root_cas`, Spark trusts the authorities that its Java has. Java checks every certificate: with

@@ -41,24 +41,25 @@ def mean_size(
         return None
     try:
         consumer.assign(asked)
-        return _mean(consumer, len(asked))
+        return _mean(consumer, {(one.topic, one.partition) for one in asked})
     except KafkaException:
         return None
     finally:
         consumer.close()
 
 
-def _mean(consumer: Any, partitions: int) -> int | None:
+def _mean(consumer: Any, unread: set[Place]) -> int | None:
     from confluent_kafka import KafkaError
 
     sizes: list[int] = []
     until = time.monotonic() + _PATIENCE
-    while partitions and (left := until - time.monotonic()) > 0:
-        for message in consumer.consume(partitions * _MESSAGES, min(left, 0.2)):
+    while unread and (left := until - time.monotonic()) > 0:
+        for message in consumer.consume(len(unread) * _MESSAGES, min(left, 0.2)):
             if message.error() is None:
                 sizes.append(_size(message))
             elif message.error().code() == KafkaError._PARTITION_EOF:
-                partitions -= 1
+                # Told again whenever the end is reached again, while others write.
+                unread.discard((message.topic(), message.partition()))
         if len(sizes) >= _PARTITIONS * _MESSAGES:
             break
     return max(sum(sizes) // len(sizes), 1) if sizes else None

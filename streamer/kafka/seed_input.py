@@ -12,7 +12,6 @@ from streamer.kafka.fields import (
     connection_problems,
     read_connection,
 )
-from streamer.kafka.input import KafkaInput
 from streamer.kafka.input_fields import (
     COMMIT_PERIOD,
     GROUP,
@@ -28,7 +27,13 @@ from streamer.kafka.reading import Metadata
 from streamer.kafka.sizes import parse_size, size_check
 from streamer.kafka.source import KafkaSource
 from streamer.kafka.starting import Start, read_start
-from streamer.kafka.topics import Selection, parse_topics, pattern_problem, split_patterns
+from streamer.kafka.topics import (
+    Selection,
+    parse_topics,
+    pattern_problem,
+    split_patterns,
+    topics_problem,
+)
 from streamer.spec import Field, Parsed
 
 REGEXP: Final = "regexp_topics"
@@ -172,21 +177,10 @@ def seed_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
     if named and parsed[REGEXP] and (problem := pattern_problem(parsed[TOPICS])):
         yield TOPICS, problem
     elif named and not parsed[REGEXP]:
-        yield from _names_problems(parsed)
-
-
-def _names_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
-    try:
-        topics, partitions = parse_topics(parsed[TOPICS], _start(parsed).number, True)
-    except ValueError as error:
-        yield TOPICS, str(error)
-        return
-    if topics and partitions:
-        yield TOPICS, "has whole topics and single partitions; use two inputs in a broker"
-    elif not topics and not partitions:
-        yield TOPICS, "has no topic; expected a name"
-    elif partitions and parsed[GROUP]:
-        yield GROUP, "cannot be given with single partitions in topics; leave one of them out"
+        if problem := topics_problem(parsed[TOPICS], True):
+            yield TOPICS, problem
+        elif parsed[GROUP] and _selection(parsed, _start(parsed)).partitions:
+            yield GROUP, "cannot be given with single partitions in topics; leave one of them out"
 
 
 def _start(parsed: Parsed) -> Start:
@@ -218,10 +212,10 @@ def _fetching(parsed: Parsed) -> dict[str, str]:
     return found
 
 
-def build_seed(
+def seed_source(
     parsed: Parsed, name: str, metadata: Metadata, lag_metric: str, limit: int | None
-) -> KafkaInput:
-    """Make the input that the fields describe.
+) -> KafkaSource:
+    """Return the source that the fields describe.
 
     Args:
         parsed: the fields.
@@ -232,19 +226,17 @@ def build_seed(
     """
     start = _start(parsed)
     settings: dict[str, Any] = ours(parsed, limit)
-    return KafkaInput(
-        KafkaSource(
-            name=name,
-            connection=read_connection(parsed),
-            selection=_selection(parsed, start),
-            start=start,
-            group=parsed[GROUP] or "",
-            metadata=metadata,
-            lag_metric=lag_metric,
-            lag_period=parsed[LAG_PERIOD] or 0,
-            commit_period=parsed[COMMIT_PERIOD] or 0,
-            read_committed=parsed[ISOLATION] == "read_committed",
-            consumer=_fetching(parsed),
-            **settings,
-        )
+    return KafkaSource(
+        name=name,
+        connection=read_connection(parsed),
+        selection=_selection(parsed, start),
+        start=start,
+        group=parsed[GROUP] or "",
+        metadata=metadata,
+        lag_metric=lag_metric,
+        lag_period=parsed[LAG_PERIOD] or 0,
+        commit_period=parsed[COMMIT_PERIOD] or 0,
+        read_committed=parsed[ISOLATION] == "read_committed",
+        consumer=_fetching(parsed),
+        **settings,
     )

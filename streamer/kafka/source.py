@@ -13,20 +13,22 @@ from streamer.errors import StreamerError
 from streamer.kafka.connection import Connection
 from streamer.kafka.errors import KafkaError
 from streamer.kafka.groups import Place
+from streamer.kafka.losses import check_topics, made_anew, missing
 from streamer.kafka.preflight import Found, places_of, preflight
-from streamer.kafka.reading import DataLostError, Metadata, Offsets, Standing
+from streamer.kafka.reading import DataLostError, Metadata, Offsets, Skipped, Standing
 from streamer.kafka.sampling import mean_size
 from streamer.kafka.sasl import OAUTHBEARER
+from streamer.kafka.skipping import skipped
 from streamer.kafka.starting import Start, as_json, flat, nested, starting_offsets
 from streamer.kafka.tokens import ALLOWED_URLS, java_problem, token_url
 from streamer.kafka.topics import EARLIEST, Selection
 from streamer.kafka.watch import Watch, behind
 from streamer.source.opening import Room
 
-# What one micro-batch takes when nobody says otherwise.
-_MOST: Final = 1_000_000
+MOST: Final = 1_000_000
+"""What one micro-batch takes at most when nobody says otherwise."""
+
 _GLANCE: Final = 3.0
-_LISTED: Final = 3
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class KafkaSource:
         read_committed: whether only messages of committed transactions are read.
         consumer: further properties of Java's consumer.
         starting: where each partition is begun, once it is opened.
+        identities: what tells the topics that were begun from others of the same name.
         watch: knows how far the topics go.
     """
 
@@ -67,11 +70,17 @@ class KafkaSource:
     read_committed: bool = False
     consumer: Mapping[str, str] = field(default_factory=dict)
     starting: Mapping[Place, int] = field(default_factory=dict)
+    identities: Mapping[str, str] = field(default_factory=dict)
     watch: Watch = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        watch = Watch(self.connection, self.selection, self.read_committed)
+        watch = Watch(self.connection, self.selection, self.read_committed, self.identities)
         object.__setattr__(self, "watch", watch)
+
+    @property
+    def lost_metric(self) -> str:
+        """The counter of what was gone before it was read; see `KafkaReading`."""
+        return f"{self.lag_metric.removesuffix('lag')}lost"
 
     @property
     def bootstrap(self) -> str:
@@ -99,15 +108,15 @@ class KafkaSource:
                 )
         except KafkaError as error:
             raise StreamerError(f"input {self.name}: {error}") from None
-        room.remember(
-            {
-                "cluster": found.cluster,
-                "topics": {name: topic.identity for name, topic in found.topics.items()},
-                "starting": nested(starting),
-            }
-        )
+        # What has been made anew since the last start is so until a micro-batch takes it over.
+        before = known["topics"] if known else {}
+        topics = {name: before.get(name) or now.identity for name, now in found.topics.items()}
+        told = {"cluster": found.cluster, "topics": topics, "starting": nested(starting)}
+        room.remember(told)
         self.close()
-        return replace(self, starting=starting)
+        opened = replace(self, starting=starting, identities=topics)
+        opened.watch.taken_over = lambda now: room.remember({**told, "topics": now})
+        return opened
 
     def probe(self) -> str:
         """Look whether it could be read; see `Probing`."""
@@ -158,18 +167,20 @@ class KafkaSource:
         try:
             ends = self.watch.ends(at)
             waiting = behind(self.watch, at, ends, dict(self.starting))
+            if self.fail_on_data_loss:
+                self._check_kept(self._stands(known), bool(waiting))
         except KafkaError as error:
             raise StreamerError(f"input {self.name}: {error}") from None
         lost = self.watch.lost(at, ends)
         if lost and self.fail_on_data_loss:
-            raise DataLostError(self._lost_text(lost, at, ends, "ends at"))
+            raise DataLostError(missing(self.name, lost, at, ends, "ends at"))
         if lost and not waiting:
             waiting = 1  # what is gone is left behind by a micro-batch
-        return Standing(waiting, waiting > (self.bound or _MOST), nested(ends))
+        return Standing(waiting, waiting > (self.bound or MOST), nested(ends))
 
     def lost(self, known: Offsets) -> str | None:
         """Return what was deleted before it was read; see `KafkaReading`."""
-        at = flat(known)
+        at = self._stands(known)
         try:
             ends = self.watch.cluster.ends(at, self.connection.patience)
             begins = self.watch.cluster.begins(at, self.connection.patience)
@@ -177,9 +188,22 @@ class KafkaSource:
             return None
         gone = [place for place, offset in at.items() if ends.get(place, -1) < offset]
         if gone:
-            return self._lost_text(sorted(gone), at, ends, "ends at")
+            return missing(self.name, sorted(gone), at, ends, "ends at")
         cut = [place for place, offset in at.items() if begins.get(place, 0) > offset]
-        return self._lost_text(sorted(cut), at, begins, "begins at") if cut else None
+        return missing(self.name, sorted(cut), at, begins, "begins at") if cut else None
+
+    def skipped(self, since: Offsets, ends: Offsets) -> list[Skipped]:
+        """Return what is gone of the micro-batch that is about to run; see `KafkaReading`."""
+        if self.fail_on_data_loss:
+            return []
+        stood = self._stands(since)
+        try:
+            begins = self.watch.cluster.begins(stood, self.connection.patience)
+            remade = self.watch.remade({topic for topic, _ in stood})
+        except KafkaError:
+            return []
+        self.watch.take_over(remade)
+        return skipped(stood, flat(ends), begins, remade)
 
     def commit(self, ends: Offsets) -> str | None:
         """Tell the group what is safe; see `KafkaReading`."""
@@ -261,41 +285,42 @@ class KafkaSource:
                 "offsets mean other messages; use the addresses of the former, or another "
                 "checkpoint"
             )
-        if not self.fail_on_data_loss:
-            return
-        for topic, identity in known["topics"].items():
-            now = found.topics.get(topic)
-            if now is None and not self.selection.by_pattern:
-                raise DataLostError(
-                    f"input {self.name}: the checkpoint has offsets of the topic {topic!r}, which "
-                    "the field topics no longer names; name it, use another checkpoint, or set "
-                    "fail_on_data_loss: false"
-                )
-            if now is not None and identity and now.identity and identity != now.identity:
-                raise DataLostError(
-                    f"input {self.name}: the topic {topic!r} was deleted and made anew, so that "
-                    "the checkpoint's offsets mean other messages; use another checkpoint, or set "
-                    "fail_on_data_loss: false to go on from those offsets"
-                )
+        if self.fail_on_data_loss:
+            every = self.selection.by_pattern
+            now = {name: topic.identity for name, topic in found.topics.items()}
+            check_topics(self.name, known["topics"], now, every)
 
     def _again(self, known: Any, found: Found) -> dict[Place, int]:
         """Return where an earlier start began; partitions that came since begin at their oldest."""
         earlier = flat(known["starting"])
         return {place: earlier.get(place, EARLIEST) for place in _places(found, self.selection)}
 
-    def _lost_text(
-        self, lost: list[Place], at: dict[Place, int], now: dict[Place, int], what: str
-    ) -> str:
-        told = [
-            f"{topic}:{number} stands at {at[topic, number]} and "
-            + (f"{what} {now[topic, number]}" if (topic, number) in now else "is gone")
-            for topic, number in lost[:_LISTED]
-        ]
-        more = f", and {len(lost) - _LISTED} more" if len(lost) > _LISTED else ""
-        return (
-            f"input {self.name}: messages are gone that were not read: {'; '.join(told)}{more}; "
-            "use another checkpoint, or set fail_on_data_loss: false to go on with what is there"
-        )
+    def _stands(self, known: Offsets) -> dict[Place, int]:
+        """Return where partitions stand, which before the first micro-batch is where they begin."""
+        begun = {} if known else {place: at for place, at in self.starting.items() if at >= 0}
+        return begun | flat(known)
+
+    def _check_kept(self, at: dict[Place, int], waits: bool) -> None:
+        """Look whether what is to be read next is still there, and of the topics that were begun.
+
+        Args:
+            at: where the partitions stand.
+            waits: whether messages wait: none may be read that are others than they seem.
+
+        Raises:
+            DataLostError: it is not.
+            KafkaError: no broker answers.
+        """
+        due, patience = self.watch.due(), self.connection.patience
+        remade = self.watch.remade({topic for topic, _ in at}) if waits or due else {}
+        if not remade and not due:
+            return
+        begins = self.watch.cluster.begins(at, patience)
+        if remade:
+            raise DataLostError(made_anew(self.name, remade, at, begins))
+        cut = [place for place, offset in at.items() if begins.get(place, 0) > offset]
+        if cut:
+            raise DataLostError(missing(self.name, sorted(cut), at, begins, "begins at"))
 
 
 def _places(found: Found, selection: Selection) -> Iterable[Place]:

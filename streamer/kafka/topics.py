@@ -120,6 +120,17 @@ def pattern_problem(items: Iterable[str]) -> str | None:
     return None
 
 
+def topics_problem(items: Iterable[str], explicit_offsets: bool) -> str | None:
+    """Return what is wrong with a list that `parse_topics` reads, or None."""
+    try:
+        topics, partitions = parse_topics(items, EARLIEST, explicit_offsets)
+    except ValueError as error:
+        return str(error)
+    if topics and partitions:
+        return "has whole topics and single partitions; use two inputs in a broker"
+    return None if topics or partitions else "has no topic; expected a name"
+
+
 def parse_topics(
     items: Iterable[str], default: int, explicit_offsets: bool
 ) -> tuple[tuple[str, ...], dict[str, dict[int, int]]]:

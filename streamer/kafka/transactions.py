@@ -22,7 +22,10 @@ from typing import Any, Final
 from streamer.backoff import RECONNECT
 from streamer.durations import SECOND
 from streamer.errors import StreamerError
-from streamer.kafka.producing import Producer, made, told
+from streamer.kafka.producing import BrokenProducerError, Producer, made, served
+from streamer.kafka.refusals import REFUSED, refusal
+from streamer.kafka.rehearsal import rehearse
+from streamer.kafka.untaken import told
 from streamer.message import Execution, MicroBatch
 from streamer.sending import TakenBackError
 
@@ -36,11 +39,6 @@ have a hundred parts. Making one anew takes less than a tenth of a second."""
 _PASSING: Final = frozenset(
     {7, 8, 14, 15, 16, 51, 88, -185, -187, -195, -166, -180}
 )  # timeouts, brokers that are away, coordinators that move, transactions that still end
-_REFUSED: Final = {
-    53: "WRITE and DESCRIBE on transactional ids",
-    30: "READ on groups",
-    29: "WRITE on the topic",
-}
 
 Settings = Callable[[], Mapping[str, Any]]
 
@@ -85,6 +83,10 @@ class Transactions:
         self.trouble = ""
         self._refusal: Any = None
 
+    def rehearse(self, stream: str, who: str, patience: float) -> None:
+        """Look whether transactions of a stream will be let in; see `rehearsal`."""
+        rehearse(self._producing, self._connection, stream, self._topic, who, patience)
+
     def begin(self, part: MicroBatch, ex: Execution) -> Held | None:
         """Begin a transaction; wait for as long as no broker answers.
 
@@ -106,17 +108,18 @@ class Transactions:
                     found = error.args[0]
                     self._drop(name)
                     if name in self._groups:
-                        self._groups[name].poll(0)
+                        self._listen(self._groups[name])
                     if self._refusal is not None:
                         # A consumer waits in vain for a group that it may not see.
                         found, self._refusal = self._refusal, None
                         if name in self._groups:
                             self._leave(name)
-                        raise TakenBackError(_refused(name, found)) from None
+                        raise self._refused(name, found) from None
                     if not passes(found):
-                        raise TakenBackError(_refused(name, found)) from None
+                        raise self._refused(name, found) from None
                     text = (
-                        f"Messages wait: a transaction cannot begin: {self.trouble or told(found)}"
+                        f"Messages for the topic {self._topic!r} wait: a transaction cannot begin: "
+                        f"{self.trouble or told(found)}"
                     )
                     ex.tell("WARN", text, {})
                     ex.sleep(next(pauses))
@@ -146,16 +149,14 @@ class Transactions:
 
     def abort(self, held: Held) -> None:
         """Take back what was sent in a transaction; its id is ready for the next one."""
-        from confluent_kafka import KafkaException
-
         if not held.open:
             return
         held.open = False
         try:
-            with suppress(KafkaException):
-                held.producer.purge()
-            held.producer.abort_transaction(_PATIENCE)
-        except KafkaException:
+            with suppress(BrokenProducerError):
+                served(held.producer.purge)
+            served(lambda: held.producer.abort_transaction(_PATIENCE))
+        except BrokenProducerError:
             # The next one of this id ends it.
             self._drop(held.name)
 
@@ -198,7 +199,7 @@ class Transactions:
 
     def _hear(self, error: Any) -> None:
         self.trouble = told(error)
-        if error.code() in _REFUSED:
+        if error.code() in REFUSED:
             self._refusal = error
 
     def _ended(self, held: Held, step: Callable[[], Any], ex: Execution) -> None:
@@ -213,7 +214,10 @@ class Transactions:
             except KafkaException as error:
                 found = error.args[0]
                 if found.retriable() and not found.txn_requires_abort():
-                    text = f"Messages wait: a transaction cannot end: {told(found)}"
+                    text = (
+                        f"Messages for the topic {self._topic!r} wait: a transaction cannot end: "
+                        f"{told(found)}"
+                    )
                     ex.tell("WARN", text, {})
                     ex.sleep(min(next(pauses), SECOND))
                     continue
@@ -222,7 +226,9 @@ class Transactions:
                 else:
                     held.open = False
                     self._drop(held.name)
-                raise TakenBackError(f"the transaction failed: {told(found)}") from None
+                if found.code() in REFUSED:
+                    raise self._refused(held.name, found) from None
+                raise TakenBackError(taken_back(self._topic, told(found))) from None
 
     def _newest(self, name: str) -> int:
         """Return the newest micro-batch that is committed under a name."""
@@ -249,9 +255,14 @@ class Transactions:
                 self._leave(next(iter(self._groups)))
             self._groups[name] = Consumer({**self._connection(), **settings})
         group = self._groups[name]
-        # What it has to say of brokers is handed over, so that it does not pile up.
-        group.poll(0)
+        self._listen(group)
         return group
+
+    def _listen(self, group: Any) -> None:
+        """Take what a consumer has to say: that a group is refused comes as a message."""
+        said = group.poll(0)
+        if said is not None and said.error() is not None:
+            self._hear(said.error())
 
     def _leave(self, name: str) -> None:
         # Closing waits for brokers that may be away.
@@ -261,17 +272,18 @@ class Transactions:
     def _drop(self, name: str) -> None:
         self._held.pop(name, None)
 
+    def _refused(self, name: str, error: Any) -> TakenBackError:
+        return TakenBackError(str(refusal(error, name.rpartition("-")[0], self._topic)))
+
 
 def passes(error: Any) -> bool:
     """Tell whether one of librdkafka's errors may be over when it is tried again."""
     return bool(error.retriable()) or error.code() in _PASSING
 
 
-def _refused(name: str, error: Any) -> str:
-    text = f"a transaction cannot begin: {told(error)}"
-    right = _REFUSED.get(error.code())
-    if right:
-        return f"{text}; grant {right} (those of this stream begin with {name.rpartition('-')[0]})"
-    if error.code() == 50:
-        return f"{text}; set transaction_timeout to the brokers' transaction.max.timeout.ms at most"
-    return text
+def taken_back(topic: str, why: str) -> str:
+    """Return what is said of a transaction that has come to nothing."""
+    return (
+        f"the transaction of the topic {topic!r} is taken back, and the micro-batch comes again: "
+        f"{why}"
+    )

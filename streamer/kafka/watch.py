@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from streamer.kafka.clients import Cluster
@@ -24,15 +25,23 @@ class Watch:
     It is pickled without what it knows: another process asks for itself.
     """
 
-    def __init__(self, connection: Connection, selection: Selection, committed: bool) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        selection: Selection,
+        committed: bool,
+        identities: Mapping[str, str] | None = None,
+    ) -> None:
         """Take what is watched.
 
         Args:
             connection: how the cluster is reached.
             selection: what is read.
             committed: whether only committed transactions are.
+            identities: what tells the topics that were begun from others of the same name; those
+                that come later are taken for what they are when they are seen first.
         """
-        self._given = (connection, selection, committed)
+        self._given = (connection, selection, committed, identities)
         self._patience = connection.patience
         self._lock = threading.Lock()
         self.cluster: Final = Cluster(connection)
@@ -40,6 +49,9 @@ class Watch:
         self._looked = 0.0
         self._begins: dict[Place, int] = {}
         self._missed: dict[Place, float] = {}
+        self._checked = 0.0
+        self._identities = dict(identities or {})
+        self.taken_over: Callable[[dict[str, str]], None] = lambda identities: None
         self.newest: dict[Place, int] = {}
 
     def __reduce__(self) -> Any:
@@ -51,7 +63,7 @@ class Watch:
         Raises:
             KafkaError: no broker answers, or it refuses.
         """
-        connection, selection, committed = self._given
+        _, selection, committed, _ = self._given
         with self._lock:
             now = time.monotonic()
             if not self._looked or now - self._looked >= _REFRESH:
@@ -70,6 +82,40 @@ class Watch:
             self._missed = {place: self._missed.get(place, now) for place in missed}
             return sorted(place for place, since in self._missed.items() if now - since >= _GONE)
 
+    def due(self) -> bool:
+        """Tell whether it is time to look again whether something has gone at the beginnings."""
+        with self._lock:
+            now = time.monotonic()
+            if self._checked and now - self._checked < _REFRESH:
+                return False
+            self._checked = now
+            return True
+
+    def remade(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the topics that are no longer those that were begun, with what they are now.
+
+        A topic that is deleted and made again has the same name, and other messages at its offsets.
+
+        Raises:
+            KafkaError: no broker answers, or it refuses.
+        """
+        found = self.cluster.describe(topics, self._patience)
+        with self._lock:
+            return {
+                name: topic.identity
+                for name, topic in found.items()
+                if not isinstance(topic, int) and topic.identity
+                if self._identities.setdefault(name, topic.identity) != topic.identity
+            }
+
+    def take_over(self, remade: Mapping[str, str]) -> None:
+        """Take topics for what they are now, and tell `taken_over` of all that are known."""
+        if not remade:
+            return
+        with self._lock:
+            self._identities |= remade
+        self.taken_over(dict(self._identities))
+
     def begin(self, places: list[Place]) -> dict[Place, int]:
         """Return where partitions begin; what was asked once is not asked again."""
         with self._lock:
@@ -82,7 +128,7 @@ class Watch:
         """Let the client go; what is asked next asks anew."""
         with self._lock:
             self.cluster.close()
-            self._looked = 0.0
+            self._looked = self._checked = 0.0
 
 
 def behind(

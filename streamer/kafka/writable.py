@@ -26,8 +26,6 @@ def writable(cluster: Cluster, connection: Connection, topic: str | None, create
     if topic is None:
         return "brokers answer"
     found = cluster.describe([topic], connection.patience)[topic]
-    user = connection.sasl.user if connection.sasl else ""
-    who = f" to the user {user!r}" if user else ""
     if found == UNKNOWN_TOPIC:
         if creates:
             return f"brokers answer; the topic {topic} is not there yet"
@@ -38,7 +36,7 @@ def writable(cluster: Cluster, connection: Connection, topic: str | None, create
         )
     if found == TOPIC_REFUSED or (not isinstance(found, int) and found.writable is False):
         raise KafkaError(
-            f"the topic {topic!r} is refused{who}; grant WRITE on the topic", final=True
+            f"the topic {topic!r} is refused{connection.who}; grant WRITE on the topic", final=True
         )
     if isinstance(found, int):
         raise KafkaError(

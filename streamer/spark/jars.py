@@ -15,6 +15,8 @@ from typing import Any
 
 from streamer.errors import StreamerError
 from streamer.plan import Plan
+from streamer.spark.cluster import ENVIRONMENT
+from streamer.spark.compiling import for_messages
 from streamer.spark.ivy import FetchError, fetch
 from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.spec.inside import inside
@@ -41,7 +43,9 @@ _NAME = re.compile(r"(?:[\w.-]+_)?({})-(\d[\w.-]*)\.jar".format("|".join(map(re.
 def spark_conf(
     plan: Plan, section: Parsed, environ: Mapping[str, str], log: LogLine
 ) -> Mapping[str, str]:
-    """Return the Spark settings of a stream: the user's, and the connector if it reads Kafka.
+    """Return the Spark settings of a stream: the user's, and what it takes if it reads Kafka.
+
+    That is the connector, and a JVM that is made for a row for every message.
 
     Args:
         plan: the stream.
@@ -52,10 +56,11 @@ def spark_conf(
     Raises:
         StreamerError: it reads Kafka, and there is no connector.
     """
-    conf: Mapping[str, str] = section["conf"]
+    conf = _conf(section)
     if not _reads_kafka(plan.input):
         return conf
-    return {**conf, **connector_settings(conf, environ, log, section["jars_directory"])}
+    connector = connector_settings(conf, environ, log, section["jars_directory"])
+    return {**conf, **connector, **for_messages(conf)}
 
 
 def host_conf(
@@ -67,6 +72,8 @@ def host_conf(
 ) -> Mapping[str, str]:
     """Return the Spark settings of many streams: with the connector for those that come later too.
 
+    Only where one that is known reads Kafka is the JVM made for it: it starts faster without.
+
     Args:
         section: the `spark` section of the service's config.
         inputs: of the streams that are known; only for these it is fetched.
@@ -77,11 +84,19 @@ def host_conf(
     Raises:
         StreamerError: one of the inputs reads Kafka, and there is no connector.
     """
-    conf: Mapping[str, str] = section["conf"]
+    conf = _conf(section)
     directory = section["jars_directory"]
-    if connector_jars(environ, directory, shared) or any(map(_reads_kafka, inputs)):
-        return {**conf, **connector_settings(conf, environ, log, directory, shared)}
-    return conf
+    reads = any(map(_reads_kafka, inputs))
+    if not reads and not connector_jars(environ, directory, shared):
+        return conf
+    connector = connector_settings(conf, environ, log, directory, shared)
+    return {**conf, **connector, **(for_messages(conf) if reads else {})}
+
+
+def _conf(section: Parsed) -> Mapping[str, str]:
+    """Return the user's settings, and on a cluster how its workers get this program."""
+    local = section["master"].startswith("local")
+    return {**({} if local else {ENVIRONMENT: section["environment"]}), **section["conf"]}
 
 
 def no_connector(environ: Mapping[str, str]) -> StreamerError:

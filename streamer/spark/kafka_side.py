@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -152,16 +152,27 @@ class KafkaSide:
 
     def _lost(self, error: str) -> None:
         """Raise what was lost, in our words where the brokers tell what it was."""
-        newest = newest_planned(self._spark)
-        for child, ends in zip(self.children, newest.ends if newest else (), strict=False):
-            lost = child.reading.lost(ends)
-            if lost is not None:
-                raise StreamerError(lost)
+        for places in self._places():
+            for child, ends in zip(self.children, places, strict=True):
+                lost = child.reading.lost(ends)
+                if lost is not None:
+                    raise StreamerError(lost)
         found = re.search(r"(?:KAFKA_DATA_LOSS|IllegalStateException)[^\n]*", error)
         raise StreamerError(
             f"Kafka no longer has what is to be read: {found[0] if found else error}; set "
             "fail_on_data_loss: false on the input to go on with what is there"
         )
+
+    def _places(self) -> Iterator[Sequence[Offsets]]:
+        """Return where the newest micro-batch begins, which is what fails, and where it ends."""
+        newest = newest_planned(self._spark)
+        before = newest.number - 1 if newest else -1
+        if (self._spark / "offsets" / str(before)).exists():
+            yield planned(self._spark, before).ends
+        else:
+            yield [child.begins for child in self.children]
+        if newest:
+            yield newest.ends
 
 
 def _bounded(child: KafkaChild, size: int) -> KafkaChild:

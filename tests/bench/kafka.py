@@ -2,6 +2,7 @@
 
 Their times are far ahead, so that no window closes: what is measured is the way of a message from
 its source into a folded window. The broker runs on the same machine, and takes its part of it.
+Messages are not compressed, which is the default of producers.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from typing import Any
 
 import pytest
@@ -91,31 +92,81 @@ def test_a_topic_that_may_not_be_written_is_refused_before_anything_is_sent(
     with pytest.raises(
         StreamerError, match=f"the topic '{topic}' is refused to the user 'bob'; gr"
     ):
-        output.output.preflight()
+        output.output.preflight("s")
     kafka_secured.allow("bob", "WRITE", "TOPIC", topic)
-    assert output.output.preflight() == ""
+    assert output.output.preflight("s") == ""
     assert output.deliver(batches("a"), Seen().ex).errors == [None]
 
 
-def test_transactions_need_the_rights_that_the_page_names_and_say_so(
+# What a transaction takes, beside TRANSACTIONAL_ID and GROUP of the stream's prefix: the topic.
+RIGHTS = (
+    ("WRITE", "TRANSACTIONAL_ID"),
+    ("READ", "GROUP"),
+    ("WRITE", "TOPIC"),
+    ("READ", "TOPIC"),
+)
+
+
+def _allow(secured: Secured, rights: Any, topic: str, stream: str) -> None:
+    for operation, kind in rights:
+        prefixed = kind != "TOPIC"
+        name = f"streamer-{stream}" if prefixed else topic
+        secured.allow("bob", operation, kind, name, prefixed=prefixed)
+
+
+def _part(stream: str) -> Seen:
+    seen = Seen()
+    seen.ex.micro_batch = MicroBatch(stream, 0, "0")
+    return seen
+
+
+def test_a_transaction_takes_the_rights_that_the_page_names_and_no_other(
     kafka_secured: Secured,
 ) -> None:
     topic = _topic(kafka_secured)
     stream = topic.replace("-", "")
     output = _output(kafka_secured, "SASL", topic, "PLAIN", "bob", transactional=True)
-    seen, name = Seen(), f"streamer-{stream}-0"
-    seen.ex.micro_batch = MicroBatch(stream, 0, "0")
-    with pytest.raises(
-        TakenBackError, match="grant WRITE and DESCRIBE on transactional ids .those"
-    ):
-        output.output.begin(seen.ex)
-    for operation in ("WRITE", "DESCRIBE"):
-        kafka_secured.allow("bob", operation, "TRANSACTIONAL_ID", name)
-    kafka_secured.allow("bob", "READ", "GROUP", name)
-    for operation in ("WRITE", "READ"):
-        kafka_secured.allow("bob", operation, "TOPIC", topic)
+    _allow(kafka_secured, RIGHTS, topic, stream)
+    assert output.output.preflight(stream) == ""
+    seen = _part(stream)
     assert output.output.begin(seen.ex)
     assert output.deliver(batches("a"), seen.ex).errors == [None]
     output.output.commit(seen.ex)
     assert not output.output.begin(seen.ex)
     assert [record.value for record in kafka_secured.kafka.consume(topic)] == [b"a"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    list(
+        zip(
+            RIGHTS,
+            (
+                "grant WRITE on transactional ids that begin with streamer-{stream}$",
+                "grant READ on groups that begin with streamer-{stream}$",
+                "grant WRITE on the topic$",
+                "grant WRITE and READ on the topic '{topic}', with which",
+            ),
+            strict=True,
+        )
+    ),
+    ids=["-".join(right) for right in RIGHTS],
+)
+def test_a_right_that_a_transaction_lacks_is_named_before_anything_is_sent(
+    missing: tuple[str, str], named: str, kafka_secured: Secured
+) -> None:
+    topic = _topic(kafka_secured)
+    stream = topic.replace("-", "")
+    output = _output(kafka_secured, "SASL", topic, "PLAIN", "bob", transactional=True)
+    _allow(kafka_secured, [right for right in RIGHTS if right != missing], topic, stream)
+    named = named.format(stream=stream, topic=topic)
+    began = time.monotonic()
+    with pytest.raises(StreamerError, match=f"refused to the user 'bob'.*{named}") as raised:
+        output.output.preflight(stream)
+    assert time.monotonic() - began < 15
+    assert "\n" not in str(raised.value)
+    if missing[1] != "TOPIC":
+        # Rights may go while the stream runs.
+        with pytest.raises(TakenBackError, match=named):
+            output.output.begin(_part(stream).ex)
+    assert kafka_secured.kafka.consume(topic) == []

@@ -200,6 +200,46 @@ def test_messages_that_are_gone_are_named_with_the_setting_that_goes_on(
     assert lenient.standing(known).waiting == 1
 
 
+def test_what_was_cut_before_a_start_is_found_at_its_first_look(kafka, source, name):
+    kafka.create(name)
+    kafka.produce(name, *records(0, 6))
+    kafka.delete_records(name, {0: 4})
+    known = {name: {"0": 2}}
+    with pytest.raises(DataLostError, match=f"{name}:0 stands at 2 and begins at 4; use another"):
+        source(name).standing(known)
+    lenient = source(name, fail_on_data_loss=False)
+    assert lenient.standing(known).waiting == 4
+    [gone] = lenient.skipped(known, {name: {"0": 6}})
+    assert (gone.messages, gone.text) == (2, f"{name}:0 stood at 2 and begins at 4")
+    assert source(name).skipped(known, {name: {"0": 6}}) == []
+
+
+def test_a_topic_that_is_made_anew_while_it_is_read_is_noticed_though_it_is_longer(
+    kafka, source, name, tmp_path
+):
+    kafka.create(name)
+    kafka.produce(name, *records(0, 5))
+    made = source(name), source(name, fail_on_data_loss=False)
+    with lodging(tmp_path) as lodged:
+        strict, lenient = (one.opened(lodged.room) for one in made)
+    known, ends = {name: {"0": 5}}, {name: {"0": 9}}
+    assert strict.standing(known).waiting == 0
+    kafka.delete(name)
+    kafka.create(name)
+    kafka.produce(name, *records(0, 9))
+    elsewhere = pickle.loads(pickle.dumps(strict))
+    with pytest.raises(DataLostError, match=f"{name}:0 stands at 5 and begins anew at 0; use an"):
+        elsewhere.standing(known)
+    assert lenient.standing(known).ends == ends
+    [gone] = lenient.skipped(known, ends)
+    assert gone.messages == 5 and "deleted and made anew" in gone.text
+    assert lenient.skipped(ends, ends) == []
+    # The next start knows that it has been told.
+    begun(made[0], tmp_path, lodged.house.remembered[""])
+    for one in (strict, lenient, elsewhere):
+        one.close()
+
+
 def test_what_is_missed_for_a_moment_is_not_lost(kafka, source, name):
     kafka.create(name)
     kafka.produce(name, "a")

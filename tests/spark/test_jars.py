@@ -10,6 +10,7 @@ from hashlib import sha1
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 from xml.etree import ElementTree
 
 import pytest
@@ -19,6 +20,7 @@ from streamer.config import parse_config
 from streamer.engine.kafka_rows import Wanted
 from streamer.errors import StreamerError
 from streamer.plan import Plan, make_plan
+from streamer.spark.compiling import HARD, for_messages
 from streamer.spark.ivy import FetchError, fetch
 from streamer.spark.jars import (
     NEEDED,
@@ -32,6 +34,7 @@ from streamer.spec import Parsed
 from tests.servers import free_port
 
 ROOT = Path(__file__).parents[2]
+OPTIONS = "spark.driver.extraJavaOptions"
 FILES = [f"{name}-{version}.jar" for name, (_, version) in NEEDED.items()]
 
 
@@ -118,7 +121,16 @@ def test_only_a_stream_that_reads_kafka_is_given_the_connector(tmp_path: Path) -
     jars = ",".join(str(place / name) for name in FILES)
     for reads in (kafka, broker):
         conf = spark_conf(replace(plan, input=reads), section, {}, _silent)
-        assert conf == {"spark.a": "b", "spark.jars": jars}
+        assert conf == {"spark.a": "b", "spark.jars": jars, **for_messages({})}
+
+
+def test_options_of_the_users_come_after_that_of_kafka(tmp_path: Path) -> None:
+    place = _fill(tmp_path / "jars", *FILES)
+    spark = f"spark: {{jars_directory: {place}, conf: {{{OPTIONS}: '-XX:TieredStopAtLevel=3'}}}}"
+    plan, section = _planned(spark)
+    reads = replace(plan.input, name="kafka")
+    conf = spark_conf(replace(plan, input=reads), section, {}, _silent)
+    assert conf[OPTIONS].startswith(HARD) and conf[OPTIONS].endswith(" -XX:TieredStopAtLevel=3")
 
 
 def test_a_service_has_the_connector_where_it_is_for_streams_that_come_later(
@@ -128,6 +140,9 @@ def test_a_service_has_the_connector_where_it_is_for_streams_that_come_later(
     plan, section = _planned(f"spark: {{jars_directory: {place}}}")
     jars = ",".join(str(place / name) for name in FILES)
     assert host_conf(section, [plan.input], {}, _silent) == {"spark.jars": jars}
+    kafka = replace(plan.input, name="kafka")
+    conf = host_conf(section, [plan.input, kafka], {}, _silent)
+    assert conf == {"spark.jars": jars, **for_messages({})}
     _, nowhere = _planned("spark: {conf: {spark.a: b}}")
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     shared = tmp_path / "shared"
@@ -158,6 +173,9 @@ def test_a_spark_without_the_connector_is_named_when_a_stream_needs_it() -> None
     plan, _ = _planned("input: {stdin: {}}")
     child: Any = SimpleNamespace(options=lambda: {"subscribe": "a"}, place=None)
     session: Any = NoKafka()
+    session.sparkContext = SimpleNamespace(getConf=dict)
+    session._jvm = MagicMock()
+    session._jvm.java.lang.Runtime.getRuntime().maxMemory.return_value = 1 << 30
     with pytest.raises(StreamerError, match="Spark was started without the jars with which it"):
         kafka_rows(session, plan, [child], Wanted())
 

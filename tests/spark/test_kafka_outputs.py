@@ -105,7 +105,12 @@ spark: {{master: "local[2]", shards: 2}}
     assert (letter.value, letter.timestamp) == (b'{"t":104}', 1_040)
     headers = dict(letter.headers)
     assert headers["window_drop_reason"] == b"late"
-    assert (headers["kafka_topic"], headers["kafka_offset"]) == (source.encode(), b"5")
+    told = {name: headers[name] for name in ("kafka_topic", "kafka_partition", "kafka_offset")}
+    assert told == {
+        "kafka_topic": source.encode(),
+        "kafka_partition": b"0",
+        "kafka_offset": b"5",
+    }
 
 
 def test_a_stream_that_is_sent_in_transactions_has_each_message_once(run_stream, kafka, tmp_path):

@@ -4,6 +4,7 @@ import json
 import os
 import random
 from collections import defaultdict
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from tests.bench.traffic import chunks
 from tests.servers.kafka import Record
 from tests.servers.kafka.jars import needs_connector
 from tests.spark.test_stream import soon, stamp
+
+# A million are for a run by hand: STREAMER_EVENTS=1000000 pytest tests/spark/test_kafka_stream.py
+EVENTS = int(os.environ.get("STREAMER_EVENTS", "200000"))
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -90,6 +94,44 @@ def test_messages_are_described_as_redpanda_connect_does(run_stream, kafka, tmp_
     assert not fourth["meta"]["kafka_tombstone_message"]
 
 
+def test_records_go_from_topic_to_topic_as_they_are(run_stream, kafka):
+    source = kafka.create("as-they-are", 2, max_message_bytes=2_000_000)
+    target = kafka.create("as-they-were", 2, max_message_bytes=2_000_000)
+    large = random.Random(7).randbytes(1 << 20)
+    many = (("h", b"\xff\x00"), ("h", b"2"), ("h", b"\xff\x00"), ("e", b""), ("\u00e9", b"\xc3"))
+    # Neither partition is in the order of its times.
+    given = [
+        Record(b"\x00\xff\xfe", b"\x80key", many, 0, timestamp=9_000),
+        Record(None, b"gone", (), 0, timestamp=5_000),
+        Record(b"", b"k", (), 0, timestamp=7_000),
+        Record(b"twice", b"k", (("h", b"x"),), 0, timestamp=7_000),
+        Record(large, b"\x00", (), 1, timestamp=4_000),
+        Record(b"keyless", None, (), 1, timestamp=1),
+        Record(None, None, (("e", b""),), 1, timestamp=2),
+    ]
+    kafka.produce(source, *given, message_max_bytes=2_000_000)
+    run_stream(
+        reading(kafka, source, more="multi_header: true")
+        + f"""
+output:
+  redpanda:
+    seed_brokers: ["{kafka.bootstrap}"]
+    topic: {target}
+    key: ${{! @kafka_key }}
+    partitioner: manual
+    partition: ${{! @kafka_partition }}
+    metadata: {{include_patterns: ["^[he\u00e9]$"]}}
+    max_message_bytes: 2MB
+""",
+        until=lambda s: s.messages >= len(given),
+    )
+    # As in Connect what has no key has an empty one, and the names of metadata have no order.
+    assert [replace(one, offset=None) for one in kafka.consume(target)] == [
+        replace(one, key=one.key or b"", headers=tuple(sorted(one.headers, key=lambda h: h[0])))
+        for one in given
+    ]
+
+
 def tumbled(lines: list[bytes], size: int) -> dict[tuple[str, str], tuple[int, int]]:
     """Cars and passengers per window, from its start up to but not at its end, and light."""
     plates, passengers = defaultdict(set), defaultdict(int)
@@ -106,10 +148,10 @@ def tumbled(lines: list[bytes], size: int) -> dict[tuple[str, str], tuple[int, i
     return {key: (len(plates[key]), passengers[key]) for key in plates}
 
 
-def test_a_million_messages_are_windowed_exactly_and_the_group_knows(
+def test_very_many_messages_are_windowed_exactly_and_the_group_knows(
     run_stream, kafka, kafka_broker, tmp_path
 ):
-    events, size, pace, origin = 1_000_000, 10, 50_000, soon(-3600)
+    events, size, pace, origin = EVENTS, 10, EVENTS // 20, soon(-3600)
     topic = kafka.create("lights", partitions=4)
     body = b"".join(chunks(events, origin, pace=pace, seed=random.randrange(10**6)))
     lines = body.splitlines()

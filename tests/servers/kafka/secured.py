@@ -79,14 +79,26 @@ class Secured:
                 settings |= {"sasl.username": user, "sasl.password": PASSWORDS[user]}
         return Kafka(self.broker.address(listener), settings)
 
-    def allow(self, user: str, operation: str, kind: str, name: str) -> None:
-        """Allow somebody something: `allow("bob", "READ", "TOPIC", "lights")`."""
+    def allow(
+        self, user: str, operation: str, kind: str, name: str, prefixed: bool = False
+    ) -> None:
+        """Allow somebody something: `allow("bob", "READ", "TOPIC", "lights")`.
+
+        Args:
+            user: who.
+            operation: what.
+            kind: with what.
+            name: its name.
+            prefixed: whether the name is what names begin with.
+        """
         from confluent_kafka import admin
+
+        pattern = admin.ResourcePatternType["PREFIXED" if prefixed else "LITERAL"]
 
         rule = admin.AclBinding(
             admin.ResourceType[kind],
             name,
-            admin.ResourcePatternType.LITERAL,
+            pattern,
             f"User:{user}",
             "*",
             admin.AclOperation[operation],

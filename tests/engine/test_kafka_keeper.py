@@ -1,0 +1,123 @@
+"""What groups and metrics are told while a stream runs, on a checkpoint that is written by hand."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamer.engine.beside import KafkaChild, KafkaPlace
+from streamer.engine.kafka_keeper import KafkaKeeper
+from streamer.kafka.reading import Metadata, Offsets, Skipped, Standing
+
+
+class Reading:
+    """A Kafka input that keeps what it is told, and is missing what it is told to."""
+
+    group, lag_metric, lost_metric = "g", "kafka_lag", "kafka_lost"
+    commit_period = lag_period = 0
+
+    def __init__(self) -> None:
+        self.told: list[Offsets] = []
+        self.asked: list[tuple[Offsets, Offsets]] = []
+        self.gone: list[Skipped] = []
+
+    def commit(self, ends: Offsets) -> None:
+        self.told.append(ends)
+
+    def skipped(self, since: Offsets, ends: Offsets) -> list[Skipped]:
+        self.asked.append((since, ends))
+        return self.gone
+
+    def standing(self, known: Offsets) -> Standing:
+        return Standing(0, False, known)
+
+    def lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
+        return {("t", "0"): 7}
+
+    def close(self) -> None:
+        pass
+
+
+def child_of(reading: Any) -> KafkaChild:
+    return KafkaChild(KafkaPlace(0, (), (), Metadata()), reading)
+
+
+class Kept:
+    def __init__(self, spark: Path) -> None:
+        self.spark, self.reading = spark, Reading()
+        self.log: list[str] = []
+        self.gauges: dict[tuple[str, str], int] = {}
+        for name in ("offsets", "commits"):
+            (spark / name).mkdir()
+        log: Any = lambda _, text, __: self.log.append(text)  # noqa: E731
+        self.keeper = KafkaKeeper([child_of(self.reading)], spark, self.gauge, log)
+
+    def gauge(self, name: str, labels: Any, value: int) -> None:
+        self.gauges[name, labels["partition"]] = value
+
+    def plans(self, number: int, end: int) -> None:
+        lines = ["v1", json.dumps({"batchTimestampMs": 0}), "{}", json.dumps({"t": {"0": end}})]
+        (self.spark / "offsets" / str(number)).write_text("\n".join(lines))
+        self.keeper.plans(number, [{"t": {"0": end}}])
+
+    def commits(self, number: int) -> None:
+        (self.spark / "commits" / str(number)).touch()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    made = Kept(tmp_path)
+    yield made
+    made.keeper.close()
+
+
+def soon(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_group_hears_of_nothing_that_is_not_committed(kept: Kept) -> None:
+    kept.plans(0, 10)
+    kept.plans(1, 20)
+    kept.commits(0)
+    soon(lambda: kept.reading.told == [{"t": {"0": 10}}])
+    kept.plans(2, 30)
+    kept.commits(1)
+    soon(lambda: kept.reading.told[-1] == {"t": {"0": 20}})
+    kept.keeper.close()
+    # The last one was given up in the middle.
+    assert [at["t"]["0"] for at in kept.reading.told] == [10, 20]
+    assert kept.gauges["kafka_lag", "0"] == 7
+
+
+def test_what_is_gone_is_asked_once_for_a_micro_batch_said_once_and_added_up(kept: Kept) -> None:
+    at: list[Offsets] = [{}, *({"t": {"0": end}} for end in (10, 20, 30))]
+    kept.plans(0, 10)
+    kept.reading.gone = [Skipped("t", "0", 4, 24, "t:0 stood at 10 and begins at 24")]
+    kept.plans(1, 20)
+    kept.plans(1, 20)  # it has failed, and is run again
+    kept.plans(2, 30)
+    assert kept.reading.asked == [(at[0], at[1]), (at[1], at[2]), (at[2], at[3])]
+    assert kept.gauges["kafka_lost", "0"] == 8
+    said = "Messages are gone that were not read: t:0 stood at 10 and begins at 24"
+    assert kept.log == [said]
+    kept.reading.gone = [Skipped("t", "0", 1, 31, "t:0 stood at 30 and begins at 31")]
+    kept.plans(3, 40)
+    assert (kept.gauges["kafka_lost", "0"], len(kept.log)) == (9, 2)
+
+
+def test_a_micro_batch_that_is_run_again_by_a_new_start_begins_where_it_began(kept: Kept) -> None:
+    kept.plans(4, 10)
+    kept.plans(5, 20)
+    keeper = KafkaKeeper([child_of(kept.reading)], kept.spark, kept.gauge, lambda *_: None)
+    keeper.knows(5, [{"t": {"0": 20}}])
+    keeper.plans(5, [{"t": {"0": 20}}])
+    keeper.close()
+    assert kept.reading.asked[-1] == ({"t": {"0": 10}}, {"t": {"0": 20}})

@@ -18,15 +18,17 @@ class Figures:
         counts: what counters have grown by.
         gauges: what gauges were set to last.
         times: how long things took.
+        peaks: the largest values that were seen.
     """
 
-    __slots__ = ("counts", "gauges", "times")
+    __slots__ = ("counts", "gauges", "times", "peaks")
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.counts: Counter[Key] = Counter()
         self.gauges: dict[Key, float] = {}
         self.times: dict[Key, Tally] = {}
+        self.peaks: dict[Key, int] = {}
 
     def add(self, name: str, labels: Mapping[str, str], by: float) -> None:
         """Let a counter grow."""
@@ -36,6 +38,11 @@ class Figures:
         """Set a gauge."""
         self.gauges[_key(name, labels)] = value
 
+    def peak(self, name: str, labels: Mapping[str, str], value: int) -> None:
+        """Keep a value, if it is the largest."""
+        key = _key(name, labels)
+        self.peaks[key] = max(self.peaks.get(key, value), value)
+
     def time(self, name: str, labels: Mapping[str, str], ns: int) -> None:
         """Add a time, ns."""
         self.times.setdefault(_key(name, labels), Tally()).timed(ns, 1)
@@ -44,6 +51,8 @@ class Figures:
         """Add what others have gathered after this."""
         self.counts.update(later.counts)
         self.gauges.update(later.gauges)
+        for key, value in later.peaks.items():
+            self.peaks[key] = max(self.peaks.get(key, value), value)
         for key, tally in later.times.items():
             self.times.setdefault(key, Tally()).add(tally)
 

@@ -229,11 +229,12 @@ class Execution:
             one's error, by the output's key in `tallies`.
         answers: the requests that wait for the messages of this run, and what answers each.
         micro_batch: which part of which micro-batch it is; None outside of a stream.
+        sampler: takes samples of messages, see `sampling`; None where nobody watches.
     """
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
-        *("counters", "tallies", "figures", "rejected", "answers", "micro_batch"),
+        *("counters", "tallies", "figures", "rejected", "answers", "micro_batch", "sampler"),
     )
 
     def __init__(
@@ -260,6 +261,7 @@ class Execution:
         self.rejected: dict[tuple[str, str, str], tuple[int, str]] = {}
         self.answers: dict[str, Batch] = {}
         self.micro_batch: MicroBatch | None = None
+        self.sampler: Any = None
 
     def tally(self, key: tuple[str, str, str]) -> Tally:
         """Return what a component has done in this run so far, to be added to."""

@@ -6,22 +6,30 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
+from streamer.durations import SECOND
 from streamer.engine.answers import unpacked
 from streamer.engine.frame import Frame, FrameKind, in_order
 from streamer.engine.keeping import Keeper
-from streamer.engine.meters import Meters
-from streamer.engine.places import NOWHERE, Places
+from streamer.engine.meters import EVENT_TIME, Meters, key_of
+from streamer.engine.places import NOWHERE, Labels, Places
 from streamer.engine.snapshot import Snapshot
+from streamer.engine.spans import BatchTrace, Span, TaskSpan
+from streamer.engine.window_meters import closed
 from streamer.engine.writers import Writer
 from streamer.errors import StreamerError
 from streamer.message import Batch
+from streamer.window.words import AnyWindow
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+
+DURATION: Final = "batch_duration_seconds"
+LAG: Final = "event_time_lag_seconds"
+_EVENT_TIME: Final = key_of(EVENT_TIME, {})
 
 
 class DeliveryStoppedError(Exception):
@@ -38,6 +46,7 @@ class Delivery:
     Attributes:
         statuses: the newest status of each shard, as stage 2 gave it.
         meters: what was counted and timed since the start.
+        trace: hears of each micro-batch that was delivered, where somebody traces them.
         batch: the newest micro-batch that was delivered; -1 before the first.
     """
 
@@ -48,10 +57,14 @@ class Delivery:
         stopping: Callable[[], bool],
         on_status: Callable[[Mapping[int, Mapping[str, Any]]], None] = lambda statuses: None,
         on_answers: Callable[[Mapping[str, Batch]], None] = lambda answers: None,
+        on_trouble: Callable[[str, Labels], None] = lambda text, place: None,
         sleep: Callable[[float], None] = time.sleep,
         places: Places = NOWHERE,
         now: Callable[[], float] = time.monotonic,
         results: Keeper | None = None,
+        window: AnyWindow | None = None,
+        clock: Callable[[], int] = time.time_ns,
+        on_samples: Callable[[bytes, int], None] = lambda body, at: None,
     ) -> None:
         """Set up.
 
@@ -61,23 +74,33 @@ class Delivery:
             stopping: whether to give up on an output that fails.
             on_status: hears the statuses of all shards after each micro-batch.
             on_answers: hears which requests are dealt with, and what answers them.
+            on_trouble: hears why it waits, and label and path of the component that it is of.
             sleep: waits between two tries, seconds.
             places: where the ends of the stream stand.
             now: a clock that never runs backwards, seconds.
             results: keeps the results of windows.
+            window: the settings of windows; None without.
+            clock: the wall clock, ns.
+            on_samples: hears samples of messages, and when they came, ns.
         """
         self._results = results
+        self._window = window
+        self._clock = clock
+        self._on_samples = on_samples
         self._writers = writers
         self._log = log
         self._stopping = stopping
         self._on_status = on_status
         self._on_answers = on_answers
+        self._on_trouble = on_trouble
         self._sleep = sleep
         self._places = places
         self._now = now
         self._connected: set[int] = set()
         self.statuses: dict[int, Mapping[str, Any]] = {}
         self.meters = Meters(now)
+        self.trace: Callable[[BatchTrace], None] | None = None
+        self._written: list[Span] = []
         self.batch = -1
 
     def go_on(self, former: Delivery, state: bool) -> None:
@@ -88,6 +111,7 @@ class Delivery:
             state: whether its shards are those of this one too.
         """
         self.meters = former.meters
+        self.trace = former.trace
         if state:
             self.statuses = former.statuses
             self.batch = former.batch
@@ -111,8 +135,11 @@ class Delivery:
         for frame in ordered:
             if frame.kind == FrameKind.LOG:
                 for level, text, fields in orjson.loads(frame.body):
-                    self._log(level, text, fields)
+                    # What a config says itself is said as it wants it.
+                    told = {} if "custom_source" in fields else {"micro_batch": batch}
+                    self._log(level, text, {**told, **fields})
         self._refuse(ordered)
+        self._written = []
         writing = self._now()
         for number, writer in enumerate(self._writers):
             mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
@@ -120,13 +147,21 @@ class Delivery:
         self._keep(batch, ordered)
         took = self._now() - writing
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
+        statuses = {
+            frame.shard: orjson.loads(frame.body)
+            for frame in ordered
+            if frame.kind == FrameKind.STATUS
+        }
         if batch != self.batch:
             self._meter(ordered, writing if began is None else began)
+            closed(self.meters, self._window, statuses.values(), self._clock)
         for frame in ordered:
             if frame.kind == FrameKind.ANSWER:
                 self._on_answers(unpacked(frame.body))
-            if frame.kind == FrameKind.STATUS:
-                self.statuses[frame.shard] = orjson.loads(frame.body)
+            if frame.kind == FrameKind.SAMPLE:
+                self._on_samples(frame.body, self._clock())
+        self.statuses.update(statuses)
+        self._traced(batch, ordered, self._now() - (writing if began is None else began))
         self.batch = batch
         self._on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
@@ -160,6 +195,10 @@ class Delivery:
             elif frame.kind == FrameKind.TIMING:
                 meters.add_timings(frame.body)
         took = round((self._now() - began) * 1e9)
+        meters.time(DURATION, {}, took)
+        event_time = meters.peaks.pop(_EVENT_TIME, None)
+        if event_time is not None:
+            meters.set(LAG, {}, round(max(self._clock() - event_time, 0) / SECOND, 3))
         if named["input_received"] or named["buffer_received"]:
             meters.time("input_latency_ns", self._places.input, took)
         if named["buffer_sent"] and self._places.buffer is not None:
@@ -193,7 +232,9 @@ class Delivery:
         now = max((status["now"] for status in statuses), default=0)
         if now:
             self._until_done(
-                lambda: keeper.write(batch, portions, now), "keep the results of windows"
+                lambda: keeper.write(batch, portions, now),
+                "keep the results of windows",
+                {**self._places.state, "micro_batch": batch},
             )
 
     def _write(self, number: int, writer: Writer, batch: int, frames: Sequence[Frame]) -> None:
@@ -207,17 +248,53 @@ class Delivery:
             self._connected.discard(number)
 
         write = partial(writer.write, batch, frames)
-        began = self._until_done(write, "write to the output", failed)
+        began = self._until_done(
+            write, "write to the output", {**place, "micro_batch": batch}, failed
+        )
         if number not in self._connected:
             self._connected.add(number)
             count("output_connection_up", place)
         if frames:
-            self.meters.time("output_latency_ns", place, round((self._now() - began) * 1e9))
+            took = round((self._now() - began) * 1e9)
+            self.meters.time("output_latency_ns", place, took)
+            self._note_span(place, took, frames)
+
+    def _note_span(self, place: Labels, took: int, frames: Sequence[Frame]) -> None:
+        """Note what was written, for whoever traces micro-batches."""
+        if self.trace is not None:
+            now = self._clock()
+            told = {"bytes": sum(len(frame.body) for frame in frames)}
+            label, path = place.get("label", ""), place.get("path", "")
+            self._written.append(Span("output", label, path, now - took, now, told))
+
+    def _traced(self, batch: int, frames: Sequence[Frame], took: float) -> None:
+        """Tell of a micro-batch, if somebody wants to hear it."""
+        if self.trace is None:
+            return
+        now = self._clock()
+        tasks = [
+            TaskSpan.read(orjson.loads(frame.body))
+            for frame in frames
+            if frame.kind == FrameKind.SPAN
+        ]
+        began = min([now - round(took * 1e9), *(task.span.began for task in tasks)])
+        self.trace(BatchTrace(batch, began, now, tasks, self._written, {}))
 
     def _until_done(
-        self, work: Callable[[], None], what: str, failed: Callable[[], None] = lambda: None
+        self,
+        work: Callable[[], None],
+        what: str,
+        fields: Mapping[str, Any],
+        failed: Callable[[], None] = lambda: None,
     ) -> float:
-        """Do something until it succeeds, with growing pauses; return when that was begun."""
+        """Do something until it succeeds, with growing pauses; return when that was begun.
+
+        Args:
+            work: what is done.
+            what: what that is, in words.
+            fields: which component it is of, and in which micro-batch.
+            failed: hears of each time that it has failed.
+        """
         wait = FIRST_WAIT
         while True:
             began = self._now()
@@ -230,7 +307,9 @@ class Delivery:
                 failed()
                 if self._stopping():
                     raise DeliveryStoppedError(str(e)) from e
-                self._log("ERROR", f"Failed to {what}: {e}; trying again", {})
+                text = f"Failed to {what}: {e}"
+                self._on_trouble(text, {k: v for k, v in fields.items() if k != "micro_batch"})
+                self._log("ERROR", f"{text}; trying again", fields)
             until = wait
             wait = min(wait * 2, LONGEST_WAIT)
             while until > 0 and not self._stopping():

@@ -9,9 +9,11 @@ from typing import Any
 
 import orjson
 
+from streamer.engine.blame import blaming
 from streamer.engine.encode import OutputStage, Stage
-from streamer.engine.feed import feed
+from streamer.engine.feed import feed, seen
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
+from streamer.engine.spans import Tracing
 from streamer.engine.task import Task
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, MicroBatch
@@ -53,9 +55,14 @@ class DirectStage:
 
     def frames(self, source: Readable, number: int, piece: Any) -> Iterator[Frame]:
         """Read and process one piece; `number` is its place in the micro-batch."""
-        task = Task(self._plan.level, self._now, strict=self._plan.strict, live=self._plan.live)
+        plan, tracing = self._plan, None
+        if plan.traced:
+            tracing = Tracing("input", Origin(plan.input).fields, time.time_ns())
+        task = Task(plan.level, self._now, strict=plan.strict, live=plan.live, tracing=tracing)
         task.execution.micro_batch = self._micro_batch
-        yield from frames(self._payloads(source, number, piece, task.execution), number)
+        made = self._payloads(source, number, piece, task.execution, tracing)
+        # What processors break down on marks messages; all else is the output's.
+        yield from blaming(frames(made, number), Origin(plan.output).fields)
         for kind, body in task.said():
             yield Frame(kind, number, number, 0, 0, "", body)
 
@@ -68,25 +75,29 @@ class DirectStage:
         return Frame(FrameKind.STATUS, 0, 0, 0, 0, "", orjson.dumps({"ended": ended}))
 
     def _payloads(
-        self, source: Readable, number: int, piece: Any, ex: Execution
+        self, source: Readable, number: int, piece: Any, ex: Execution, tracing: Tracing | None
     ) -> Iterator[Payload]:
         taken_through = self._processors_of(piece)
+        given = seen(source.read(piece, ex), self._plan.input, ex)
+        read = blaming(given, Origin(self._plan.input).fields)
+        if tracing is not None:
+            read = _heeded(read, tracing)
         if self._plan.buffer.name == "none":
             processors = [*taken_through, *self._processors]
             # In one go, for an output's batching does not end where a block of bytes does.
             batches: Iterator[Batch] = chain.from_iterable(
-                feed(processors, chunk, ex, written=True)
-                for chunk in _counted(source.read(piece, ex), ex)
+                feed(processors, chunk, ex, written=True) for chunk in _counted(read, ex)
             )
             yield from self._output.payloads(batches, number, ex)
             return
         tally = ex.tally(Origin(self._plan.buffer).key)
         taken = (
             batch
-            for chunk in _counted(source.read(piece, ex), ex)
+            for chunk in _counted(read, ex)
             for batch in _received(feed(taken_through, chunk, ex), tally)
         )
-        batches = _sent(self._buffer.batches(taken, ex), tally)
+        through = self._buffer.batches(taken, ex)
+        batches = _sent(blaming(through, Origin(self._plan.buffer).fields), tally)
         yield from self._output.payloads(run(self._processors, batches, ex), number, ex)
 
     def _processors_of(self, piece: Any) -> list[Processor]:
@@ -97,6 +108,12 @@ class DirectStage:
             origin = origin_of(self._plan.input, piece, self._plan.resources)
             found = self._input_processors[way] = self._context.all(origin.processors)
         return found
+
+
+def _heeded(chunks: Iterable[Chunk], tracing: Tracing) -> Iterator[Chunk]:
+    for chunk in chunks:
+        tracing.heed(chunk)
+        yield chunk
 
 
 def _counted(chunks: Iterable[Chunk], ex: Execution) -> Iterator[Chunk]:

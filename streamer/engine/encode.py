@@ -74,6 +74,8 @@ class OutputStage:
             batches = run(self._processors, batches, ex)
         if ex.strict:
             batches = accepted(batches, self._key, ex)
+        if ex.sampler is not None:
+            batches = ex.sampler.given(batches, self._key, "before")
         output = self._encoder
         if output is not None:
             counted = _together if output.ignores_batches else _one_by_one
@@ -136,6 +138,9 @@ class OutputStage:
         """
         output, tally = self._encoder, ex.tally(self._key)
         assert isinstance(output, PlainEncoder)
+        if ex.sampler is not None:
+            for message in messages:
+                ex.sampler.note([message], self._key, "before")
         tally.sent += len(messages)
         tally.batches_sent += len(messages)
         route, bodies = output.each(messages, ex)

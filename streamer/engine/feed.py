@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from streamer.documents import write_ahead
+from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run, run_each
 from streamer.source.replayable import Chunk, Raws
+from streamer.spec import ParsedComponent
 
 # So few that their documents are still in the processor's cache when they are written out again:
 # a quarter less time than with thousands. Enough to search them together (documents.py).
@@ -34,6 +36,18 @@ def feed(
         if written:
             write_ahead([message for batch in batches for message in batch])
         yield from batches
+
+
+def seen(chunks: Iterable[Chunk], component: ParsedComponent, ex: Execution) -> Iterator[Chunk]:
+    """Return what an input gives, and take samples of it where somebody watches."""
+    sampler = ex.sampler
+    key = Origin(component).key
+    for chunk in chunks:
+        if sampler is not None:
+            some = [[one] for one in _messages(chunk, 0)] if isinstance(chunk, Raws) else chunk
+            for batch in some:
+                sampler.note(batch, key, "after")
+        yield chunk
 
 
 def _messages(chunk: Chunk, start: int) -> list[Message]:

@@ -42,6 +42,10 @@ class FrameKind(IntEnum):
     Spark's. Sessions end each at a time of its own."""
     RESULT = 8
     """Results of windows that are to be kept, as `retention.rows.packed` makes them."""
+    SAMPLE = 9
+    """Samples of messages, as a JSON list of [label, path, samples]: see `sampling`."""
+    SPAN = 10
+    """What a task did and when, for a trace, as JSON: see `spans.TaskSpan`."""
 
 
 class Frame(NamedTuple):

@@ -6,30 +6,42 @@ ours: what stage 1 logs, counts and times, which stage 2 passes on to the driver
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from streamer.bloblang import compile_mapping
 from streamer.bloblang.folding import Fold
-from streamer.engine.feed import feed
+from streamer.engine.blame import blaming
+from streamer.engine.feed import feed, seen
 from streamer.engine.folding import FROM_THE_START, FoldedSince
 from streamer.engine.frame import FrameKind
+from streamer.engine.meters import EVENT_TIME
+from streamer.engine.spans import Tracing
 from streamer.engine.task import Task
 from streamer.errors import StreamerError
 from streamer.failure import Origin
-from streamer.message import Execution
+from streamer.message import Execution, Message
 from streamer.plan import Plan
 from streamer.plan.origins import origin_of
 from streamer.source.replayable import Raws, Readable
+from streamer.timestamps import parse_event_time
 from streamer.window import Kind, Packer, Reading, Row
 from streamer.window.event import EventWindow
 from streamer.window.event_packer import Asked, EventPacker
 from streamer.window.folds.groups import fold_for
-from streamer.window.kinds import Join
+from streamer.window.kinds import Count, Join
 from streamer.window.row import PIECE_BITS
 from streamer.window.words import AnyWindow
 
-SAID_ROWS = {FrameKind.LOG: 100, FrameKind.COUNT: 101, FrameKind.TIMING: 102}
+SAID_ROWS = {
+    FrameKind.LOG: 100,
+    FrameKind.COUNT: 101,
+    FrameKind.TIMING: 102,
+    FrameKind.SAMPLE: 103,
+    FrameKind.SPAN: 104,
+}
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
 
 
@@ -66,12 +78,28 @@ def pack_piece(
     Raises:
         StreamerError: the windows join two inputs, and the piece is from neither.
     """
+    packed = _packed(plan, source, number, piece, t, folded, partition, label, arrival)
+    return blaming(packed, Origin(plan.buffer).fields)
+
+
+def _packed(
+    plan: Plan,
+    source: Readable,
+    number: int,
+    piece: Any,
+    t: int,
+    folded: FoldedSince,
+    partition: str,
+    label: str,
+    arrival: int | None,
+) -> Iterator[Row]:
     assert plan.window is not None
     fold = None
     early = not isinstance(plan.window, EventWindow) or plan.window.way == "panes"
     if early and plan.folding.text is not None and folded.identity in (None, plan.folding.identity):
         fold = fold_for(plan.folding.text)
-    task = Task(plan.level, strict=plan.strict, live=plan.live)
+    tracing = Tracing("input", Origin(plan.input).fields, time.time_ns()) if plan.traced else None
+    task = Task(plan.level, strict=plan.strict, live=plan.live, tracing=tracing)
     ex = task.execution
     # In the mappings of the buffer, now() is the micro-batch's time.
     at_t = Execution(lambda: t, ex.log, ex.count)
@@ -81,24 +109,48 @@ def pack_piece(
     arrival = number << PIECE_BITS if arrival is None else arrival
     packer = _packer(plan, arrival, partition, fold, folded.after, side)
     tally = ex.tally(Origin(plan.buffer).key)
-    for chunk in source.read(piece, ex):
+    newest: Message | None = None
+    given = seen(source.read(piece, ex), plan.input, ex)
+    for chunk in blaming(given, Origin(plan.input).fields):
+        if tracing is not None:
+            tracing.heed(chunk)
         if isinstance(chunk, Raws) and not processors:
+            if chunk.raws:
+                newest = Message(chunk.raws[-1], chunk.meta)
             packer.add_raws(chunk.raws, chunk.meta, arrival, t, at_t)
             taken = batches = len(chunk.raws)
         else:
             made = list(feed(processors, chunk, ex))
             messages = [message for batch in made for message in batch]
             packer.add_messages(messages, arrival, t, at_t)
+            newest = messages[-1] if messages else newest
             taken, batches = len(messages), len(made)
         arrival += taken
         tally.received += taken
         tally.batches_received += batches
         yield from packer.ready()
     yield from packer.rows()
+    _note_time(plan, newest, t, ex)
     for kind, body in task.said():
         # Nobody waits for what is kept in a window.
         if kind in SAID_ROWS:
             yield Row(0, SAID_ROWS[kind], 0, number, body)
+
+
+def _note_time(plan: Plan, newest: Message | None, t: int, ex: Execution) -> None:
+    """Note the event time of the last message of a piece: by it, one sees how far a stream lags.
+
+    Times of all messages are known in blocks only, and not to the instant where panes are enough.
+    """
+    window = plan.window
+    timeless = isinstance(window, EventWindow) and isinstance(window.kind, Count)
+    if newest is None or newest.error is not None or timeless or not plan.timestamp:
+        return
+    with suppress(Exception):  # it was dropped for that already, and the log says so
+        time = parse_event_time(
+            compile_mapping(plan.timestamp).query([newest], 0, Execution(lambda: t))
+        )
+        ex.figures.peak(EVENT_TIME, {}, time)
 
 
 def _side(window: AnyWindow, label: str) -> Kind:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Final
 
 import orjson
 
+from streamer.engine.task import PEAK, SET
 from streamer.engine.timing import Times, Timing
 from streamer.tally import bucket_of
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """A metric's name, and its labels with their values, sorted."""
+
+
+EVENT_TIME: Final = "event_time"
+"""The event time, Unix ns, of the newest of the last messages of a micro-batch's pieces."""
 
 
 def key_of(name: str, labels: Mapping[str, str]) -> Key:
@@ -25,11 +31,13 @@ class Meters:
 
     Attributes:
         counts: counters and gauges, by name and labels.
+        peaks: the largest values of the micro-batch in hand, by name and labels.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         """Begin at nothing; `now` is a clock that never runs backwards, seconds."""
         self.counts: Counter[Key] = Counter()
+        self.peaks: dict[Key, int] = {}
         self._timings: dict[Key, Timing] = {}
         self._now = now
 
@@ -37,9 +45,9 @@ class Meters:
         """Add to a counter."""
         self.counts[key_of(name, labels)] += by
 
-    def set(self, name: str, labels: Mapping[str, str], value: int) -> None:
+    def set(self, name: str, labels: Mapping[str, str], value: float) -> None:
         """Set a gauge."""
-        self.counts[key_of(name, labels)] = value
+        self.counts[key_of(name, labels)] = value  # type: ignore[assignment]
 
     def time(self, name: str, labels: Mapping[str, str], ns: int) -> None:
         """Add one time, ns."""
@@ -48,9 +56,13 @@ class Meters:
     def add_counts(self, body: bytes) -> dict[str, int]:
         """Add a frame of counts; return what has been added, by name alone."""
         added: Counter[str] = Counter()
-        for name, by, labels, *is_set in orjson.loads(body):
-            if is_set:
+        for name, by, labels, *how in orjson.loads(body):
+            if how == [SET]:
                 self.counts[key_of(name, labels)] = by
+                continue
+            if how == [PEAK]:
+                key = key_of(name, labels)
+                self.peaks[key] = max(self.peaks.get(key, by), by)
                 continue
             self.count(name, labels, by)
             added[name] += by

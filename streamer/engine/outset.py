@@ -14,17 +14,22 @@ from streamer.spec.probe import Preflighting
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
-def look_at_outputs(plan: Plan, log: LogLine) -> None:
+def look_at_outputs(plan: Plan, log: LogLine, stream: str) -> None:
     """Look at the outputs that can say so, wherever they stand.
 
     What may pass, such as a broker that is away, is logged: messages will wait for it.
+
+    Args:
+        plan: the stream's.
+        log: takes level, text and fields.
+        stream: names its checkpoint.
 
     Raises:
         StreamerError: one of them cannot be written, however long it is waited for.
     """
     for path, output in _preflighting(plan):
         try:
-            trouble = output.preflight()
+            trouble = output.preflight(stream)
         except StreamerError as error:
             raise StreamerError(f"{path}: {error}") from None
         if trouble:

@@ -26,6 +26,11 @@ class Places:
     buffer: Labels | None
     outputs: tuple[Labels, ...]
 
+    @property
+    def state(self) -> Labels:
+        """Return the labels of the component whose state fills a checkpoint."""
+        return self.input if self.buffer is None else self.buffer
+
     @classmethod
     def of(cls, plan: Plan) -> Places:
         """Return those of a plan."""

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import orjson
 
 from streamer.bloblang import compile_mapping
+from streamer.engine.blame import blamed, blaming
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.frame import Frame, FrameKind, frames
 from streamer.engine.intake import SAID_ROWS
 from streamer.engine.leaving import Leaving
+from streamer.engine.spans import Tracing
 from streamer.engine.task import Task
+from streamer.failure import Origin
 from streamer.message import MicroBatch
 from streamer.plan import Plan
 from streamer.window import Kind, Reading, Row, Shard, Store
@@ -51,7 +54,9 @@ def release(
         if row.kind == Kind.CLOCK:
             ended = ended or Reading.of([row.body]).ended
         kernel_rows.append(row)
-    task = Task(plan.level, now, strict=plan.strict, live=plan.live)
+    buffer, output = Origin(plan.buffer).fields, Origin(plan.output).fields
+    tracing = Tracing("buffer", buffer, time.time_ns()) if plan.traced else None
+    task = Task(plan.level, now, strict=plan.strict, live=plan.live, tracing=tracing)
     ex = task.execution
     ex.micro_batch = micro_batch
     having = compile_mapping(plan.having) if plan.having else None
@@ -61,9 +66,10 @@ def release(
     processors = plan.context().all(plan.processors)
     stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
     leaving = Leaving(plan, processors, stages, ex)
-    yield from frames(leaving.payloads(step), shard)
-    for stage in stages:
-        stage.finish()
+    with blamed(output):
+        yield from frames(leaving.payloads(blaming(step, buffer)), shard)
+        for stage in stages:
+            stage.finish()
     status = step.status
     for line in status.log:
         ex.log(line.level, line.text, line.fields)

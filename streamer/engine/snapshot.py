@@ -23,6 +23,9 @@ class Snapshot:
         dropped: messages dropped, by reason.
         ended: the input has ended.
         batch: number of the newest micro-batch; -1 before the first.
+        size: bytes of the payloads in open windows.
+        closed: windows that each key has of its own and that came out, since the checkpoint's
+            beginning.
     """
 
     messages: int = 0
@@ -32,6 +35,8 @@ class Snapshot:
     dropped: Mapping[str, int] = field(default_factory=dict)
     ended: bool = False
     batch: int = -1
+    size: int = 0
+    closed: int = 0
 
     @classmethod
     def of(cls, statuses: Iterable[Mapping[str, Any]], counts: Counts, batch: int) -> Snapshot:
@@ -58,6 +63,8 @@ class Snapshot:
             dropped=dict(dropped),
             ended=bool(statuses) and all(status["ended"] for status in statuses),
             batch=batch,
+            size=sum(status.get("held_bytes") or 0 for status in statuses),
+            closed=sum(map(_closed, statuses)),
         )
 
 
@@ -65,3 +72,11 @@ def _open_windows(statuses: Iterable[Mapping[str, Any]]) -> int:
     """Add up the windows: those of a grid are the same in all shards, those of keys are not."""
     ends = {window["end"] for status in statuses for window in status.get("open", ())}
     return len(ends) + sum(status.get("open_windows") or 0 for status in statuses)
+
+
+def _closed(status: Mapping[str, Any]) -> int:
+    """Return how many windows of keys a shard has let out; see `window_meters` for the others."""
+    if status.get("open_windows") is None:
+        return 0
+    counters: Mapping[str, int] = status.get("counters", {})
+    return counters.get("emitted_windows", 0)

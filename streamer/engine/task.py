@@ -12,7 +12,9 @@ import orjson
 from streamer.engine.answers import packed
 from streamer.engine.frame import FrameKind
 from streamer.engine.live import Voice
+from streamer.engine.spans import Tracing
 from streamer.message import Execution, Failure
+from streamer.sampling import WANTED, Sampler
 from streamer.value import dump_json
 
 MOST_LINES = 100
@@ -23,6 +25,9 @@ MOST_ASKED_FOR = 10_000
 
 SET = "set"
 """Stands behind a figure that is set, and does not grow."""
+
+PEAK = "peak"
+"""Stands behind a figure of which the largest of a micro-batch counts."""
 
 LEVELS = {"FATAL": 0, "ERROR": 1, "WARN": 2, "INFO": 3, "DEBUG": 4, "TRACE": 5}
 
@@ -41,14 +46,21 @@ class Task:
         *,
         strict: bool = False,
         live: str = "",
+        tracing: Tracing | None = None,
     ) -> None:
-        """Begin; lines less severe than `level` are left out. `live` is an `Ear`'s address."""
+        """Begin; lines less severe than `level` are left out. `live` is an `Ear`'s address.
+
+        `tracing` notes what the task does, where somebody wants to know.
+        """
+        self._tracing = tracing
         self._limit = LEVELS.get(level, 5 if level == "ALL" else -1)
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
         self._left_out = 0
         self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
         voice = Voice(live, time.monotonic)
         self.execution = Execution(now, self._log, self._count, strict=strict, tell=voice.tell)
+        samples = WANTED.get()
+        self.execution.sampler = Sampler(samples) if samples else None
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         if LEVELS.get(level, 5) > self._limit:
@@ -81,6 +93,8 @@ class Task:
         counts += [[name, by, dict(labels)] for (name, labels), by in figures.counts.items()]
         gauges = figures.gauges.items()
         counts += [[name, value, dict(labels), SET] for (name, labels), value in gauges]
+        peaks = figures.peaks.items()
+        counts += [[name, value, dict(labels), PEAK] for (name, labels), value in peaks]
         return orjson.dumps(counts) if counts else None
 
     def timing_body(self) -> bytes | None:
@@ -96,6 +110,12 @@ class Task:
         ]
         return orjson.dumps(timings, option=orjson.OPT_NON_STR_KEYS) if timings else None
 
+    def span_body(self) -> bytes | None:
+        """Return what the task did and when as JSON, or None when nobody wants to know."""
+        if self._tracing is None:
+            return None
+        return dump_json(self._tracing.said(self.execution, time.time_ns()))
+
     def rejected_body(self) -> bytes | None:
         """Return what outputs have rejected as JSON, or None when it is nothing."""
         rejected = []
@@ -106,6 +126,14 @@ class Task:
             rejected.append([number, str(error), {"label": label, "path": path}, source])
         return dump_json(rejected) if rejected else None
 
+    def sample_body(self) -> bytes | None:
+        """Return the samples of messages as JSON, or None when there are none."""
+        sampler = self.execution.sampler
+        if sampler is None or not sampler.found:
+            return None
+        found = sampler.found.items()
+        return dump_json([[label, path, samples] for (_, label, path), samples in found])
+
     def said(self) -> Iterator[tuple[FrameKind, bytes]]:
         """Return the bodies that there are, each with the kind of frame that it is for."""
         for kind, body in (
@@ -114,6 +142,8 @@ class Task:
             (FrameKind.TIMING, self.timing_body()),
             (FrameKind.REJECTED, self.rejected_body()),
             (FrameKind.ANSWER, packed(self.execution.answers)),
+            (FrameKind.SPAN, self.span_body()),
+            (FrameKind.SAMPLE, self.sample_body()),
         ):
             if body is not None:
                 yield kind, body

@@ -103,6 +103,15 @@ class Signals:
         except (FileNotFoundError, ValueError):
             return None
 
+    def set_backlog(self, messages: int) -> None:
+        """Say how many messages waited when the source was looked at last."""
+        if messages != self.backlog():
+            self._say("backlog", messages)
+
+    def backlog(self) -> int:
+        """Return how many messages waited when the source was looked at last."""
+        return self._said("backlog") or 0
+
     def set_pace(self, seconds: float) -> None:
         """Say how long to rest between two looks that find nothing, s."""
         draft = self._directory / "pace.tmp"
@@ -115,6 +124,14 @@ class Signals:
             return float(json.loads((self._directory / "pace").read_text()))
         except (FileNotFoundError, ValueError):
             return 0.0
+
+    def set_patience(self, seconds: float) -> None:
+        """Say how long data may wait at least, s: more than the config says where cores are few."""
+        self._say("patience", seconds)
+
+    def patience(self) -> float:
+        """Return how long data may wait at least, s."""
+        return float(self._said("patience") or 0.0)
 
     def stop(self) -> None:
         """Say that no further micro-batch is to be started."""
@@ -170,20 +187,21 @@ class Pacer:
     interval: int
     waiting_since: int | None = None
 
-    def takes(self, messages: int, urgent: bool, now: int) -> bool:
+    def takes(self, messages: int, urgent: bool, now: int, patience: int = 0) -> bool:
         """Tell whether the data that waits is taken now.
 
         Args:
             messages: about how many messages wait.
             urgent: a micro-batch starts anyway, or the source is behind.
             now: the clock, ns.
+            patience: how long data may wait at least, ns.
         """
         if messages == 0:
             return False
         if self.waiting_since is None or now < self.waiting_since:
             self.waiting_since = now
         waited = now - self.waiting_since
-        if urgent or messages >= PLENTY or waited >= self.interval:
+        if urgent or messages >= PLENTY or waited >= max(self.interval, patience):
             self.waiting_since = None
             return True
         return False

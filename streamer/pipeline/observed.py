@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from streamer.failure import Origin
@@ -23,7 +24,7 @@ class Observed:
     def __init__(self, processor: Processor, origin: Origin) -> None:
         """Take a processor, and where it stands."""
         self.processor = processor
-        self._process = processor.process
+        self._process: Callable[[Batch, Execution], list[Batch]] = processor.process
         self._origin = origin
         self._ex: Execution | None = None
         self._tally = Tally()
@@ -63,7 +64,12 @@ class Observed:
         return self._origin.fail_batch(batch, error, ex)
 
     def _begin(self, ex: Execution) -> None:
-        self._ex, self._tally = ex, ex.tally(self._origin.key)
+        key = self._origin.key
+        self._ex, self._tally = ex, ex.tally(key)
+        # Who watches is asked once in a task, so that it costs nothing when nobody does.
+        self._process = self.processor.process
+        if ex.sampler is not None:
+            self._process = ex.sampler.around(self._process, key)
 
 
 class ObservedEach(Observed):
@@ -73,6 +79,7 @@ class ObservedEach(Observed):
         """Take a processor, as both that it is, and where it stands."""
         super().__init__(processor, origin)
         self._each = each
+        self._process_each: Callable[[Batch, Execution], Batch] = each.process_each
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Process messages that are batches by themselves."""
@@ -80,13 +87,19 @@ class ObservedEach(Observed):
             self._begin(ex)
         tally, received = self._tally, len(messages)
         began = ex.elapsed()
-        made = self._each.process_each(messages, ex)
+        made = self._process_each(messages, ex)
         tally.timed(ex.elapsed() - began, received or 1)
         tally.received += received
         tally.batches_received += received
         tally.sent += len(made)
         tally.batches_sent += len(made)
         return made
+
+    def _begin(self, ex: Execution) -> None:
+        super()._begin(ex)
+        self._process_each = self._each.process_each
+        if ex.sampler is not None:
+            self._process_each = ex.sampler.around_each(self._process_each, self._origin.key)
 
 
 def observed(processor: Processor, origin: Origin) -> Observed:

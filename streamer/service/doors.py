@@ -24,12 +24,15 @@ _SENT_BY_PAGES: Final = frozenset(
 )
 
 
-def doors(http: Mapping[str, Any], host: str | None) -> list[Any]:
+def doors(
+    http: Mapping[str, Any], host: str | None, public: frozenset[str] = frozenset()
+) -> list[Any]:
     """Return the middlewares of a server.
 
     Args:
         http: the `http` section.
         host: the address that is listened on; None for all.
+        public: paths of pages without data, for which nobody has to say who they are.
     """
     found = []
     if host in LOOPBACK:
@@ -38,7 +41,7 @@ def doors(http: Mapping[str, Any], host: str | None) -> list[Any]:
         found.append(_with_cors(frozenset(http["cors"]["allowed_origins"])))
     access = Access(http)
     if access.asked:
-        found.append(_authenticated(access))
+        found.append(_authenticated(access, public))
     return found
 
 
@@ -89,9 +92,11 @@ def _with_cors(origins: frozenset[str]) -> Any:
     return cors
 
 
-def _authenticated(access: Access) -> Any:
+def _authenticated(access: Access, public: frozenset[str]) -> Any:
     @web.middleware
     async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path in public:
+            return await handler(request)
         header = request.headers.get(hdrs.AUTHORIZATION, "")
         author = access.known(header)
         if author is None:
@@ -100,7 +105,11 @@ def _authenticated(access: Access) -> Any:
         if author is not None:
             request[AUTHOR] = author
             return await handler(request)
-        headers = {hdrs.WWW_AUTHENTICATE: access.challenge}
+        challenge = access.challenge
+        if "X-Requested-With" in request.headers:
+            # The console has a form of its own; a browser would ask before it could.
+            challenge = challenge.replace("Basic ", "xBasic ")
+        headers = {hdrs.WWW_AUTHENTICATE: challenge}
         return web.Response(status=401, text="Unauthorized\n", headers=headers)
 
     return authenticate

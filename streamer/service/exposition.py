@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import orjson
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
@@ -13,14 +13,17 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from streamer.engine.timing import Times
-from streamer.service.mapped import mapped
-from streamer.service.prometheus_times import add_times
-from streamer.service.samples import Sample, about
-from streamer.service.view import StreamView
+from streamer.metrics.catalogue import BOUNDS, MetricKind
+from streamer.metrics.catalogue import Metric as Described
+from streamer.service.mapped import labelled, mapped
+from streamer.service.prometheus_times import (
+    USUAL_BOUNDS,
+    add_histogram,
+    add_summary,
+)
+from streamer.service.samples import Sample
+from streamer.service.view import StreamView, Views
 from streamer.spec import ParsedComponent
-
-Views = Callable[[], Mapping[str, StreamView]]
-"""Gives streams by id; the one of a program that has no others has an empty one."""
 
 Exposition = Callable[[], tuple[bytes, str]]
 """Gives metrics as text, and its content type."""
@@ -30,7 +33,7 @@ def exposition(view: StreamView) -> Exposition | None:
     """Return how metrics are served; None when the config's metrics are not."""
     metrics = view.config.metrics
     if metrics.name == "prometheus":
-        registry = registry_of(view)
+        registry = registry_of_all(metrics, lambda: {"": view})
         return lambda: (generate_latest(registry), PROMETHEUS)
     if metrics.name == "json_api":
         return lambda: (orjson.dumps(by_name(view)), "application/json")
@@ -40,14 +43,9 @@ def exposition(view: StreamView) -> Exposition | None:
 def by_name(view: StreamView) -> dict[str, float | dict[str, float | None]]:
     """Return metrics by name and labels: `input_received{label="",path="root.input"}`.
 
-    Those of times are their percentiles, ns; null when nothing was timed of late.
+    Those of times are their percentiles, in the metric's unit; null when nothing was timed of late.
     """
-    return {_full(sample): _plain(sample.value) for sample in mapped(view)}
-
-
-def registry_of(view: StreamView) -> CollectorRegistry:
-    """Return the metrics of a stream for Prometheus's client, and those that the config adds."""
-    return _registry(view.config.metrics, lambda: {"": view})
+    return {_full(sample): sample.plain() for sample in mapped(view)}
 
 
 def exposition_of_all(metrics: ParsedComponent, views: Views) -> Exposition | None:
@@ -58,17 +56,18 @@ def exposition_of_all(metrics: ParsedComponent, views: Views) -> Exposition | No
         views: gives the streams by id.
     """
     if metrics.name == "prometheus":
-        registry = _registry(metrics, views)
+        registry = registry_of_all(metrics, views)
         return lambda: (generate_latest(registry), PROMETHEUS)
     if metrics.name == "json_api":
         return lambda: (
-            orjson.dumps({_full(one): _plain(one.value) for one in _labelled(views())}),
+            orjson.dumps({_full(one): one.plain() for one in labelled(views())}),
             "application/json",
         )
     return None
 
 
-def _registry(config: ParsedComponent, views: Views) -> CollectorRegistry:
+def registry_of_all(config: ParsedComponent, views: Views) -> CollectorRegistry:
+    """Return the metrics of streams for Prometheus's client, and those that the section adds."""
     registry = CollectorRegistry()
     registry.register(_OfStreams(config, views))
     if config.name == "prometheus" and config.config["add_process_metrics"]:
@@ -80,11 +79,21 @@ def _registry(config: ParsedComponent, views: Views) -> CollectorRegistry:
     return registry
 
 
-def _labelled(views: Mapping[str, StreamView]) -> Iterator[Sample]:
-    for stream_id, view in views.items():
-        more = {"stream": stream_id} if stream_id else {}
-        for sample in mapped(view):
-            yield sample._replace(labels={**sample.labels, **more})
+class _Counter(str):
+    """The type of counters, which the client does not take for one.
+
+    It gives counters the ending `_total`, which Benthos's have not.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = str.__hash__
+
+
+_COUNTER: Final = _Counter("counter")
 
 
 class _OfStreams(Collector):
@@ -93,29 +102,39 @@ class _OfStreams(Collector):
         self._views = views
 
     def collect(self) -> Iterator[Metric]:
-        families: dict[tuple[str, bool], Metric] = {}
-        config = self._metrics.config
-        for name, labels, value in _labelled(self._views()):
-            timed = isinstance(value, Times)
-            if (name, timed) not in families:
-                # A counter's name would be given the ending `_total`, which Benthos's have not.
-                kind = "untyped"
-                if timed:
-                    kind = "histogram" if config["use_histogram_timing"] else "summary"
-                families[name, timed] = Metric(name, about(name), kind)
-            family = families[name, timed]
-            if isinstance(value, Times):
-                add_times(family, dict(labels), value, config)
-            else:
+        families: dict[tuple[str, str], Metric] = {}
+        for name, labels, value, of in labelled(self._views()):
+            kind = self._kind(value, of)
+            if (name, kind) not in families:
+                about = of.about if of is not None else "A metric that the config has made."
+                made = families[name, kind] = Metric(name, about, kind)
+                if kind == "counter":
+                    made.type = _COUNTER
+            family = families[name, kind]
+            if not isinstance(value, Times):
                 family.add_sample(name, dict(labels), value)
+            elif kind == "summary":
+                quantiles = self._metrics.config["summary_quantiles_objectives"]
+                add_summary(family, dict(labels), value, quantiles)
+            else:
+                own = BOUNDS.get(of.name) if of is not None else None
+                add_histogram(family, dict(labels), value, own or self._bounds)
         yield from families.values()
+
+    @property
+    def _bounds(self) -> Sequence[float]:
+        return sorted(self._metrics.config["histogram_buckets"]) or USUAL_BOUNDS
+
+    def _kind(self, value: float | Times, of: Described | None) -> str:
+        if isinstance(value, Times):
+            always = of is not None and of.kind == MetricKind.HISTOGRAM
+            return (
+                "histogram" if always or self._metrics.config["use_histogram_timing"] else "summary"
+            )
+        return "untyped" if of is None else str(of.kind)
 
     def describe(self) -> Iterable[Metric]:
         return ()
-
-
-def _plain(value: float | Times) -> float | dict[str, float | None]:
-    return value.percentiles() if isinstance(value, Times) else value
 
 
 def _full(sample: Sample) -> str:

@@ -23,6 +23,7 @@ from streamer.service.replacing import (
     finish_drain,
     prepare_start,
 )
+from streamer.service.tracing import tracer_of
 from streamer.service.view import Now, StreamView
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Life:
         self._on_reset: OnReset | None = None
         self._probation: Probation | None = None
         self._former: tuple[Config, Plan] | None = None
+        self._tracer = tracer_of(config.tracer, plan.name)
         self.plan = plan
         self.checkpoint: Checkpoint = Checkpoint(directory)
         try:
@@ -116,6 +118,8 @@ class Life:
             former=former,
             drains=drains,
         )
+        if self._tracer is not None:
+            self._opened.trace_by(self._tracer.batch)
         return self._opened
 
     def begin(self, stream: Stream) -> None:
@@ -197,7 +201,10 @@ class Life:
     def _now(self) -> Now:
         stream = self.stream
         meters = stream.meters
-        return Now(stream.snapshot(), dict(meters.counts), stream.problem, meters.times())
+        counts, times = dict(meters.counts), meters.times()
+        trouble = stream.trouble
+        found = stream.snapshot(), counts, trouble.text, times, stream.gauges
+        return Now(*found, trouble.place, stream.backlog)
 
     def poll(self) -> bool:
         """Look after the query, see `Stream.poll`; let a revision that fails go again.
@@ -266,4 +273,6 @@ class Life:
     def close(self) -> None:
         """Say that the run is over, and give the checkpoint back."""
         self._view.ended()
+        if self._tracer is not None:
+            self._tracer.flush()
         self.checkpoint.close()

@@ -8,11 +8,12 @@ of the `metrics` section runs. A metric on which one fails keeps its name and lo
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from streamer.bloblang import BloblangError, Mapping, compile_mapping
+from streamer.bloblang import BloblangError, compile_mapping
+from streamer.bloblang import Mapping as Bloblang
 from streamer.errors import MessageError
 from streamer.message import Execution, Message
 from streamer.service.samples import Sample, samples
@@ -35,8 +36,16 @@ def mapped(view: StreamView) -> Iterator[Sample]:
             yield found
 
 
+def labelled(views: Mapping[str, StreamView]) -> Iterator[Sample]:
+    """Return the metrics of streams by id, each with the label `stream` unless that is empty."""
+    for stream_id, view in views.items():
+        more = {"stream": stream_id} if stream_id else {}
+        for sample in mapped(view):
+            yield sample._replace(labels={**sample.labels, **more})
+
+
 @lru_cache(maxsize=256)
-def _of_template(mapping: MetricsMapping) -> Mapping:
+def _of_template(mapping: MetricsMapping) -> Bloblang:
     given = f"let label = {dump_json(mapping.label).decode()}\n"
     try:
         return compile_mapping(given + mapping.text)
@@ -45,7 +54,7 @@ def _of_template(mapping: MetricsMapping) -> Mapping:
         return compile_mapping(f"{given}root = {mapping.text}")
 
 
-def _apply(mapping: Mapping, sample: Sample, ex: Execution) -> Sample | None:
+def _apply(mapping: Bloblang, sample: Sample, ex: Execution) -> Sample | None:
     try:
         made = mapping.apply([Message.of(sample.name, sample.labels)], 0, ex)
     except MessageError:
@@ -55,4 +64,4 @@ def _apply(mapping: Mapping, sample: Sample, ex: Execution) -> Sample | None:
     # A mapping's text is a message's bytes.
     name: Any = made.doc if made.has_doc() else made.raw.decode()
     labels = {key: str(value) for key, value in sorted(made.meta.items())}
-    return Sample(name, labels, sample.value) if isinstance(name, str) else sample
+    return sample._replace(name=name, labels=labels) if isinstance(name, str) else sample

@@ -1,4 +1,7 @@
-"""`metrics.logger`: metrics as lines of the log. As in Benthos, a line for each."""
+"""`metrics.logger`: metrics as lines of the log. As in Benthos, a line for each.
+
+Those of many streams have the field `stream`.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,31 @@ from typing import Any
 
 from streamer.engine.delivery import LogLine
 from streamer.engine.timing import Times
-from streamer.service.mapped import mapped
-from streamer.service.view import StreamView
+from streamer.service.mapped import labelled
+from streamer.service.samples import Sample
+from streamer.service.view import Views
 
 
 class MetricsLog:
-    """Logs the metrics of a stream."""
+    """Logs the metrics of streams."""
 
-    def __init__(self, view: StreamView, log: LogLine) -> None:
-        """Take the stream, and where lines go."""
-        self._view = view
+    def __init__(self, views: Views, log: LogLine, *, flushes: bool = False) -> None:
+        """Take the streams, where lines go, and whether counters go back to 0 after each time."""
+        self._views = views
         self._log = log
-        self._flushes: bool = view.config.metrics.config["flush_metrics"]
+        self._flushes = flushes
         self._before: dict[str, float | Times] = {}
 
     def write(self, last: bool) -> None:
-        """Write a line for each metric; with `flush_metrics`, what has been added since."""
-        for name, labels, value in mapped(self._view):
+        """Write a line for each metric; when they go back to 0, what has been added since."""
+        for sample in labelled(self._views()):
+            name, labels, value, _ = sample
             key = f"{name}{sorted(labels.items())}"
             shown = _since(value, self._before.get(key)) if self._flushes else value
             self._before[key] = value
-            self._log("INFO", "Metric", {"name": name, **labels, **_fields(shown)})
+            self._log(
+                "INFO", "Metric", {"name": name, **labels, **_fields(sample._replace(value=shown))}
+            )
 
 
 def _since(value: float | Times, before: float | Times | None) -> float | Times:
@@ -35,5 +42,6 @@ def _since(value: float | Times, before: float | Times | None) -> float | Times:
     return value - before if isinstance(before, int | float) else value
 
 
-def _fields(value: float | Times) -> dict[str, Any]:
-    return value.percentiles() if isinstance(value, Times) else {"value": value}
+def _fields(sample: Sample) -> dict[str, Any]:
+    plain = sample.plain()
+    return plain if isinstance(plain, dict) else {"value": plain}

@@ -10,19 +10,20 @@ from prometheus_client.exposition import basic_auth_handler, default_handler
 
 from streamer.engine.delivery import LogLine
 from streamer.redaction import scrub_urls
-from streamer.service.exposition import registry_of
-from streamer.service.view import StreamView
+from streamer.service.exposition import registry_of_all
+from streamer.service.view import Views
+from streamer.spec import ParsedComponent
 
 _SECONDS: Final = 10.0
 
 
 class PrometheusExport:
-    """Exports the metrics of a stream; what goes wrong is logged, and the stream goes on."""
+    """Exports the metrics of streams; what goes wrong is logged, and they go on."""
 
-    def __init__(self, view: StreamView, log: LogLine) -> None:
-        """Take the stream, whose metrics are Prometheus's, and where lines go."""
-        self._config = view.config.metrics.config
-        self._registry = registry_of(view)
+    def __init__(self, metrics: ParsedComponent, views: Views, log: LogLine) -> None:
+        """Take a `metrics` section, which is Prometheus's, the streams, and where lines go."""
+        self._config = metrics.config
+        self._registry = registry_of_all(metrics, views)
         self._log = log
 
     def export(self, last: bool) -> None:

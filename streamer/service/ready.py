@@ -1,32 +1,69 @@
-"""`/ready`: whether messages flow. The body is Benthos's."""
+"""`/ready`: whether messages flow, by the inputs and outputs that they flow through.
+
+The body is Benthos's: one status for each end, those inside of a `broker` and its like singly.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from streamer.service.view import StreamView
-from streamer.spec import ParsedComponent
+from streamer.config import Config
+from streamer.service.view import Now, StreamView
+from streamer.spec import Kind, ParsedComponent
+from streamer.spec.inside import inside
 
 
 def readiness(view: StreamView) -> tuple[bool, dict[str, Any]]:
     """Return whether a stream is ready, and what the endpoint says.
 
-    The input counts as connected when the stream has started, and the output when a micro-batch
-    has been delivered; neither does while the stream fails and is tried again.
+    An input counts as connected when the stream has started, and an output when a micro-batch has
+    been delivered. While a micro-batch is tried again, the end that it fails at does not; when it
+    fails elsewhere, or nobody knows where, none of them does, since no message flows.
     """
     now = view.now()
-    problem = now.problem
-    connected = view.started and not problem
-    statuses = [
-        _status(view.config.input, connected, problem),
-        _status(view.config.output, connected and now.snapshot.batch >= 0, problem),
-    ]
+    ends = list(_ends(view.config))
+    blamed = [end for end in ends if _is_blamed(end, now)] or ends
+    statuses = []
+    for end in ends:
+        problem = now.problem if now.problem and end in blamed else ""
+        connected = view.started and not problem
+        if end.kind is Kind.OUTPUT:
+            connected = connected and now.snapshot.batch >= 0
+        found = {"label": end.label, "path": end.path, "connected": connected}
+        statuses.append({**found, "error": problem} if problem else found)
     body: dict[str, Any] = {"statuses": statuses}
     if view.is_over:
         body = {"error": "stream terminated", **body}
     return all(status["connected"] for status in statuses), body
 
 
-def _status(component: ParsedComponent, connected: bool, problem: str) -> dict[str, Any]:
-    found = {"label": component.label, "path": component.path, "connected": connected}
-    return {**found, "error": problem} if problem else found
+def _is_blamed(end: ParsedComponent, now: Now) -> bool:
+    """Tell whether a failure comes from an end, from a part of it, or from what it is a part of."""
+    path, blamed = f"root.{end.path}.", f"{now.place.get('path', '')}."
+    return bool(now.problem) and (path.startswith(blamed) or blamed.startswith(path))
+
+
+def _ends(config: Config) -> Iterator[ParsedComponent]:
+    yield from _leaves(config, config.input, ())
+    yield from _leaves(config, config.output, ())
+    late = config.buffer.config.get("late_output")
+    resource = config.resources.get((Kind.OUTPUT, late)) if late else None
+    if resource is not None:
+        yield from _leaves(config, resource, ())
+
+
+def _leaves(
+    config: Config, component: ParsedComponent, within: tuple[str, ...]
+) -> Iterator[ParsedComponent]:
+    """Return the ends that a component has inside, or itself when it has none."""
+    if component.name == "resource":
+        found = config.resources.get((component.kind, component.config))
+        if found is not None and component.config not in within:
+            yield from _leaves(config, found, (*within, component.config))
+        return
+    parts = [part for part in inside(component) if part.kind is component.kind]
+    if not parts:
+        yield component
+    for part in parts:
+        yield from _leaves(config, part, within)

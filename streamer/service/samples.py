@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -10,6 +11,7 @@ from streamer.catalog import makes_windows
 from streamer.durations import SECOND
 from streamer.engine.meters import Key, key_of
 from streamer.engine.timing import Times
+from streamer.metrics.catalogue import METRICS, Metric, MetricKind
 from streamer.service.expected import Expected
 from streamer.service.view import Now, StreamView
 from streamer.spec import Kind
@@ -22,64 +24,67 @@ _OF_KIND: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.PROCESSOR: (*_MOVED, "error"),
     Kind.OUTPUT: ("sent", "batch_sent", "error", "rejected", *_CONNECTION),
 }
-_ABOUT: Final = {
-    "received": "Messages that came in.",
-    "batch_received": "Batches that came in.",
-    "sent": "Messages that went out.",
-    "batch_sent": "Batches that went out.",
-    "error": "What failed: messages of a processor, writes of an output.",
-    "rejected": "Messages that were not written because a processor had failed on them.",
-    "connection_up": "How often it was connected.",
-    "connection_failed": "How often it could not be connected.",
-    "connection_lost": "How often its connection was lost.",
-    "latency_ns": "How long a batch took.",
-    "messages_dropped": "Messages dropped, by reason.",
-    "batch_created": "Batches that a policy has closed, by what closed them.",
-    "open_windows": "Windows that are open.",
-    "open_window_messages": "Messages in open windows.",
-    "next_window_close_timestamp_seconds": "When the next window closes, Unix time.",
-    "micro_batch": "The number of the newest micro-batch; -1 before the first.",
-    "stream_running": "Whether the stream runs: 1, or 0.",
-}
-# These are in the figures of a snapshot, added up.
-_IN_SNAPSHOT: Final = frozenset({"input_received", "input_dropped"})
+# These are told apart: they are there from the start, or come from more than one place.
+_APART: Final = frozenset(
+    {
+        *("input_received", "window_closed", "window_dropped", "batch_failed"),
+        *("window_close_delay_seconds", "batch_duration_seconds"),
+    }
+)
+
+STATES: Final = ("starting", "running", "restarting", "paused", "ended", "failed", "stopped")
+"""The states of a stream of the service."""
 
 
 class Sample(NamedTuple):
-    """One figure: a metric's name, its labels and its value."""
+    """One figure.
+
+    Attributes:
+        name: the metric's name.
+        labels: its labels.
+        value: its value.
+        of: the metric in the catalogue, whatever name a mapping gives it; None for a config's own.
+    """
 
     name: str
     labels: Mapping[str, str]
     value: float | Times
+    of: Metric | None = None
 
+    @classmethod
+    def made(cls, name: str, labels: Mapping[str, str], value: float | Times) -> Sample:
+        """Make one under the name that it has in the catalogue, if it is in there."""
+        return cls(name, labels, value, METRICS.get(name))
 
-def about(name: str) -> str:
-    """Return what a metric says, in a sentence."""
-    return _ABOUT.get(name) or _ABOUT.get(name.partition("_")[2], "A counter of a component.")
+    def plain(self) -> float | dict[str, float | None]:
+        """Return the value; of times their percentiles, in the metric's unit."""
+        if not isinstance(self.value, Times):
+            return self.value
+        found = self.value.percentiles()
+        if self.of is None or self.of.kind != MetricKind.HISTOGRAM:
+            return found
+        return {name: ns and round(ns / SECOND, 6) for name, ns in found.items()}
 
 
 def samples(view: StreamView) -> Iterator[tuple[Expected | None, Sample]]:
     """Return the figures of a stream, each with the component that it is of, if it is of one."""
     now = view.now()
-    shot = now.snapshot
     told: set[Key] = set()
     for component in view.expected:
         for sample in _of(component, now):
             told.add(key_of(sample.name, sample.labels))
             yield component, sample
-    for reason, number in sorted(shot.dropped.items()):
-        yield None, Sample("messages_dropped", {"reason": reason}, number)
     of_place = {(each.label, each.path): each for each in view.expected}
     for key, number in sorted(now.counts.items()):
         name, labels = key[0], dict(key[1])
-        if name not in _IN_SNAPSHOT and key not in told:
+        if name not in _APART and key not in told:
             place = labels.get("label", ""), labels.get("path", "")
-            yield of_place.get(place), Sample(name, labels, number)
+            yield of_place.get(place), Sample.made(name, labels, number)
     for key, times in sorted(now.times.items(), key=itemgetter(0)):
-        if key not in told:
-            yield None, Sample(key[0], dict(key[1]), times)
-    for name, value in _of_stream(view, now):
-        yield None, Sample(name, {}, value)
+        if key[0] not in _APART and key not in told:
+            yield None, Sample.made(key[0], dict(key[1]), times)
+    for found in (*_of_windows(view, now), *_of_stream(view, now)):
+        yield None, Sample.made(*found)
 
 
 def _of(component: Expected, now: Now) -> Iterator[Sample]:
@@ -87,19 +92,52 @@ def _of(component: Expected, now: Now) -> Iterator[Sample]:
     for last in _OF_KIND[component.kind]:
         name = f"{component.kind}_{last}"
         if name == "input_received":
-            yield Sample(name, labels, now.snapshot.messages)
+            yield Sample.made(name, labels, now.snapshot.messages)
         else:
-            yield Sample(name, labels, now.counts.get(key_of(name, labels), 0))
+            yield Sample.made(name, labels, now.counts.get(key_of(name, labels), 0))
     name = f"{component.kind}_latency_ns"
-    yield Sample(name, labels, now.times.get(key_of(name, labels), Times()))
+    yield Sample.made(name, labels, now.times.get(key_of(name, labels), Times()))
 
 
-def _of_stream(view: StreamView, now: Now) -> Iterator[tuple[str, float]]:
-    shot = now.snapshot
-    if makes_windows(view.config.buffer):
-        yield "open_windows", shot.open_windows
-        yield "open_window_messages", shot.held
-        if shot.next_close is not None:
-            yield "next_window_close_timestamp_seconds", shot.next_close / SECOND
-    yield "micro_batch", shot.batch
-    yield "stream_running", int(view.started)
+_Figures = Iterator[tuple[str, Mapping[str, str], float | Times]]
+
+
+def _of_windows(view: StreamView, now: Now) -> _Figures:
+    shot, counts = now.snapshot, now.counts
+    dropped = Counter(shot.dropped)
+    for (name, labels), number in counts.items():
+        if name == "window_dropped":
+            dropped[dict(labels)["reason"]] += number
+        elif name == "input_dropped":
+            # It is told as the input's.
+            dropped.pop(dict(labels)["reason"], None)
+    for reason, number in sorted(dropped.items()):
+        yield "window_dropped", {"reason": reason}, number
+    if not makes_windows(view.config.buffer):
+        return
+    yield "window_open", {}, shot.open_windows
+    yield "window_messages", {}, shot.held
+    yield "window_closed", {}, shot.closed + counts.get(key_of("window_closed", {}), 0)
+    yield "state_bytes", {}, shot.size
+    if shot.next_close is not None:
+        yield "window_next_close_timestamp_seconds", {}, shot.next_close / SECOND
+    name = "window_close_delay_seconds"
+    yield name, {}, now.times.get(key_of(name, {}), Times())
+
+
+def _of_stream(view: StreamView, now: Now) -> _Figures:
+    name = "batch_duration_seconds"
+    yield name, {}, now.times.get(key_of(name, {}), Times())
+    yield "batch_failed", {}, now.counts.get(key_of("batch_failed", {}), 0)
+    yield "micro_batch", {}, now.snapshot.batch
+    yield "stream_running", {}, int(view.started)
+    for name, value in sorted(now.gauges().items()):
+        yield name, {}, value
+    if view.standing is None:
+        return
+    standing = view.standing()
+    for state in STATES:
+        yield "stream_state", {"state": state}, int(state == standing.state)
+    yield "stream_restarts", {}, standing.restarts
+    yield "stream_revision", {}, standing.revision
+    yield "stream_uptime_seconds", {}, round(standing.uptime, 3)

@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from streamer.config import Config
 from streamer.endpoints.registry import Endpoints
 from streamer.engine.meters import Key
+from streamer.engine.places import Labels
 from streamer.engine.snapshot import Counts, Snapshot
 from streamer.engine.timing import Times
 from streamer.service.expected import Expected, expected
@@ -24,12 +26,34 @@ class Now:
         counts: its counters, by name and labels.
         problem: why it does not get on, or an empty text.
         times: how long things took, by name and labels.
+        gauges: measures what is not known until somebody asks, by name; it may read files.
+        place: label and path of the component that the problem is of; empty when it is none's.
+        backlog: messages that wait at the input, for those who ask often; None when nobody knows.
     """
 
     snapshot: Snapshot
     counts: Counts
     problem: str = ""
     times: Mapping[Key, Times] = field(default_factory=dict)
+    gauges: Callable[[], Mapping[str, float]] = dict
+    place: Labels = field(default_factory=dict)
+    backlog: int | None = None
+
+
+class Standing(NamedTuple):
+    """How a stream stands that is one of many.
+
+    Attributes:
+        state: its state.
+        restarts: how often it was started again since somebody started it.
+        revision: what is deployed.
+        uptime: for how long it runs, s.
+    """
+
+    state: str
+    restarts: int
+    revision: int
+    uptime: float
 
 
 _NOTHING = Now(Snapshot(), {})
@@ -41,12 +65,14 @@ class StreamView:
     Attributes:
         config: what runs.
         endpoints: the paths that components are served at.
+        standing: says how it stands among others; None where it has none beside it.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, standing: Callable[[], Standing] | None = None) -> None:
         """Begin with a stream that has not started."""
         self.config = config
         self.endpoints = Endpoints()
+        self.standing = standing
         self._lock = threading.Lock()
         self._now: Callable[[], Now] | None = None
         self._last = _NOTHING
@@ -88,3 +114,7 @@ class StreamView:
         """Return what the stream is doing."""
         ask = self._now
         return self._last if ask is None else ask()
+
+
+Views = Callable[[], Mapping[str, StreamView]]
+"""Gives streams by id; the one of a program that has no others has an empty one."""

@@ -59,8 +59,17 @@ class Looks:
         self._known = self.now()
 
     def differ(self) -> Changes:
-        """Return what differs from what is known, which stays as it is."""
-        return _between(self._known, self.now())
+        """Return what differs from what is known, which stays as it is.
+
+        A file that a stream's config has come to read is known as it was read.
+        """
+        return self._differ(self.now())
+
+    def _differ(self, now: Mapping[str, Mapping[str, str]]) -> Changes:
+        for name, files in self._known.items():
+            for path, digest in now.get(name, {}).items():
+                files.setdefault(path, digest)
+        return _between(self._known, now)
 
     def doubtful(self) -> bool:
         """Whether a file is missing or empty now that was not before."""
@@ -75,8 +84,7 @@ class Looks:
     def taken(self) -> Changes:
         """Return what differs, and know it from now on."""
         now = self.now()
-        found = _between(self._known, now)
-        self._known = now
+        found, self._known = self._differ(now), now
         return found
 
     def folders(self) -> set[str]:

@@ -80,7 +80,10 @@ class Run:
             lambda: False,
             places=Places.of(self.plan),
             results=results,
+            window=self.plan.window,
+            clock=lambda: self.clock,
         )
+        self.clock = 0
 
     def step(self, t: int, limit: Limit = ALL, tries: int = 1) -> MicroBatch:
         """Plan a micro-batch at a time, run it, and run it again as often as it is tried."""

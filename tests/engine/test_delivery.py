@@ -104,6 +104,24 @@ def test_a_failing_output_is_tried_again_and_said_so():
     assert len(said) == 2 and "No space left on device" in said[0]
 
 
+def test_the_output_that_fails_is_named_while_it_does() -> None:
+    heard: list[tuple[str, dict]] = []
+    said: list[dict] = []
+    place = {"label": "dst", "path": "root.output"}
+    delivery = Delivery(
+        [Failing(1)],
+        lambda level, text, fields: said.append(dict(fields)) if level == "ERROR" else None,
+        lambda: False,
+        on_trouble=lambda text, place: heard.append((text, dict(place))),
+        sleep=lambda s: None,
+        places=Places({}, None, (place,)),
+    )
+    delivery.deliver(4, [data(b"x")])
+    why = "Failed to write to the output: [Errno 28] No space left on device"
+    assert heard == [(why, place)]
+    assert said == [{**place, "micro_batch": 4}]
+
+
 def test_a_failing_output_gives_up_when_the_program_stops():
     delivery = Delivery([Failing(99)], no_log, lambda: True, sleep=lambda s: None)
     with pytest.raises(DeliveryStoppedError):
@@ -126,7 +144,7 @@ def test_logs_counts_and_statuses_reach_the_driver():
             Frame(FrameKind.STATUS, 0, 1, 0, 0, "", b'{"ended":true}'),
         ],
     )
-    assert said[0] == ("WARN", "late", {"n": 1})
+    assert said[0] == ("WARN", "late", {"n": 1, "micro_batch": 3})
     assert delivery.meters.counts["input_dropped", (("reason", "too_long"),)] == 2
     assert delivery.statuses == {1: {"ended": True}}
     assert delivery.batch == 3

@@ -26,7 +26,7 @@ class Log:
 
 def _look(output: str) -> list[tuple[str, str, Any]]:
     log = Log()
-    look_at_outputs(make_plan(parse_config(f"output: {output}")), log)
+    look_at_outputs(make_plan(parse_config(f"output: {output}")), log, "s")
     return log.lines
 
 

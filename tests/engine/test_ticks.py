@@ -13,6 +13,15 @@ def test_data_waits_for_the_interval():
     assert not pacer.takes(1, False, 12 * SECOND), "the wait begins anew"
 
 
+def test_where_cores_are_few_data_waits_longer_but_not_what_is_urgent():
+    pacer = Pacer(2 * SECOND)
+    assert not pacer.takes(1, False, 10 * SECOND, patience=4 * SECOND)
+    assert not pacer.takes(1, False, 13 * SECOND, patience=4 * SECOND)
+    assert pacer.takes(1, False, 14 * SECOND, patience=4 * SECOND)
+    assert not pacer.takes(1, False, 20 * SECOND, patience=SECOND)
+    assert pacer.takes(1, True, 20 * SECOND, patience=4 * SECOND)
+
+
 def test_plenty_or_urgent_data_does_not_wait():
     assert Pacer(SECOND).takes(PLENTY, False, 0)
     assert Pacer(SECOND).takes(1, True, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from streamer.cli.exporting import exported
 from streamer.config import parse_config
 from streamer.config.templates.installed import installed
+from streamer.engine.delivery import LogLine
 from streamer.engine.meters import Meters
 from streamer.engine.snapshot import Snapshot
 from streamer.service.exposition import by_name, exposition
@@ -22,7 +24,7 @@ from streamer.service.view import Now, StreamView
 
 WINDOW = "input: { label: in, stdin: {} }\nbuffer: { system_window: { size: 10s } }\n"
 NOW = Now(
-    Snapshot(7, 2, 5, 1_500_000_000, {"late": 1, "expired": 0}, False, 4),
+    Snapshot(7, 2, 5, 1_500_000_000, {"late": 1, "expired": 0}, False, 4, 80, 3),
     {("input_received", ()): 7, ("output_dropped", (("reason", "path"),)): 3},
 )
 
@@ -39,6 +41,10 @@ def served(text: str) -> str:
     return serve()[0].decode()
 
 
+def exporting(view: StreamView, log: LogLine) -> AbstractContextManager[None]:
+    return exported(view.config.metrics, lambda: {"": view}, log)
+
+
 def lines_of(text: str) -> dict[str, float]:
     """Return the samples of what is served, by name and labels."""
     rows = (line.rpartition(" ") for line in served(text).splitlines() if line[0] != "#")
@@ -49,11 +55,13 @@ def test_prometheus_is_the_default_and_names_are_benthoss() -> None:
     found = {name: value for name, value in lines_of(WINDOW).items() if value > 0}
     assert found == {
         'input_received{label="in",path="root.input"}': 7.0,
-        'messages_dropped{reason="late"}': 1.0,
+        'window_dropped{reason="late"}': 1.0,
         'output_dropped{reason="path"}': 3.0,
-        "open_windows": 2.0,
-        "open_window_messages": 5.0,
-        "next_window_close_timestamp_seconds": 1.5,
+        "window_open": 2.0,
+        "window_messages": 5.0,
+        "window_closed": 3.0,
+        "state_bytes": 80.0,
+        "window_next_close_timestamp_seconds": 1.5,
         "micro_batch": 4.0,
         "stream_running": 1.0,
     }
@@ -95,8 +103,9 @@ def test_every_component_has_its_metrics_before_anything_has_happened() -> None:
         for (label, path), (kind, names) in places.items()
         for name in names
     }
-    others = {"micro_batch", "stream_running", 'output_dropped{reason="path"}'}
-    drops = {f'messages_dropped{{reason="{reason}"}}' for reason in ("late", "expired")}
+    others = {"micro_batch", "stream_running", "batch_failed", "batch_duration_seconds"}
+    others |= {'output_dropped{reason="path"}'}
+    drops = {f'window_dropped{{reason="{reason}"}}' for reason in ("late", "expired")}
     assert set(found) == expected | others | drops
 
 
@@ -156,7 +165,8 @@ def test_times_are_percentiles_in_json_and_in_the_log() -> None:
     assert shown["p90"] == pytest.approx(90e6, rel=0.04)
     lines: list[Mapping[str, Any]] = []
     MetricsLog(
-        timed("metrics: { logger: {} }"), lambda level, text, fields: lines.append(fields)
+        lambda: {"": timed("metrics: { logger: {} }")},
+        lambda level, text, fields: lines.append(fields),
     ).write(True)
     [line] = [one for one in lines if one["name"] == "processor_latency_ns"]
     assert line["p50"] == pytest.approx(50e6, rel=0.04) and "value" not in line
@@ -227,12 +237,12 @@ def test_metrics_that_are_not_served_have_no_endpoint(metrics: str) -> None:
 def test_a_mapping_renames_labels_and_drops_metrics() -> None:
     mapping = (
         "metrics:\n  json_api: {}\n  mapping: |\n"
-        '    root = if this.has_prefix("open_") { deleted() } else { "my_" + this }\n'
+        '    root = if this.has_prefix("window_") { deleted() } else { "my_" + this }\n'
         '    meta label = deleted()\n    meta team = "blue"\n'
     )
     found = by_name(view(WINDOW + mapping))
     assert found['my_input_received{path="root.input",team="blue"}'] == 7
-    assert not [name for name in found if "open" in name]
+    assert not [name for name in found if "window" in name]
 
 
 def test_a_metric_on_which_the_mapping_fails_keeps_its_name() -> None:
@@ -253,12 +263,13 @@ def test_metrics_are_logged_at_the_end_and_flushed_counters_begin_anew() -> None
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         lines.append({"text": text, **fields})
 
-    with exported(view("metrics: { logger: {} }"), log):
+    with exporting(view("metrics: { logger: {} }"), log):
         assert lines == []
     received = {"text": "Metric", "name": "input_received", "label": "", "path": "root.input"}
     assert {**received, "value": 7} in lines
     lines.clear()
-    writer = MetricsLog(view("metrics: { logger: { flush_metrics: true } }"), log)
+    shown = view("metrics: { logger: {} }")
+    writer = MetricsLog(lambda: {"": shown}, log, flushes=True)
     writer.write(False)
     writer.write(True)
     assert [line["value"] for line in lines if line["name"] == "input_received"] == [7, 0]
@@ -268,10 +279,10 @@ def test_metrics_are_written_to_a_file_at_the_end(tmp_path: Path) -> None:
     said: list[str] = []
     path = tmp_path / "m.prom"
     text = "metrics: {{ prometheus: {{ file_output_path: {} }} }}"
-    with exported(view(text.format(path)), lambda level, line, _: said.append(line)):
+    with exporting(view(text.format(path)), lambda level, line, _: said.append(line)):
         assert not path.exists()
     assert 'input_received{label="",path="root.input"} 7.0' in path.read_text()
-    with exported(
+    with exporting(
         view(text.format(tmp_path / "no" / "m")), lambda level, line, _: said.append(line)
     ):
         pass
@@ -301,15 +312,30 @@ def test_metrics_are_pushed_to_a_gateway() -> None:
         "push_job_name: mine, push_basic_auth: {{ username: me, password: sesame }} }} }}"
     )
     port = gateway.server_port
-    with exported(view(text.format(port, "1h")), lambda level, line, _: said.append(line)):
+    with exporting(view(text.format(port, "1h")), lambda level, line, _: said.append(line)):
         pass
     gateway.shutdown()
     gateway.server_close()
     [(path, authorization, body)] = _Gateway.seen
     assert (path, authorization) == ("/metrics/job/mine", "Basic bWU6c2VzYW1l")
     assert b"input_received" in body and said == []
-    with exported(view(text.format(port, "''")), lambda level, line, _: said.append(line)):
+    with exporting(view(text.format(port, "''")), lambda level, line, _: said.append(line)):
         pass
     [line] = said
     assert line.startswith(f"Failed to push metrics to http://127.0.0.1:{port}: ")
     assert "sesame" not in line
+
+
+def test_metrics_of_many_streams_are_logged_and_written_with_their_ids(tmp_path: Path) -> None:
+    lines: list[Mapping[str, Any]] = []
+    path = tmp_path / "all.prom"
+    text = f"metrics: {{ prometheus: {{ file_output_path: {path} }} }}"
+    views = {name: view(WINDOW) for name in ("cars", "carts")}
+    logged = parse_config("metrics: { logger: {} }", env={}).metrics
+    with exported(logged, lambda: views, lambda level, text, fields: lines.append(fields)):
+        pass
+    received = [one for one in lines if one["name"] == "input_received"]
+    assert [(one["stream"], one["value"]) for one in received] == [("cars", 7), ("carts", 7)]
+    with exported(parse_config(text, env={}).metrics, lambda: views, lambda *line: None):
+        pass
+    assert 'window_open{stream="carts"} 2.0' in path.read_text()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
+from streamer.bloblang import noting
 from streamer.config import Config, parse_config
 from streamer.config.file import read_file
 from streamer.config.findings import Findings
@@ -14,6 +16,7 @@ from streamer.config.nodes import Mapping
 from streamer.config.read import read_yaml
 from streamer.config.resources import ResourceText
 from streamer.config.source import Source
+from streamer.config.templates.installed import installed
 from streamer.errors import ConfigError, Lint
 from streamer.redaction import SCRUBBED
 from streamer.service.streams.allowance import Allowance
@@ -22,7 +25,7 @@ from streamer.spec import Parsed, ParsedComponent
 from streamer.spec.inside import inside
 
 _OF_SERVICE: Final = ("http", "logger", "metrics", "tracer", "shutdown_delay")
-_OF_SPARK: Final = ("master", "conf", "checkpoint")
+_OF_SPARK: Final = ("master", "environment", "conf", "checkpoint")
 _NOTHING: Final = "input: { generate: { mapping: root = deleted() } }\noutput: { drop: {} }\n"
 _HINT: Final = "it belongs to the service: put it into the config that -o names"
 
@@ -36,12 +39,16 @@ class Reader:
         allowance: what configs that come by API may do.
         resources: what all streams may refer to.
         chilled: whether configs of files run in spite of findings that they can run with.
+        templates: files of templates that all configs may use; they are read with each.
+        imported: the files that mappings of each config's file have read, by that file's path.
     """
 
     root: Config
     allowance: Allowance = Allowance()
     resources: Sequence[str | ResourceText] = field(default_factory=tuple)
     chilled: bool = False
+    templates: Sequence[str] = ()
+    imported: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def of_file(self, text: str, path: str) -> Config:
         """Read the config of a file.
@@ -50,9 +57,11 @@ class Reader:
             BadConfigError: there is something wrong with it.
         """
         try:
-            config = parse_config(text, path, resources=self._resources(), chilled=self.chilled)
+            with self._templates(), noting() as read:
+                config = parse_config(text, path, resources=self._resources(), chilled=self.chilled)
         except ConfigError as e:
-            raise BadConfigError(_texts(e.lints, path)) from None
+            raise _wrong(e.lints, path) from None
+        self.imported[path] = frozenset(name for kind, name in read if kind == "file")
         return self._of_service(config, Allowance(programs=True, local=True), self.chilled)
 
     def of_api(self, text: str, stream_id: str, chilled: bool = False) -> Config:
@@ -69,15 +78,15 @@ class Reader:
         allowance = self.allowance
         early = list(allowance.of_text(text, stream_id))
         if early:
-            raise BadConfigError(_texts(early, stream_id))
+            raise _wrong(early, stream_id)
         env = os.environ if allowance.local else {}
         try:
-            with allowance.compiling():
+            with self._templates(), allowance.compiling():
                 config = parse_config(
                     text, stream_id, env=env, resources=self._resources(), chilled=chilled
                 )
         except ConfigError as e:
-            raise BadConfigError(_texts(map(_by_api, e.lints), stream_id)) from None
+            raise _wrong(map(_by_api, e.lints), stream_id) from None
         return self._of_service(config, allowance, chilled)
 
     def of_resource(self, resource: ResourceText, chilled: bool = False) -> Config:
@@ -92,21 +101,29 @@ class Reader:
         """
         early = list(self.allowance.of_text(resource.text, resource.name))
         if early:
-            raise BadConfigError(_texts(early, resource.name))
+            raise _wrong(early, resource.name)
         name = resource.name
         try:
-            with self.allowance.compiling():
+            with self._templates(), self.allowance.compiling():
                 config = parse_config(
                     _NOTHING, env={}, resources=[*self._resources(), resource], chilled=chilled
                 )
         except ConfigError as e:
-            raise BadConfigError(_texts(map(_by_api, e.lints), name)) from None
+            raise _wrong(map(_by_api, e.lints), name) from None
         wrong = list(self.allowance.of_config(replace(config, path=name)))
         if SCRUBBED in resource.text:
             wrong.append(_unknown_secret(name))
         if wrong:
-            raise BadConfigError(_texts(wrong, name))
+            raise _wrong(wrong, name)
         return config
+
+    def _templates(self) -> AbstractContextManager[None]:
+        """Return what configs are read in: templates are there for the thread that has read them.
+
+        A template that has become wrong is a finding of each config that is read.
+        """
+        tell = (lambda lint: None) if self.chilled else None
+        return installed(self.templates, tell) if self.templates else nullcontext()
 
     def _resources(self) -> list[str | ResourceText]:
         root = self.root
@@ -126,7 +143,7 @@ class Reader:
         if SCRUBBED in config.text:
             wrong.append(_unknown_secret(config.path))
         if wrong:
-            raise BadConfigError(_texts(wrong, config.path))
+            raise _wrong(wrong, config.path)
         root = self.root
         spark = {name: root.spark[name] for name in _OF_SPARK}
         return replace(
@@ -146,11 +163,11 @@ def _unknown_secret(name: str) -> Lint:
     return Lint(name, 0, 0, "not_allowed", message, "write the secret")
 
 
-def _texts(lints: Any, name: str) -> list[str]:
-    """Return findings as texts; the name of the config itself is known to who asks."""
-    return [str(replace(lint, file="") if lint.file == name else lint) for lint in lints] or [
-        "the config cannot be read"
-    ]
+def _wrong(lints: Iterable[Lint], name: str) -> BadConfigError:
+    """Return the error for findings; the name of the config itself is known to who asks."""
+    return BadConfigError.of(
+        replace(lint, file="") if lint.file == name else lint for lint in lints
+    )
 
 
 def _by_api(lint: Lint) -> Lint:

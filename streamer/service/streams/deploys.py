@@ -5,7 +5,7 @@ A stream of a file is changed by its file alone; one that came by API is the API
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,8 +14,9 @@ from typing import Any, Final
 from streamer.config import Config
 from streamer.errors import StreamerError
 from streamer.plan.judgement import Judgement, judge
+from streamer.service.imported import with_imports
 from streamer.service.replacing import OnReset
-from streamer.service.streams import raw
+from streamer.service.streams import raw, typed
 from streamer.service.streams.faults import (
     BadConfigError,
     BadRequestError,
@@ -120,7 +121,7 @@ class Deploys:
             registry.check_open()
             managed = registry.get(stream_id)
             check_of_api(managed)
-            text = raw.with_secrets(text, managed.revision.text)
+            text = typed.with_secrets(text, managed.revision.text)
             config = registry.reader.of_api(text, stream_id, wish.chilled)
             draft = Draft(text, wish.author, API, registry.clock(), wish.chilled)
             judgement = self.switch(managed, config, draft, wish)
@@ -129,8 +130,22 @@ class Deploys:
             registry.audit.note(wish.author, action, **facts, effect=effect)
             return judgement
 
-    def switch(self, managed: Managed, config: Config, draft: Draft, wish: Wish) -> Judgement:
+    def switch(
+        self,
+        managed: Managed,
+        config: Config,
+        draft: Draft,
+        wish: Wish,
+        read: Iterable[str] = (),
+    ) -> Judgement:
         """Let another revision take the place of a stream's; whoever calls holds its lock.
+
+        Args:
+            managed: the stream.
+            config: what is to run.
+            draft: what is to be deployed.
+            wish: how.
+            read: files that have changed, and that mappings of the config read.
 
         Raises:
             RefusedError: the change would lose what nobody said may be lost.
@@ -138,7 +153,7 @@ class Deploys:
         """
         stream_id, supervisor = managed.stream_id, managed.supervisor
         try:
-            judgement = judge(managed.config, config)
+            judgement = with_imports(judge(managed.config, config), read)
         except StreamerError as e:
             raise start_error(managed, e, _STAYS) from None
         on_reset = check_reset(judgement, wish.on_reset)
@@ -188,7 +203,7 @@ class Deploys:
             managed = registry.get(stream_id)
             check_of_api(managed)
             former = managed.revision.text
-            patch = raw.document(raw.with_secrets(text, former), "patch")
+            patch = raw.document(typed.with_secrets(text, former), "patch")
             whole = raw.written(raw.merged(raw.document(former), patch))
             wish = replace(wish, chilled=wish.chilled or managed.revision.chilled)
             return self.update(stream_id, whole, wish, "patch")
@@ -246,7 +261,7 @@ class Deploys:
                 raise BadRequestError(problem)
             if stream_id in there:
                 check_of_api(there[stream_id])
-                text = raw.with_secrets(text, there[stream_id].revision.text)
+                text = typed.with_secrets(text, there[stream_id].revision.text)
             try:
                 registry.reader.of_api(text, stream_id, wish.chilled)
             except BadConfigError as e:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from streamer.errors import StreamerError
+from streamer.errors import Lint, StreamerError
 from streamer.plan.judgement import Judgement
 
 
@@ -43,11 +43,19 @@ class BadConfigError(StreamerError):
 
     Attributes:
         findings: as texts, in the order of the config.
+        lints: the same with their places and codes, where these are known.
     """
 
-    def __init__(self, findings: Sequence[str]) -> None:
+    def __init__(self, findings: Sequence[str], lints: Sequence[Lint] = ()) -> None:
         self.findings = tuple(findings)
+        self.lints = tuple(lints)
         super().__init__("\n".join(self.findings))
+
+    @classmethod
+    def of(cls, lints: Iterable[Lint]) -> BadConfigError:
+        """Return the error that these findings make."""
+        found = tuple(lints)
+        return cls([str(lint) for lint in found] or ["the config cannot be read"], found)
 
 
 class StartError(StreamerError):

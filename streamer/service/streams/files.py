@@ -55,14 +55,18 @@ class FileStreams:
                 self._said = str(e)
                 self._registry.log("ERROR", f"The files of streams cannot be taken: {e}", {})
         shared = list(self._shared())
-        return {stream_id: [path, *shared] for stream_id, path in self._ids.items()}
+        imported = self._registry.reader.imported
+        return {
+            stream_id: [path, *shared, *imported.get(path, ())]
+            for stream_id, path in self._ids.items()
+        }
 
     def told(self, changes: Changes) -> None:
         """Take changes; see `Watcher`."""
         for stream_id in sorted(changes.removed):
             self._one(stream_id, self._remove)
         for stream_id in sorted(changes.added | changes.changed):
-            self._one(stream_id, self._deploy)
+            self._one(stream_id, lambda one: self._deploy(one, changes.files))
 
     def _one(self, stream_id: str, action: Callable[[str], str]) -> None:
         """Do something with one stream; whatever goes wrong is nothing to the others."""
@@ -87,7 +91,7 @@ class FileStreams:
         log("INFO", done, {"stream": stream_id})
         self._registry.audit.note("file", "watch", stream=stream_id, done=done)
 
-    def _deploy(self, stream_id: str) -> str:
+    def _deploy(self, stream_id: str, files: frozenset[str]) -> str:
         path = self._ids[stream_id]
         try:
             text = read_file(path)
@@ -103,7 +107,8 @@ class FileStreams:
             return "The stream of a new file runs"
         if managed.of_api:
             raise StreamerError("there is a stream of this name that came by API; rename the file")
-        judgement = self._manager.deploys.switch(managed, config, draft, self._wish)
+        read = self._registry.reader.imported[path] & files
+        judgement = self._manager.deploys.switch(managed, config, draft, self._wish, read)
         return f"The stream runs what its file says now: {judgement.effect or 'nothing new'}"
 
     def _remove(self, stream_id: str) -> str:

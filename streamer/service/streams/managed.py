@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from streamer.config import Config
 from streamer.config.secrets import with_variables
 from streamer.durations import SECOND, format_duration
+from streamer.endpoints.registry import Endpoints
 from streamer.engine.delivery import LogLine
 from streamer.redaction import Redaction
 from streamer.service.streams.lines import Lines
 from streamer.service.streams.store import API, Revision
 from streamer.service.streams.supervisor import ACTIVE, Gate, Restarts, Run, State, Supervisor
-from streamer.service.view import StreamView
+from streamer.service.view import Standing, StreamView
 
 Make = Callable[[str, Config, str, LogLine, StreamView, Callable[[Config], None]], Run]
 """Makes a run: of an id and a config, on a checkpoint directory, with a log, a view to tell, and
@@ -36,6 +37,7 @@ class Managed:
         view: what its newest run says.
         run: its newest run; None before the first.
         supervisor: looks after it.
+        beside: gives what other streams serve under the same paths, see `Endpoints`.
     """
 
     def __init__(
@@ -70,8 +72,9 @@ class Managed:
         self.stream_id = stream_id
         self.directory = directory
         self.lines = Lines()
-        self.view = StreamView(config)
+        self.view = StreamView(config, self._standing)
         self.run: Run | None = None
+        self.beside: Callable[[], Iterable[tuple[str, Endpoints]]] = lambda: ()
         self._make = make
         self._back = back
         self._log = log
@@ -93,9 +96,10 @@ class Managed:
         self._redaction = Redaction(with_variables(config.secrets))
 
     def _made(self) -> Run:
-        self.view = StreamView(self.config)
+        self.view = StreamView(self.config, self._standing)
         # The service's server is there before any stream.
         self.view.endpoints.served = bool(self.config.http["enabled"])
+        self.view.endpoints.beside = self.beside
         self.run = self._make(
             *(self.stream_id, self.config, self.directory, self.log, self.view),
             lambda config: self._back(self, config),
@@ -136,6 +140,11 @@ class Managed:
     def uptime(self) -> int:
         """Return for how long it runs, ns; of one that does not, how long it has run."""
         return round(self.supervisor.uptime() * SECOND)
+
+    def _standing(self) -> Standing:
+        supervisor = self.supervisor
+        uptime = supervisor.uptime() if self.active else 0.0
+        return Standing(str(supervisor.state), supervisor.restarts, self.revision.number, uptime)
 
     def status(self) -> dict[str, Any]:
         """Return what the list of streams says of it: Benthos's fields first."""

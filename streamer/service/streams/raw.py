@@ -46,7 +46,7 @@ def document(text: str, name: str = "", scalar: Callable[[Scalar], Any] | None =
     findings = Findings()
     root = read_yaml(Source(name, "".join(pieces) + text[done:]), findings)
     if root is None:
-        raise BadConfigError([str(lint) for lint in findings.sorted()])
+        raise BadConfigError.of(findings.sorted())
 
     def put_back(given: str) -> str:
         return _MARK.sub(
@@ -99,25 +99,18 @@ def merged(old: Any, patch: Any) -> Any:
     return found
 
 
-def with_secrets(text: str, former: str) -> str:
-    """Return a text with the secrets that it only has marks for, from the text before it.
+def restored(value: Any, former: Any) -> Any:
+    """Return a document with the secrets that it only has marks for, from the one before it.
 
-    Who edits what was shown does not see secrets; a mark at the place of one stands for it. The
-    text stays as it is, comments and all, when there is no mark in it.
+    A mark stands for the secret at its own place.
     """
-    if SCRUBBED not in text:
-        return text
-    return written(_restored(document(text), document(former)))
-
-
-def _restored(value: Any, former: Any) -> Any:
     if isinstance(value, Mapping):
         there = former if isinstance(former, Mapping) else {}
-        return {name: _restored(item, there.get(name)) for name, item in value.items()}
+        return {name: restored(item, there.get(name)) for name, item in value.items()}
     if isinstance(value, list):
         items = former if isinstance(former, list) else []
         return [
-            _restored(item, items[index] if index < len(items) else None)
+            restored(item, items[index] if index < len(items) else None)
             for index, item in enumerate(value)
         ]
     if isinstance(value, str) and SCRUBBED in value and former is not None:

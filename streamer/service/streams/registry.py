@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Final
 
 from streamer.config import Config
 from streamer.config.resources import ResourceText
+from streamer.endpoints.registry import Endpoints
 from streamer.engine.delivery import LogLine
+from streamer.plan.plan import cores
 from streamer.service.streams.audit import Audit
 from streamer.service.streams.checkpoints import Checkpoints
 from streamer.service.streams.configs import Reader
@@ -21,6 +24,7 @@ from streamer.service.streams.locks import Locks
 from streamer.service.streams.managed import Make, Managed
 from streamer.service.streams.store import API, ENDED, Draft, Revision, Store, StoredResource
 from streamer.service.streams.supervisor import Gate, Restarts, State
+from streamer.service.view import StreamView
 
 # Where many streams share the machine, all looks at them together come to about so many a second.
 _LOOK: Final = 0.1
@@ -30,6 +34,26 @@ _FEW: Final = 4
 
 AT_ONCE: Final = 4
 """Streams that are started at the same time."""
+
+_SEES: Final = 1.0
+# A small micro-batch is so many CPU seconds; all together are to leave half of the cores free.
+_MICRO_BATCH: Final = 0.4
+_LONGEST: Final = 10.0
+
+
+def paces(streams: int, busy: int, cores: int) -> tuple[float, float]:
+    """Return how often streams that share a machine look for data, and take it.
+
+    Args:
+        streams: how many there are.
+        busy: how many of them have delivered something of late.
+        cores: what they share.
+
+    Returns:
+        The rest between two looks that find nothing, and how long data waits at least, s.
+    """
+    rest = _PACE * streams if streams > _FEW else 0.0
+    return rest, min(busy * _MICRO_BATCH / (cores / 2), _LONGEST) if busy > _FEW else 0.0
 
 
 class Registry:
@@ -52,6 +76,7 @@ class Registry:
         log: LogLine,
         restarts: Restarts,
         clock: Callable[[], int] = time.time_ns,
+        prefixed: bool = True,
     ) -> None:
         """Begin with none.
 
@@ -63,6 +88,7 @@ class Registry:
             log: takes lines of the service's log.
             restarts: how often a stream that fails is started again.
             clock: the wall clock, Unix ns.
+            prefixed: whether what a stream serves over HTTP stands behind its id.
         """
         self.store = store
         self.checkpoints = Checkpoints(directory)
@@ -75,7 +101,12 @@ class Registry:
         self._restarts = restarts
         self._lock = threading.Lock()
         self._streams: dict[str, Managed] = {}
+        self._prefixed = prefixed
+        # Those too that are about to start, and are not among the others yet.
+        self._all: weakref.WeakSet[Managed] = weakref.WeakSet()
         self._closing = False
+        self._cores = cores(reader.root.spark["master"])
+        self._paced = 0.0
         self._gate = Gate(AT_ONCE)
         self.resources = [self.text_of(one) for one in store.resources()]
 
@@ -110,6 +141,10 @@ class Registry:
         with self._lock:
             return dict(sorted(self._streams.items()))
 
+    def views(self) -> dict[str, StreamView]:
+        """Return what is known of each stream, by id."""
+        return {name: managed.view for name, managed in self.streams().items()}
+
     def get(self, stream_id: str) -> Managed:
         """Return a stream.
 
@@ -124,7 +159,7 @@ class Registry:
 
     def made(self, stream_id: str, config: Config, revision: Revision) -> Managed:
         """Return a stream that is stopped, and not among the others yet."""
-        return Managed(
+        managed = Managed(
             stream_id,
             config,
             revision,
@@ -132,11 +167,22 @@ class Registry:
             self._make,
             self.log,
             self._restarts,
-            lambda: max(_LOOK, _LOOKS * len(self._streams)),
+            self._looked_after,
             self._gate,
             self._told,
             self._went_back,
         )
+        if not self._prefixed:
+            with self._lock:
+                self._all.add(managed)
+            managed.beside = lambda: self._served_beside(stream_id)
+        return managed
+
+    def _served_beside(self, stream_id: str) -> list[tuple[str, Endpoints]]:
+        """Return what other streams serve, by their ids."""
+        with self._lock:
+            others = [one for one in self._all if one.stream_id != stream_id]
+        return [(one.stream_id, one.view.endpoints) for one in others if not one.view.is_over]
 
     def add(self, managed: Managed) -> None:
         """Put a stream among the others."""
@@ -175,11 +221,20 @@ class Registry:
         self._closing = True
         return list(self.streams().values())
 
+    def _looked_after(self) -> float:
+        """Return the seconds between two looks at a stream; now and then, see how busy all are."""
+        if time.monotonic() - self._paced >= _SEES:
+            self._repace()
+        return max(_LOOK, _LOOKS * len(self._streams))
+
     def _repace(self) -> None:
+        self._paced = time.monotonic()
         streams = self.streams().values()
-        pace = _PACE * len(streams) if len(streams) > _FEW else 0.0
+        rest, patience = paces(
+            len(streams), sum(one.supervisor.busy for one in streams), self._cores
+        )
         for managed in streams:
-            managed.supervisor.pace(pace)
+            managed.supervisor.pace(rest, patience)
 
     def _told(self, stream_id: str, state: State) -> None:
         if state == State.ENDED:

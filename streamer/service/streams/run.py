@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from streamer.config import Config
 from streamer.durations import SECOND
 from streamer.engine.delivery import LogLine
+from streamer.engine.tapping import Tap
 from streamer.plan import Plan, make_plan
 from streamer.service.life import Life
 from streamer.service.streams.supervisor import Change
@@ -108,10 +109,10 @@ class SparkRun:
         """Return the number of the newest micro-batch."""
         return -1 if self._life is None else self._life.snapshot().batch
 
-    def pace(self, seconds: float) -> None:
-        """Say how long its source may rest."""
+    def pace(self, seconds: float, patience: float) -> None:
+        """Say how often it looks for data, and takes it; see `Run.pace`."""
         assert self._life is not None
-        self._life.stream.pace(seconds)
+        self._life.stream.pace(seconds, patience)
 
     def interrupt(self) -> None:
         """Let it give up waiting."""
@@ -156,4 +157,9 @@ class SparkRun:
         life = self._life
         if life is None or not life.is_opened:
             return open_windows(None, ())
-        return open_windows(life.plan.window, life.stream.statuses())
+        return open_windows(life.plan.window, life.stream.statuses(), life.stream.recent)
+
+    def tap(self) -> Tap | None:
+        """Return its samples of messages."""
+        life = self._life
+        return life.stream.tap if life is not None and life.is_opened else None

@@ -17,6 +17,8 @@ from typing import Any, Final, Protocol
 
 from streamer.config import Config
 from streamer.engine.delivery import LogLine
+from streamer.engine.tapping import Tap
+from streamer.engine.troubles import said
 from streamer.errors import StreamerError
 from streamer.plan.judgement import Judgement
 from streamer.service.replacing import OnReset
@@ -38,6 +40,9 @@ class State(StrEnum):
 
 _STARTING: Final = 20.0
 """Seconds after which a stream that has delivered nothing is not taken to be starting."""
+
+_BUSY: Final = 30.0
+"""Seconds for which a stream that has delivered something is taken to be busy."""
 
 ACTIVE = frozenset({State.STARTING, State.RUNNING, State.RESTARTING})
 """The states in which messages flow, or are about to."""
@@ -85,8 +90,16 @@ class Run(Protocol):
     def windows(self) -> Mapping[str, Any]:
         """Return its open windows, see `open_windows`."""
 
-    def pace(self, seconds: float) -> None:
-        """Say how long its source may rest between two looks that find nothing."""
+    def tap(self) -> Tap | None:
+        """Return its samples of messages; None while it is not open."""
+
+    def pace(self, seconds: float, patience: float) -> None:
+        """Say how often it looks for data, and takes it.
+
+        Args:
+            seconds: how long its source may rest between two looks that find nothing.
+            patience: how long data waits at least, s.
+        """
 
     def interrupt(self) -> None:
         """Let it give up waiting for what fails, from another thread; `stop` comes next."""
@@ -191,7 +204,8 @@ class Supervisor:
         self._failures = 0
         self._failed_at = -1
         self._again = 0.0
-        self._rest = 0.0
+        self._pace = 0.0, 0.0
+        self._newest = -1, now() - _BUSY
         self.state = State.STOPPED
         self.reason = ""
         self.restarts = 0
@@ -236,9 +250,14 @@ class Supervisor:
         self._do(lambda: found.append(self._replace(change)))
         return found[0]
 
-    def pace(self, seconds: float) -> None:
-        """Say how long the stream's source may rest between two looks that find nothing."""
-        self._rest = seconds
+    def pace(self, seconds: float, patience: float) -> None:
+        """Say how often the stream looks for data, and takes it; see `Run.pace`."""
+        self._pace = seconds, patience
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has delivered something of late."""
+        return self.state in ACTIVE and self._now() - self._newest[1] < _BUSY
 
     def uptime(self) -> float:
         """Return for how long the stream runs, s; of one that does not, how long it has run."""
@@ -285,7 +304,9 @@ class Supervisor:
             if self._run is None:
                 self._start()
                 return
-            self._run.pace(self._rest)
+            self._run.pace(*self._pace)
+            if (batch := self._run.batch()) != self._newest[0]:
+                self._newest = batch, self._now()
             began = self._in_gate
             if began is not None and (self._run.batch() >= 0 or self._now() - began > _STARTING):
                 self._leave_gate()
@@ -325,7 +346,7 @@ class Supervisor:
             self._leave_gate()
             raise
         self._run = run
-        run.pace(self._rest)
+        run.pace(*self._pace)
         self._come_to(State.RUNNING)
 
     def _stop(self, timeout: float | None, state: State) -> None:
@@ -353,7 +374,7 @@ class Supervisor:
     def _failed(self, error: BaseException) -> None:
         """Decide what becomes of a stream that failed."""
         known = isinstance(error, StreamerError)
-        text = str(error) if known else f"{type(error).__name__}: {error}"
+        text = str(error) if known else said(f"{type(error).__name__}: {error}")
         batch = self._run.batch() if self._run is not None else self._failed_at
         if batch > self._failed_at:
             self._failures, self._failed_at = 0, batch

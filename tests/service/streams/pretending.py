@@ -13,6 +13,7 @@ from typing import Any
 from streamer.config import Config, parse_config
 from streamer.engine.delivery import LogLine
 from streamer.engine.snapshot import Snapshot
+from streamer.engine.tapping import Tap
 from streamer.errors import StreamerError
 from streamer.service.streams.allowance import Allowance
 from streamer.service.streams.configs import Reader
@@ -24,6 +25,7 @@ from streamer.service.view import Now, StreamView
 
 ROOT = "http: { address: '127.0.0.1:0' }\nspark: { master: 'local[1]' }\n"
 GENERATE = "input: { generate: { mapping: root = 1 } }\noutput: { drop: {} }\n"
+NO_WINDOWS: Mapping[str, Any] = {"windows": [], "open": 0, "messages": 0, "bytes": 0}
 QUICK = Restarts(limit=2, first=0.01, longest=0.02)
 
 
@@ -43,6 +45,8 @@ class Stage:
         on: what runs now, by stream.
         started: all starts, with what was started.
         wait: a start waits for it.
+        now: what a run says of itself, by its stream and the number of its polls.
+        windows: what a run says of its windows, by its stream.
     """
 
     fails: set[str] = field(default_factory=set)
@@ -53,6 +57,8 @@ class Stage:
     stopped: list[tuple[str, float | None]] = field(default_factory=list)
     wait: threading.Event | None = None
     error: type[Exception] = StreamerError
+    now: Callable[[str, int], Now] = lambda _, polls: Now(Snapshot(messages=7, batch=polls), {})
+    windows: Callable[[str], Mapping[str, Any]] = lambda _: NO_WINDOWS
 
 
 class PretendedRun:
@@ -75,6 +81,8 @@ class PretendedRun:
         self.back = back
         self.number = -1
         self.interrupted = False
+        self.patience = 0.0
+        self.samples = Tap()
 
     def _has(self, texts: set[str], config: Config | None = None) -> bool:
         text = (config or self.config).text
@@ -90,7 +98,7 @@ class PretendedRun:
         (self.directory / "streamer.json").touch()
         self.stage.on[self.stream_id] = self.config.text
         self.stage.started.append((self.stream_id, self.config.text))
-        self.view.running(lambda: Now(Snapshot(messages=7, batch=self.number), {}))
+        self.view.running(lambda: self.stage.now(self.stream_id, self.number))
 
     def poll(self) -> bool:
         if self._has(self.stage.breaks):
@@ -102,10 +110,13 @@ class PretendedRun:
         return self.number
 
     def windows(self) -> Mapping[str, Any]:
-        return {"windows": [], "open": 0, "messages": 0, "bytes": 0}
+        return self.stage.windows(self.stream_id)
 
-    def pace(self, seconds: float) -> None:
-        pass
+    def tap(self) -> Tap:
+        return self.samples
+
+    def pace(self, seconds: float, patience: float) -> None:
+        self.patience = patience
 
     def interrupt(self) -> None:
         self.interrupted = True
@@ -150,6 +161,8 @@ def pretended(
     stage: Stage | None = None,
     files: Mapping[str, str] | None = None,
     root: str = ROOT,
+    prefixed: bool = True,
+    templates: tuple[str, ...] = (),
 ) -> Iterator[Pretended]:
     """A service from its start to its end."""
     stage = stage or Stage()
@@ -158,12 +171,13 @@ def pretended(
     (directory / ".service").mkdir(exist_ok=True)
     store = Store(directory / ".service" / "store.db")
     registry = Registry(
-        Reader(parse_config(root, "root.yaml"), allowance),
+        Reader(parse_config(root, "root.yaml"), allowance, templates=templates),
         store,
         directory,
         lambda *given: PretendedRun(stage, *given),
         lambda *line: lines.append(line),
         QUICK,
+        prefixed=prefixed,
     )
     manager = Manager(registry)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,7 +11,15 @@ from streamer.service.streams.deploys import Wish
 from streamer.service.streams.files import FileStreams
 from streamer.service.streams.ids import file_ids
 from streamer.service.watcher import Looks
-from tests.service.streams.pretending import Pretended, config_text, pretended
+from tests.service.streams.pretending import GENERATE, Pretended, config_text, pretended
+
+TEMPLATE = """\
+name: marked
+type: processor
+fields: []
+mapping: |
+  root.mapping = "root = \\"%s\\""
+"""
 
 
 class Folder:
@@ -37,12 +46,14 @@ class Folder:
 
 
 @contextmanager
-def folder(tmp_path: Path, *names: str, shared: str = "") -> Iterator[Folder]:
+def folder(
+    tmp_path: Path, *names: str, shared: str = "", templates: tuple[str, ...] = ()
+) -> Iterator[Folder]:
     path = tmp_path / "configs"
     path.mkdir()
     for name in names:
         (path / f"{name}.yaml").write_text(config_text(name))
-    with pretended(tmp_path / "state") as service:
+    with pretended(tmp_path / "state", templates=templates) as service:
         boot = service.manager.boot
         boot.start(boot.read(file_ids([str(path)])))
         yield Folder(service, path, [shared] if shared else [])
@@ -113,3 +124,48 @@ def test_the_stream_of_the_api_is_not_a_files(tmp_path: Path) -> None:
         here.write("b", config_text("file"))
         here.look()
         assert "api" in here.on["b"] and here.said("does not run so")
+
+
+def test_files_that_mappings_read_change_the_streams_that_read_them(tmp_path: Path) -> None:
+    more = tmp_path / "more.blobl"
+    more.write_text('map mark { root = "first" }\n')
+    imports = (
+        "input: { generate: { mapping: root = 1 } }\noutput: { drop: {} }\npipeline:\n"
+        f'  processors:\n    - mapping: |\n        import "{more}"\n'
+        '        root = this.apply("mark")\n'
+    )
+    with folder(tmp_path, "a", "b") as here:
+        here.write("b", imports)
+        here.look()
+        started = here.service.stage.started
+        before = len(started)
+        here.look()
+        assert len(started) == before, "what it reads is no change of it"
+        more.write_text('map mark { root = "second" }\n')
+        here.look()
+        assert [one for one, _ in started[before:]] == ["b"]
+        more.write_text("map mark {\n")
+        here.look()
+        (found,) = here.said("cannot run so")
+        assert found["stream"] == "b"
+
+
+def test_templates_are_there_for_files_and_for_the_api_and_are_watched(tmp_path: Path) -> None:
+    template = tmp_path / "marked.yaml"
+    template.write_text(TEMPLATE % "first")
+    with folder(tmp_path, "a", shared=str(template), templates=(str(template),)) as here:
+        marked = f"{GENERATE}pipeline: {{ processors: [ {{ marked: {{}} }} ] }}\n"
+        here.write("b", marked)
+        here.look()
+        deploys = here.service.manager.deploys
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(deploys.create, "c", marked, Wish()).result()
+        assert set(here.on) == {"a", "b", "c"}
+        before = here.service.manager.registry.get("b").revision.number
+        template.write_text(TEMPLATE % "second")
+        here.look()
+        assert here.service.manager.registry.get("b").revision.number > before
+        template.write_text("name: marked\n")
+        here.look()
+        assert {one["stream"] for one in here.said("cannot run so")} >= {"b"}
+        assert all("marked.yaml" in one["lint"] for one in here.said("cannot run so"))

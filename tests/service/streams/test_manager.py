@@ -6,10 +6,13 @@ import json
 import random
 import shutil
 import threading
+import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from streamer.errors import StreamerError
 from streamer.service.streams.deploys import Wish
@@ -21,6 +24,7 @@ from streamer.service.streams.faults import (
     StreamExistsError,
     UnknownStreamError,
 )
+from streamer.service.streams.registry import paces
 from streamer.service.streams.supervisor import Gate
 from tests.service.streams.pretending import GENERATE, Stage, config_text, pretended
 
@@ -352,3 +356,62 @@ def test_few_streams_start_at_a_time_and_none_waits_for_ever() -> None:
     assert not gate.enter(), "who waits too long goes on, and has no place to give back"
     gate.leave()
     assert gate.enter()
+
+
+@pytest.mark.parametrize(
+    ("streams", "busy", "cores", "expected"),
+    [
+        (1, 1, 2, (0.0, 0.0)),
+        (4, 4, 2, (0.0, 0.0)),
+        (60, 0, 2, (1.5, 0.0)),
+        (60, 10, 2, (1.5, 4.0)),
+        (60, 10, 8, (1.5, 1.0)),
+        (100, 100, 2, (2.5, 10.0)),
+    ],
+)
+def test_the_more_streams_share_the_cores_the_longer_data_waits(
+    streams: int, busy: int, cores: int, expected: tuple[float, float]
+) -> None:
+    assert paces(streams, busy, cores) == pytest.approx(expected)
+
+
+def test_streams_hear_how_long_data_waits_once_others_are_busy(tmp_path: Path) -> None:
+    with pretended(tmp_path) as service:
+        for number in range(6):
+            service.manager.deploys.create(f"s{number}", config_text("one"), WISH)
+        runs = [one.run for one in service.manager.registry.streams().values()]
+        until = time.monotonic() + 30
+        while not all(run is not None and run.patience > 1 for run in runs):
+            assert time.monotonic() < until, [run and run.patience for run in runs]
+            time.sleep(0.02)
+
+
+async def _answer(request: web.BaseRequest, named: Mapping[str, str]) -> web.StreamResponse:
+    return web.Response()
+
+
+@pytest.mark.parametrize("prefixed", [True, False])
+def test_a_path_without_a_prefix_is_served_by_one_stream(prefixed: bool, tmp_path: Path) -> None:
+    with pretended(tmp_path, prefixed=prefixed) as service:
+        deploys, registry = service.manager.deploys, service.manager.registry
+        for name in ("a", "b"):
+            deploys.create(name, config_text(name), WISH)
+
+        def serve(name: str) -> None:
+            served = {"/post/{what}": ("Takes things.", _answer)}
+            registry.get(name).view.endpoints.add(f"the input of {name}", served)
+
+        serve("a")
+        if prefixed:
+            serve("b")
+            return
+        said = r"which the input of a of the stream a serves on the same server: give one of them"
+        with pytest.raises(StreamerError, match=said):
+            serve("b")
+        deploys.pause("a", WISH)
+        serve("b")
+        deploys.resume("a", WISH)
+        with pytest.raises(StreamerError, match="of the stream b serves"):
+            serve("a")
+        deploys.delete("b", WISH)
+        serve("a")

@@ -1,0 +1,121 @@
+"""Why a micro-batch failed, in a sentence, and which component it comes from.
+
+Spark tells it by a text with the traces of Python and Java in it. What a component has said itself
+is found by its mark (`blame`); what Spark, the JVM and the machine run into, by its words.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from streamer.engine.blame import Blamed
+from streamer.engine.places import Labels, Places
+
+_NOBODY: Final[Labels] = {}
+
+_OOM: Final = re.compile(r"java\.lang\.OutOfMemoryError(?::\s*([^\n]*))?")
+_FULL: Final = re.compile(r"No space left on device|Disk quota exceeded|ENOSPC")
+_WORKER: Final = re.compile(
+    r"Python worker (?:exited unexpectedly|process terminated|crashed)|"
+    r"Python worker (?:\S+ )*(?:failed to connect|has crashed)|"
+    r"python/worker.*exited with code|org\.apache\.spark\.api\.python\.\S*EOFException|"
+    r"java\.io\.EOFException|port number from pyspark\.daemon|\bStream closed\b"
+)
+_GONE: Final = re.compile(r"FileNotFoundException|NoSuchFileException")
+_MISSING: Final = re.compile(r"No such file or directory: b?['\"]([^'\"]+)")
+_ANEW: Final = re.compile(
+    r"use a new checkpoint location|delete the existing data in the checkpoint"
+)
+_STATE: Final = re.compile(r"CANNOT_LOAD_STATE_STORE|CANNOT_READ_STATE|StateStore|RocksDB")
+_KAFKA: Final = re.compile(r"org\.apache\.kafka\.(?:\w+\.)*(\w+?)(?:Exception)?: ([^\n]*)")
+_STAGE_2: Final = re.compile(r"TransformWithState|StateStore|stateful", re.I)
+_PYTHON: Final = re.compile(
+    r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Exit)): (.*)$", re.M
+)
+_CAUSED: Final = re.compile(r"^Caused by: (?:[\w$.]+\.)?(\w+): ([^\n]+)", re.M)
+_FRAME: Final = re.compile(
+    r"^\s*(?:at \S+\(|File \".*\", line \d+|\.\.\. \d+ more|Traceback |Driver stacktrace:)"
+)
+_CLASS: Final = re.compile(r"^(?:[a-z][\w$]*\.)+([A-Z]\w*(?:Exception|Error)): ")
+
+
+class Trouble(NamedTuple):
+    """A failure of a micro-batch.
+
+    Attributes:
+        text: what went wrong, in a line, and what to do where that is known.
+        place: label and path of the component; empty when it is none's.
+    """
+
+    text: str
+    place: Labels = _NOBODY
+
+
+NO_TROUBLE: Final = Trouble("")
+
+
+def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
+    """Return what a failure of Spark's query comes to.
+
+    Args:
+        error: all that Spark says.
+        places: where the ends of the stream stand.
+        checkpoint: its directory.
+    """
+    # Behind the reason, Spark shows the query.
+    error = error.partition("=== Streaming Query ===")[0]
+    blamed = Blamed.found(error)
+    if blamed is not None:
+        return Trouble(blamed.text, {"label": blamed.label, "path": blamed.path})
+    if (found := _OOM.search(error)) is not None:
+        more = f" ({found[1].strip()})" if found[1] else ""
+        return Trouble(
+            f"Spark's JVM has no memory left{more}: spark.conf.spark.driver.memory sets its heap",
+            _stage(error, places),
+        )
+    if _FULL.search(error):
+        return Trouble(
+            f"the disk of the checkpoint {checkpoint} is full: make room there", places.state
+        )
+    if _is_gone(error, checkpoint):
+        text = f"the checkpoint {checkpoint} was removed or changed while the stream runs"
+        return Trouble(f"{text}; restore it, or start anew", places.state)
+    if _WORKER.search(error):
+        return Trouble(
+            "a Python worker ended (killed, or out of memory): what it did is done again",
+            _stage(error, places),
+        )
+    if (found := _KAFKA.search(error)) is not None:
+        return Trouble(f"Kafka: {found[2].strip()} ({found[1]})", places.input)
+    return Trouble(said(error))
+
+
+def _is_gone(error: str, checkpoint: str) -> bool:
+    """Tell whether files of the checkpoint are not where they were."""
+    if _ANEW.search(error) is not None:
+        return True
+    missing = _MISSING.search(error)
+    if missing is not None:
+        return missing[1].startswith(checkpoint)
+    return _GONE.search(error) is not None and (checkpoint in error or bool(_STATE.search(error)))
+
+
+def _stage(error: str, places: Places) -> Labels:
+    """Return the component that the first of those stands for which ran together."""
+    if places.buffer is None:
+        return places.input
+    return places.buffer if _STAGE_2.search(error) else places.input
+
+
+def said(error: str) -> str:
+    """Return the line of a text of Spark's that says most, without any trace."""
+    for pattern in (_PYTHON, _CAUSED):
+        found = pattern.findall(error)
+        if found:
+            name, text = found[-1]
+            kind = name.rpartition(".")[2]
+            return text.strip() if kind == "StreamerError" else f"{kind}: {text.strip()}"
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    lines = [line for line in lines if not _FRAME.match(line) and not line.startswith("at ")]
+    return _CLASS.sub(r"\1: ", lines[-1]) if lines else "no reason given"

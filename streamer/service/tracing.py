@@ -1,0 +1,128 @@
+"""Traces of micro-batches on their way to collectors of OpenTelemetry.
+
+Nothing of OpenTelemetry is loaded before a config asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from streamer import __version__
+from streamer.engine.spans import BatchTrace, Span
+from streamer.spec import ParsedComponent
+from streamer.tracers.open_telemetry_collector import GRPC, HTTP, NAME, SAMPLING, SERVICE, TAGS
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Link
+
+_PATIENCE_MS: Final = 2_000
+_SECONDS: Final = 10
+
+_lock: Final = threading.Lock()
+_providers: Final[dict[str, TracerProvider]] = {}
+
+
+class BatchTracer:
+    """Makes a trace of each micro-batch of one stream."""
+
+    def __init__(self, provider: TracerProvider, stream: str) -> None:
+        """Take where spans go, and the stream's name."""
+        self._provider = provider
+        self._stream = stream
+
+    @cached_property
+    def _tracer(self) -> Any:
+        return self._provider.get_tracer("streamer", __version__)
+
+    def batch(self, trace: BatchTrace) -> None:
+        """Send the spans of a micro-batch, in the background."""
+        from opentelemetry.trace import set_span_in_context
+
+        links = [link for task in trace.tasks for link in map(_link, task.links) if link]
+        told = {"stream": self._stream, "micro_batch": trace.number, **trace.told}
+        root = self._tracer.start_span(
+            "micro_batch", attributes=told, links=links, start_time=trace.began
+        )
+        within = set_span_in_context(root)
+        for task in trace.tasks:
+            outer = self._child(task.span, within)
+            for span in task.inside:
+                self._child(span, set_span_in_context(outer)).end(span.ended)
+            outer.end(task.span.ended)
+        for span in trace.outputs:
+            self._child(span, within).end(span.ended)
+        root.end(trace.ended)
+
+    def _child(self, span: Span, within: Context) -> Any:
+        told = {"label": span.label, "path": span.path, "stream": self._stream, **span.told}
+        return self._tracer.start_span(span.name, within, attributes=told, start_time=span.began)
+
+    def flush(self) -> None:
+        """Send what waits; a collector that is away is not waited for."""
+        self._provider.force_flush(_PATIENCE_MS)
+
+
+def tracer_of(tracer: ParsedComponent, stream: str) -> BatchTracer | None:
+    """Return what traces a stream; None when its config wants no traces.
+
+    Streams of the same `tracer` section share what sends their spans.
+    """
+    if tracer.name != NAME:
+        return None
+    config = json.dumps(tracer.config, default=dict, sort_keys=True)
+    with _lock:
+        if config not in _providers:
+            _providers[config] = _provider(tracer)
+        return BatchTracer(_providers[config], stream)
+
+
+def _provider(tracer: ParsedComponent) -> TracerProvider:
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.sampling import DEFAULT_ON, TraceIdRatioBased
+
+    config = tracer.config
+    sampling = config[SAMPLING]
+    about = {"service.name": config[SERVICE], "service.version": __version__, **config[TAGS]}
+    provider = TracerProvider(
+        sampler=TraceIdRatioBased(sampling["ratio"] or 0.0) if sampling["enabled"] else DEFAULT_ON,
+        resource=Resource.create(about),
+    )
+    for exporter in _exporters(tracer):
+        provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
+
+
+def _exporters(tracer: ParsedComponent) -> list[SpanExporter]:
+    found: list[SpanExporter] = []
+    for one in tracer.config[HTTP]:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as Http
+
+        scheme = "https" if one["secure"] else "http"
+        found.append(Http(f"{scheme}://{one['address']}/v1/traces", timeout=_SECONDS))
+    for one in tracer.config[GRPC]:
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
+
+        found.append(Grpc(one["address"], insecure=not one["secure"], timeout=_SECONDS))
+    return found
+
+
+def _link(parent: str) -> Link | None:
+    """Return a link to the span that a `traceparent` names; None when it names none."""
+    from opentelemetry.trace import Link, get_current_span
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    with suppress(ValueError):
+        context = TraceContextTextMapPropagator().extract({"traceparent": parent})
+        found = get_current_span(context).get_span_context()
+        if found.is_valid:
+            return Link(found)
+    return None

@@ -1,0 +1,72 @@
+"""Traces for collectors of OpenTelemetry, by OTLP over HTTP or gRPC."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.spec import Field, Kind, Spec
+
+NAME: Final = "open_telemetry_collector"
+
+SERVICE: Final = "service"
+HTTP: Final = "http"
+GRPC: Final = "grpc"
+TAGS: Final = "tags"
+SAMPLING: Final = "sampling"
+
+
+def _collectors(name: str, port: int) -> Field:
+    kind = name.upper() if name == HTTP else "gRPC"
+    return Field(
+        name,
+        "object",
+        f"Collectors that take spans over {kind}.",
+        default=(),
+        shape="array",
+        children=(
+            Field("address", "string", "Host and port.", default=f"localhost:{port}"),
+            Field("secure", "bool", "Whether the connection is by TLS.", default=False),
+        ),
+    )
+
+
+SPEC: Final = Spec(
+    Kind.TRACER,
+    NAME,
+    "Sends a trace of each micro-batch to collectors of OpenTelemetry.\n\n"
+    "A micro-batch is a trace. Its span has a child for each task that reads and processes "
+    "messages, or lets windows out, with the processors that ran in it; and one for each output "
+    "that is written. What a processor did in a task is one span, as long as all its calls "
+    "together. Messages whose metadata have a `traceparent` are linked to the span of their "
+    "micro-batch. Spans are sent in the background; a collector that is away loses them, and "
+    "holds nobody up.",
+    status="experimental",
+    fields=(
+        Field(SERVICE, "string", "The name of the service in traces.", default="benthos"),
+        _collectors(HTTP, 4318),
+        _collectors(GRPC, 4317),
+        Field(
+            TAGS,
+            "string",
+            "Attributes that all traces have.",
+            default={},
+            shape="map",
+            advanced=True,
+        ),
+        Field(
+            SAMPLING,
+            "object",
+            "Which traces are sent.",
+            children=(
+                Field("enabled", "bool", "Whether only some are.", default=False),
+                Field(
+                    "ratio",
+                    "float",
+                    "The share of traces that are sent, from 0 to 1.",
+                    optional=True,
+                    examples=(0.85, 0.5),
+                ),
+            ),
+        ),
+    ),
+)

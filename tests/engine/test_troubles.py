@@ -1,0 +1,164 @@
+"""Which component a failure comes from, and what a person is told of it."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamer.engine.blame import Blamed, BlamedError, blamed, blaming, marking
+from streamer.engine.places import Places
+from streamer.engine.troubles import said, trouble_of
+from streamer.errors import StreamerError
+
+from .stream import Run, write_lines
+
+PLACES = Places(
+    {"label": "src", "path": "root.input"},
+    {"label": "", "path": "root.buffer"},
+    ({"label": "dst", "path": "root.output"},),
+)
+CHECKPOINT = "/var/lib/cars"
+STACK = "\n\tat org.apache.spark.Foo.bar(Foo.scala:12)\n\t... 3 more\nDriver stacktrace:\n"
+GONE = (
+    f"the checkpoint {CHECKPOINT} was removed or changed while the stream runs; restore it, or "
+    "start anew"
+)
+QUERY = "\n=== Streaming Query ===\nIdentifier: cars\nStreamExecution: x.Error: no\n"
+
+
+def raising(error: Exception) -> Iterator[int]:
+    yield 1
+    raise error
+
+
+def spark_text(error: Exception) -> str:
+    """What Spark makes of an exception in a worker."""
+    trace = "".join(traceback.format_exception(error))
+    return (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure"
+        f" Task 0 in stage 3.0 failed 1 times: org.apache.spark.api.python.PythonException: {trace}"
+        f"{STACK}{QUERY}"
+    )
+
+
+def test_the_innermost_component_is_blamed_and_spark_passes_it_on() -> None:
+    inner, outer = {"label": "a", "path": "root.input"}, {"label": "", "path": "root.output"}
+    with pytest.raises(StreamerError) as raised:
+        list(marking(blaming(blaming(raising(RuntimeError('one\ntwo "3" é')), inner), outer)))
+    found = trouble_of(spark_text(raised.value), PLACES, CHECKPOINT)
+    assert found.text == 'RuntimeError: one two "3" é'
+    assert found.place == inner
+
+
+def test_what_we_say_ourselves_needs_no_type() -> None:
+    with pytest.raises(BlamedError) as raised, blamed({"label": "", "path": "root.input"}):
+        raise StreamerError("the file is gone; put it back")
+    assert str(raised.value) == "root.input: the file is gone; put it back"
+    assert pickle.loads(pickle.dumps(raised.value)).blamed == raised.value.blamed
+
+
+def test_a_mark_that_is_cut_off_blames_nobody() -> None:
+    assert Blamed.found('streamer-failure {"text": "a", "lab') is None
+    assert Blamed.found("streamer-failure {}") is None
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "path"),
+    [
+        (
+            f"java.lang.OutOfMemoryError: Java heap space{STACK}",
+            "Spark's JVM has no memory left (Java heap space): spark.conf.spark.driver.memory sets "
+            "its heap",
+            "root.input",
+        ),
+        (
+            f"java.io.IOException: No space left on device{STACK}",
+            f"the disk of the checkpoint {CHECKPOINT} is full: make room there",
+            "root.buffer",
+        ),
+        (
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
+            f"{STACK}Caused by: java.io.EOFException{STACK}",
+            "a Python worker ended (killed, or out of memory): what it did is done again",
+            "root.input",
+        ),
+        (
+            "org.apache.spark.SparkException: EOFException occurred while reading the port number "
+            f"from pyspark.daemon's stdout.{STACK}",
+            "a Python worker ended (killed, or out of memory): what it did is done again",
+            "root.input",
+        ),
+        (
+            "Python worker exited unexpectedly (crashed)\n\tat "
+            "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec(x)",
+            "a Python worker ended (killed, or out of memory): what it did is done again",
+            "root.buffer",
+        ),
+        (
+            "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access "
+            f"topics: [cars]{STACK}",
+            "Kafka: Not authorized to access topics: [cars] (TopicAuthorization)",
+            "root.input",
+        ),
+        (
+            f"java.io.FileNotFoundException: File file:{CHECKPOINT}/spark/state/0/1/3.delta does "
+            f"not exist{STACK}",
+            GONE,
+            "root.buffer",
+        ),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: "
+            f"'{CHECKPOINT}/signals/due.tmp'{STACK}",
+            GONE,
+            "root.buffer",
+        ),
+        (
+            "[X] Please either use a new checkpoint location, or delete the existing data in the "
+            f"checkpoint location. SQLSTATE: 42K03{STACK}",
+            GONE,
+            "root.buffer",
+        ),
+    ],
+)
+def test_what_the_machine_runs_into_is_said_in_a_sentence(error: str, text: str, path: str) -> None:
+    found = trouble_of(f"Task 0 in stage 3.0 failed 1 times: {error}{QUERY}", PLACES, CHECKPOINT)
+    assert (found.text, found.place["path"]) == (text, path)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "x", line 1, in f\nValueError: bad',
+            "ValueError: bad",
+        ),
+        (f"x{STACK}Caused by: a.b.OffsetException: moved{STACK}", "OffsetException: moved"),
+        (f"org.apache.spark.SparkException: it is over{STACK}", "SparkException: it is over"),
+        (f"a.streamer.errors.StreamerError: mend it{STACK}", "mend it"),
+        ("", "no reason given"),
+    ],
+)
+def test_of_all_else_the_line_is_told_that_says_most(error: str, line: str) -> None:
+    assert said(error) == line
+
+
+@pytest.mark.parametrize("window", ["", "buffer: { system_window: { size: 10s } }\n"])
+def test_an_input_that_breaks_down_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "in", [1])
+    run = Run(f"input: {{ label: src, file: {{ paths: [in] }} }}\n{window}")
+
+    def broken(*_: object) -> Iterator[object]:
+        raise OSError("the disk is broken")
+        yield
+
+    monkeypatch.setattr(type(run.source), "read", broken)
+    with pytest.raises(BlamedError) as raised:
+        run.step(1_700_000_000 * 10**9)
+    assert raised.value.blamed == Blamed("OSError: the disk is broken", "src", "root.input")

@@ -20,9 +20,11 @@ import fcntl
 import json
 import os
 import shutil
+import socket
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,9 @@ FORMAT = 1
 
 _BATCHES = 1_000_000_000
 """Micro-batches of a generation, which Spark numbers anew in each."""
+
+_DYING = 90.0
+"""Seconds for the JVM of a program that was killed: one of a cluster says goodbye to executors."""
 
 _KEPT = ("identity", "generation", "spool", "begins_at", "kafka_begins_at", "revision", "draining")
 """What stays in the record when the inputs remember something else."""
@@ -76,18 +81,38 @@ class Checkpoint:
         self._file = self.directory / "streamer.json"
 
     def _acquire(self, wait: float) -> None:
-        until = time.monotonic() + wait
+        began = time.monotonic()
         while True:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._sign()
                 return
             except BlockingIOError:
-                if time.monotonic() >= until:
+                patience = _DYING if wait and self._is_orphan() else wait
+                if time.monotonic() >= began + patience:
                     raise CheckpointError(
                         f"another streamer uses the checkpoint {self.directory}; stop it, or name "
                         "another directory with --checkpoint"
                     ) from None
                 time.sleep(0.1)
+
+    def _sign(self) -> None:
+        with suppress(OSError):  # a disk that is full takes no signature, and needs none
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, json.dumps([socket.gethostname(), os.getpid()]).encode(), 0)
+
+    def _is_orphan(self) -> bool:
+        """Whether the program that has the lock is gone, and only its JVM is still on its way."""
+        try:
+            host, pid = json.loads(os.pread(self._lock, 1024, 0))
+            if host != socket.gethostname():
+                return False
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        except (ValueError, OSError):
+            return False
+        return False
 
     @property
     def lock(self) -> int:
@@ -148,7 +173,16 @@ class Checkpoint:
     @property
     def resumes(self) -> bool:
         """Whether an earlier start left something to go on with."""
-        return (self.spark / "offsets").exists() and any((self.spark / "offsets").iterdir())
+        # Spark names a file by its micro-batch once it is whole, and otherwise before that.
+        return any(path.name.isdecimal() for path in (self.spark / "offsets").glob("*"))
+
+    def forget_unplanned(self) -> None:
+        """Delete what a start has left that ended before a micro-batch was planned.
+
+        Of half a file of offsets Spark says that the directory should be empty, at every start.
+        """
+        if not self.resumes:
+            shutil.rmtree(self.spark, ignore_errors=True)
 
     def record(self) -> dict[str, Any]:
         """Return what `bind` wrote, or an empty dict.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import importlib
 
-_NEEDED = (
+NEEDED = (
     "orjson",
     "numpy",
     "pyarrow",
@@ -21,11 +21,12 @@ _NEEDED = (
     "pyspark.sql.worker.plan_data_source_read",
     "streamer.spark.stages",
 )
+"""What workers import; none of it starts a thread."""
 
 
 def main() -> None:
     """Import, then serve forks as Spark's own daemon does."""
-    for name in _NEEDED:
+    for name in NEEDED:
         # A worker that needs it will meet the error again and report it through Spark.
         try:
             importlib.import_module(name)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from streamer.spark.session import LogLine, start_session
+from streamer.spark.fork_client import SOCKET
+from streamer.spark.forks import Forks
 
 SETTINGS: Mapping[str, str] = {
     # Micro-batches of all streams share the cores; first come, first served would let one that is
@@ -23,22 +27,25 @@ class SparkHost:
     """A Spark that streams start their queries in."""
 
     def __init__(
-        self,
-        name: str,
-        master: str,
-        conf: Mapping[str, str],
-        log: LogLine,
-        level: str,
-        keep_open: tuple[int, ...] = (),
+        self, start: Callable[[Mapping[str, str]], SparkSession], local: bool = True
     ) -> None:
-        """Start Spark; see `start_session`.
+        """Start Spark.
+
+        Args:
+            start: starts it with settings, see `start_session`.
+            local: whether it runs in processes of this machine.
 
         Raises:
             StreamerError: it did not start.
         """
-        self._session = start_session(
-            name, master, {**SETTINGS, **conf}, log, level, keep_open=keep_open
-        )
+        self._forks = Forks(os.environ) if local else None
+        try:
+            # The JVM hands on to what it starts the environment that it finds when it starts.
+            with _said(self._forks):
+                self._session = start(SETTINGS)
+        except BaseException:
+            self._close_forks()
+            raise
         self._lock = threading.Lock()
         self._taken: set[int] = set()
 
@@ -65,9 +72,22 @@ class SparkHost:
             return share
 
     def give_share(self, share: int) -> None:
-        """Give a share back."""
+        """Give a share back, and what calls from Java have left."""
         with self._lock:
             self._taken.discard(share)
+        self._close_calls()
+
+    def _close_calls(self) -> None:
+        """Close connections on which Java has called Python and does not now.
+
+        There is one, with a thread of Python's, for every thread that ever called, and a query has
+        several. py4j keeps them when those threads are gone, and opens others for those that stay.
+        """
+        client = self._session.sparkContext._gateway._gateway_client
+        try:
+            JavaObject("GATEWAY_SERVER", client).getCallbackClient().periodicCleanup()
+        except (Py4JError, OSError):
+            return
 
     def alive(self) -> bool:
         """Whether there is still a JVM."""
@@ -82,3 +102,22 @@ class SparkHost:
             self._session.stop()
         except (Py4JError, OSError):
             return
+        finally:
+            self._close_forks()
+
+    def _close_forks(self) -> None:
+        if self._forks is not None:
+            self._forks.close()
+
+
+@contextmanager
+def _said(forks: Forks | None) -> Iterator[None]:
+    """Say in this process's environment where planners are forked."""
+    if forks is None:
+        yield
+        return
+    os.environ[SOCKET] = forks.path
+    try:
+        yield
+    finally:
+        os.environ.pop(SOCKET, None)

@@ -10,17 +10,21 @@ from pyspark.sql import DataFrame
 from streamer.message import MicroBatch
 
 _PROPERTY: Final = "streamer.micro_batch"
+_SAMPLES: Final = "streamer.samples"
 
 
-def tell(batch: DataFrame, stream: str, number: int) -> None:
+def tell(batch: DataFrame, stream: str, number: int, samples: int = 0) -> None:
     """Tell the tasks of a micro-batch, from the thread that is about to run them.
 
     Args:
         batch: the micro-batch.
         stream: names the checkpoint; without blanks.
         number: the micro-batch's.
+        samples: how many samples tasks take of each component's messages.
     """
-    batch.sparkSession.sparkContext.setLocalProperty(_PROPERTY, f"{stream} {number}")
+    context = batch.sparkSession.sparkContext
+    context.setLocalProperty(_PROPERTY, f"{stream} {number}")
+    context.setLocalProperty(_SAMPLES, str(samples))
 
 
 def heard(part: str = "") -> MicroBatch | None:
@@ -36,3 +40,10 @@ def heard(part: str = "") -> MicroBatch | None:
         return None
     stream, number = told.split(" ")
     return MicroBatch(stream, int(number), part or str(context.partitionId()))
+
+
+def samples_wanted() -> int:
+    """Return how many samples the task is to take of each component's messages."""
+    context = TaskContext.get()
+    told = context.getLocalProperty(_SAMPLES) if context else None
+    return int(told or 0)

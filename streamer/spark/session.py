@@ -11,20 +11,25 @@ import shlex
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import streamer
 from streamer.errors import StreamerError
+from streamer.spark.cluster import SETTINGS as CLUSTER_SETTINGS
+from streamer.spark.cluster import Workers, workers
 from streamer.spark.java import find_java
 from streamer.spark.launchers import write_launcher
+from streamer.spark.preflight import check_workers
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -156,14 +161,15 @@ def start_session(
     # Workers import this very package, installed or not.
     root = str(Path(streamer.__file__).resolve().parent.parent)
     os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
-    python = _python(root) if master.startswith("local") else sys.executable
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = python
+    local = master.startswith("local")
+    found = Workers(_python(root)) if local else workers(conf, log)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = found.python
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.pop("SPARK_HOME", None)
     os.environ["PYTHONPATH"] = os.pathsep.join(
         dict.fromkeys([root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
     )
-    settings = _settings(name, master, conf, level)
+    settings = _settings(name, master, {**conf, **found.settings}, level)
     jvm = Jvm(log, shown=level in SPARK_LEVELS)
     reader, writer = os.pipe()
     listener = threading.Thread(target=jvm.read, args=(reader,), daemon=True, name="jvm-log")
@@ -176,6 +182,7 @@ def start_session(
                     "stdout": writer,
                     "stderr": subprocess.STDOUT,
                     "pass_fds": keep_open,
+                    "cwd": found.directory,
                     # Ctrl-C is for the program alone: it stops the JVM when a micro-batch is done.
                     "start_new_session": True,
                 },
@@ -185,32 +192,56 @@ def start_session(
         context = SparkContext(conf=settings, gateway=gateway)
         # Spark takes PySpark for a shell, whose level it sets to WARN.
         context.setLogLevel(SPARK_LEVELS.get(level, "off").upper())
-        return SparkSession(context)
     except Exception as e:
         listener.join(1.0)
-        last = "\n  ".join(jvm.last) or str(e)
-        raise StreamerError(f"Spark did not start (master {master}):\n  {last}") from e
+        raise StreamerError(f"Spark did not start (master {master}):\n  {_why(e, jvm)}") from e
+    if not local:
+        _check(context, log)
+    return SparkSession(context)
+
+
+def _why(error: Exception, jvm: Jvm) -> str:
+    if isinstance(error, Py4JJavaError):
+        # What went wrong stands behind a line about the call, and before the Java stack.
+        lines = str(error).splitlines()
+        return next((line[2:] for line in lines if line.startswith(": ")), lines[0])
+    return "\n  ".join(jvm.last) or str(error)
+
+
+def _check(context: SparkContext, log: LogLine) -> None:
+    began = time.monotonic()
+    try:
+        count = check_workers(context)
+    except StreamerError:
+        context.stop()
+        raise
+    seconds = round(time.monotonic() - began, 1)
+    log("INFO", "The cluster's workers can run streamer", {"executors": count, "seconds": seconds})
 
 
 _PYTHON = """#!/bin/sh
 # Spark puts its own Python code before all else, as archives, which are compiled anew at every
 # start: six starts of half a second. The same code is installed, and compiled, already.
-PYTHONPATH={path} exec {python} "$@"
+export PYTHONPATH={path}
+# In a service, most are forked from one that has imported all (`streamer.spark.forks`).
+if [ -n "$STREAMER_FORKS" ]; then exec {python} -E -S {client} "$@"; fi
+exec {python} "$@"
 """
 
 
 def _python(root: str) -> str:
     """Return the interpreter for workers on this machine."""
-    mark = hashlib.sha256(f"{root}:{sys.executable}".encode()).hexdigest()[:8]
     kept = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     path = shlex.quote(os.pathsep.join(dict.fromkeys(kept)))
-    text = _PYTHON.format(path=path, python=shlex.quote(sys.executable))
+    client = shlex.quote(str(Path(__file__).with_name("fork_client.py")))
+    text = _PYTHON.format(path=path, python=shlex.quote(sys.executable), client=client)
+    mark = hashlib.sha256(text.encode()).hexdigest()[:8]
     return str(write_launcher(f"python-{mark}", "python3", text) / "python3")
 
 
 def _settings(name: str, master: str, conf: Mapping[str, str], level: str) -> SparkConf:
     local = master.startswith("local")
-    merged = {**SETTINGS, **(LOCAL_SETTINGS if local else {}), **conf}
+    merged = {**SETTINGS, **(LOCAL_SETTINGS if local else CLUSTER_SETTINGS), **conf}
     config = Path(__file__).with_name("log4j2.properties")
     spark_level = SPARK_LEVELS.get(level, "off")
     options = [

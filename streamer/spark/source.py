@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
+from streamer.durations import SECOND
 from streamer.engine.beside import KafkaChild
 from streamer.engine.folding import folded_since, next_folded
 from streamer.engine.gate import Gate, Waiting
@@ -109,10 +110,12 @@ class StreamReader(DataSourceStreamReader):
         ticked = tick(plan.window, start["tick"], plan.signals.due(), now)
         found = plan.source.latest(start["data"], now, plan.limit)
         waiting, more = found.waiting + kafka.messages, found.more or kafka.more
+        plan.signals.set_backlog(waiting)
         ended = found.ended
         begins = start["start"] != plan.start_id
         urgent = ticked != start["tick"] or more or ended or begins
-        takes = self._pacer.takes(waiting, urgent, now)
+        patience = round(plan.signals.patience() * SECOND) if waiting and not urgent else 0
+        takes = self._pacer.takes(waiting, urgent, now, patience)
         if not takes and found.waiting:
             ended = False
         if takes or ticked != start["tick"] or begins or ended != start["ended"]:

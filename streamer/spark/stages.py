@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from streamer.engine.blame import marking
 from streamer.engine.direct import DirectStage
 from streamer.engine.folding import folded_since
 from streamer.engine.frame import Frame
@@ -21,8 +22,9 @@ from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.release import release
 from streamer.engine.ticks import reading
 from streamer.plan import Plan
+from streamer.sampling import WANTED
 from streamer.source.replayable import Replayable
-from streamer.spark.micro_batch import heard
+from streamer.spark.micro_batch import heard, samples_wanted
 from streamer.spark.shards import labels
 from streamer.window import Row as PackRow
 
@@ -89,8 +91,12 @@ def time_of(recorded: int, offset: Mapping[str, Any]) -> int:
     return max(recorded, floor) * 1_000_000
 
 
-def calm_collector() -> None:
-    """Let the cycle collector look less often: documents have no cycles, and there are many."""
+def begin_task() -> None:
+    """Make a worker ready for a task: hear whether somebody watches, and calm the collector.
+
+    It looks for cycles less often: documents have none, and there are many.
+    """
+    WANTED.set(samples_wanted())
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
 
@@ -114,8 +120,8 @@ def pack_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterator[
                     yield row._replace(shard=names[row.shard])
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        calm_collector()
-        yield from arrow(rows(batches), ROW)
+        begin_task()
+        yield from arrow(marking(rows(batches)), ROW)
 
     return stage
 
@@ -133,8 +139,8 @@ def direct_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterato
         stage.finish()
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        calm_collector()
-        yield from arrow(produced(batches), FRAME)
+        begin_task()
+        yield from arrow(marking(produced(batches)), FRAME)
 
     return stage
 
@@ -169,7 +175,7 @@ class ShardProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the shard's state."""
-        calm_collector()
+        begin_task()
         self._packs = handle.getMapState("packs", "pane long, seq int", "body binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
@@ -177,7 +183,8 @@ class ShardProcessor(StatefulProcessor):
         shard = labels(self._plan.shards).index(key[0])
         incoming = (PackRow(shard, r.kind, r.pane, r.arrival, bytes(r.body)) for r in rows)
         part, store = heard(f"s{shard}"), SparkStore(self._packs)
-        for frame in release(self._plan, shard, incoming, store, micro_batch=part):
+        frames = release(self._plan, shard, incoming, store, micro_batch=part)
+        for frame in marking(frames):
             yield Row(**frame._asdict())
 
     def close(self) -> None:

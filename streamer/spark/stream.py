@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -24,9 +25,13 @@ from streamer.engine.keeping import store_of
 from streamer.engine.live import Ear
 from streamer.engine.meters import Meters
 from streamer.engine.outset import look_at_outputs
-from streamer.engine.places import Places
+from streamer.engine.places import Labels, Places
+from streamer.engine.recent import LAG, Recent
 from streamer.engine.snapshot import Snapshot
+from streamer.engine.spans import BatchTrace
+from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Signals
+from streamer.engine.troubles import NO_TROUBLE, Trouble, said, trouble_of
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
@@ -38,14 +43,11 @@ from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.draining import Drains
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
-from streamer.spark.source import SourcePlan, stream_source
-from streamer.spark.stages import frames_of
+from streamer.spark.query import NotStartedError, begin, end
+from streamer.spark.retries import Retries
+from streamer.spark.source import SourcePlan
 
-POLL = "250 milliseconds"
-"""How often Spark asks the source whether there is something to do."""
-
-RETRIES = 5
-LONGEST_PAUSE = 30.0
+_PLACE = ("label", "path")
 
 
 class Stream:
@@ -55,7 +57,8 @@ class Stream:
 
     Attributes:
         plan: what runs.
-        problem: why the newest try of a micro-batch failed; empty once one is delivered.
+        trouble: why the newest try of a micro-batch failed, and which component it is of; its text
+            is empty once one is delivered.
         delivered: micro-batches that were delivered since this was made.
     """
 
@@ -98,8 +101,7 @@ class Stream:
         self._begun = checkpoint.spark
         self._query: StreamingQuery | None = None
         self._caches: Host | None = None
-        self._failures = 0
-        self._failed_at_batch = -2
+        self._retries = Retries()
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
@@ -109,15 +111,22 @@ class Stream:
             self._stopping.is_set,
             on_status=self._on_status,
             on_answers=self._answers.answered,
+            on_trouble=self._on_trouble,
             places=self._places,
             results=results,
+            window=self.plan.window,
+            on_samples=lambda body, at: self.tap.hear(body, at),
         )
-        self._pace = 0.0
+        self._results = results
+        self._pace = self._patience = 0.0
         self._broken: Exception | None = None
         self._newest_told = False
         self._rejected = ""
-        self.problem = ""
+        self._unstarted = ""
+        self.trouble = NO_TROUBLE
         self.delivered = 0
+        self.tap: Tap = Tap() if former is None else former.tap
+        self.recent: Recent = Recent() if former is None else former.recent
         if former is None:
             self._house = self._furnished(read_stdin, endpoints)
         else:
@@ -136,7 +145,7 @@ class Stream:
             else:
                 self._bind(self._house.remembered)
                 self._house.save = self._bind
-            look_at_outputs(self.plan, self._log)
+            look_at_outputs(self.plan, self._log, checkpoint.identity)
             open_writers(writers, self._own.room)
             self._ear = Ear(self._on_live, local=self._house.local)
         except BaseException:
@@ -190,15 +199,29 @@ class Stream:
         self.meters.set(name, {**self._places.input, **labels}, value)
 
     def start(self, session: SparkSession) -> None:
-        """Start the query in a Spark session, on the checkpoint's state if it has any."""
+        """Start the query in a Spark session, on the checkpoint's state if it has any.
+
+        Raises:
+            NotStartedError: Spark does not take it.
+        """
+        self._checkpoint.forget_unplanned()
         # Streams that share a session would change each other's settings.
         session = self._session = session if session is self._session else session.newSession()
         self._caches = self._caches or self.plan.host_caches()
         self._signals.clear()
         self._signals.set_pace(self._pace)
+        self._signals.set_patience(self._patience)
         self._newest_told = False
         self._rejected = ""
         self.meters.count("input_connection_up", self._places.input)
+        try:
+            self._query = self._begun_query(session)
+        except (Py4JError, PySparkException) as e:
+            trouble = trouble_of(str(e), self._places, str(self._checkpoint.directory))
+            raise NotStartedError(trouble.text, str(e)) from e
+
+    def _begun_query(self, session: SparkSession) -> StreamingQuery:
+        kafka = self._kafka
         source_plan = SourcePlan(
             source=self._ours if self._drains is None else self._drains.of(self._ours),
             window=self.plan.window,
@@ -209,27 +232,19 @@ class Stream:
             pieces=cores(self.plan.master),
             folding=self.plan.folding.identity,
             begins_at=self._checkpoint.begins_at,
-            kafka=self._kafka.children if self._kafka else (),
-            tells_lag=self._kafka is not None and self._kafka.wanted.wants("kafka_lag"),
+            kafka=kafka.children if kafka else (),
+            tells_lag=kafka is not None and kafka.wanted.wants("kafka_lag"),
         )
-        session.dataSource.register(stream_source(source_plan))
-        session.conf.set("spark.sql.shuffle.partitions", str(max(self.plan.shards, 1)))
-        stream = session.readStream.format("streamer").load()
-        beside = self._kafka.frames(session, self.plan) if self._kafka else []
-        self._query = (
-            frames_of(self.plan, self._ours, stream, beside=beside)
-            .writeStream.queryName(self.plan.name)
-            .foreachBatch(self._deliver)
-            .option("checkpointLocation", str(self._checkpoint.spark))
-            .trigger(processingTime=POLL)
-            .start()
-        )
+        beside = kafka.frames(session, self.plan) if kafka else []
+        at = self._checkpoint.spark
+        return begin(session, self.plan, self._ours, source_plan, beside, at, self._deliver)
 
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number))
+        wanted = self.tap.most
+        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), wanted)
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         if self._kafka is not None:
@@ -238,7 +253,7 @@ class Stream:
             self._delivery.deliver(
                 self._checkpoint.batch(number), [Frame(*row) for row in rows], began
             )
-            self.problem = ""
+            self.trouble = NO_TROUBLE
             self.delivered += 1
         except RejectedError as e:
             self._rejected = str(e)
@@ -249,10 +264,15 @@ class Stream:
 
     def _on_live(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         """Hear what a task waits for; it is over when a micro-batch is delivered."""
-        self.problem = text
+        self._on_trouble(text, fields)
         self._log(level, text, fields)
 
+    def _on_trouble(self, text: str, place: Labels) -> None:
+        self.trouble = Trouble(text, {name: place[name] for name in _PLACE if name in place})
+
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
+        lag = self.meters.counts.get(LAG)
+        self.recent.hear(self._delivery.batch, statuses.values(), lag)
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
             ends = [status.get("newest_end") for status in statuses.values()]
@@ -271,18 +291,50 @@ class Stream:
         return list(self._delivery.statuses.values())
 
     @property
+    def backlog(self) -> int:
+        """How many messages wait at the input."""
+        return self._signals.backlog()
+
+    def gauges(self) -> dict[str, float]:
+        """Return what is measured when it is asked for: what waits, what is kept on the disk."""
+        found: dict[str, float] = {"backlog": self.backlog}
+        if self._results is not None:
+            held = self._results.held()
+            found["retention_rows"], found["retention_bytes"] = held.rows, held.size
+            found["retention_files"] = held.files
+            found["retention_removed"] = self._results.removed
+        return found
+
+    @property
     def meters(self) -> Meters:
         """What was counted and timed since the start."""
         return self._delivery.meters
 
-    def pace(self, seconds: float) -> None:
-        """Say how long the source rests between two looks that find nothing; 0 for not at all.
+    def trace_by(self, trace: Callable[[BatchTrace], None] | None) -> None:
+        """Say who hears of each micro-batch what was done in it and when."""
+        self._delivery.trace = trace
 
-        Where many streams share a machine, their looks add up; a window that is due ends a rest.
+    def pace(self, seconds: float, patience: float = 0.0) -> None:
+        """Say how often there are looks and micro-batches, where many streams share a machine.
+
+        Args:
+            seconds: how long the source rests between two looks that find nothing; 0 for not at
+                all. A window that is due ends a rest.
+            patience: how long data waits at least, s; windows close on time all the same, and
+                whoever waits for an answer gets it as soon as ever.
         """
         if seconds != self._pace:
             self._pace = seconds
             self._signals.set_pace(seconds)
+        patience = 0.0 if self.answers else patience
+        if patience != self._patience:
+            self._patience = patience
+            self._signals.set_patience(patience)
+
+    @property
+    def problem(self) -> str:
+        """Why no micro-batch gets on; empty when all is well."""
+        return self.trouble.text
 
     def interrupt(self) -> None:
         """Give up waiting for what fails, from another thread; `stop` comes next."""
@@ -305,6 +357,9 @@ class Stream:
                 "Spark's JVM ended unexpectedly (killed, or out of memory: spark.conf."
                 "spark.driver.memory sets its heap); start again to go on from the checkpoint"
             ) from e
+        if self._unstarted:
+            self._recover(self._unstarted)
+            return False
         if not active:
             if isinstance(self._broken, BrokenPipeError):
                 raise self._broken
@@ -313,7 +368,7 @@ class Stream:
             self._recover(raised)
             return False
         if self._kafka is not None and (trouble := self._kafka.trouble()) is not None:
-            self.problem = trouble
+            self.trouble = Trouble(trouble, self._places.input) if trouble else NO_TROUBLE
         statuses = list(self._delivery.statuses.values())
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False
@@ -365,7 +420,7 @@ class Stream:
     @property
     def failures(self) -> int:
         """How often the micro-batch in hand has failed."""
-        return self._failures if self._delivery.batch == self._failed_at_batch else 0
+        return self._retries.of(self._delivery.batch)
 
     @property
     def answers(self) -> bool:
@@ -377,15 +432,9 @@ class Stream:
         self._own.stop()
         self._ear.close()
         self._signals.stop()
-        query = self._query
-        until = time.monotonic() + timeout
         try:
-            while query is not None and query.isActive and query.status["isTriggerActive"]:
-                if time.monotonic() >= until:
-                    return False
-                time.sleep(0.02)
-            if query is not None and query.isActive:
-                query.stop()
+            if self._query is not None and not end(self._query, timeout):
+                return False
         except (Py4JError, OSError):
             return False
         finally:
@@ -402,30 +451,35 @@ class Stream:
             if self._query is not None:
                 self._query.stop()
         except (Py4JError, OSError) as e:
-            self._log("WARN", f"The query was left behind: {_last_line(str(e))}", {})
+            text = said(str(e))
+            self._log("WARN", f"The query was left behind: {text}", {})
 
     def _recover(self, error: str) -> None:
         kafka = None if self._rejected else self._kafka
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)
-        if self._delivery.batch != self._failed_at_batch:
-            self._failures, self._failed_at_batch = 0, self._delivery.batch
-        self._failures += not excused
+        retries = self._retries
+        retries.failed(self._delivery.batch, excused)
+        self.meters.count("batch_failed", {})
         self.meters.count("input_connection_lost", self._places.input)
-        reason = _last_line(error)
-        if self._failures > RETRIES or self._stopping.is_set():
+        # All that Spark says, traces and all, is for who looks for a fault in the program.
+        self._log("DEBUG", error, {"micro_batch": self._delivery.batch + 1})
+        self.trouble = trouble = trouble_of(error, self._places, str(self._checkpoint.directory))
+        reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
+        if retries.exhausted or self._stopping.is_set():
             raise StreamerError(
-                f"the stream failed {self._failures} times at the same micro-batch: {reason}"
+                f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
             )
-        self.problem = reason
-        pause = min(2.0 ** max(self._failures - 1, 0), LONGEST_PAUSE)
-        self._log("ERROR", f"The micro-batch failed: {reason}; trying again in {pause:g} s", {})
+        pause = retries.pause
+        fields = {**trouble.place, "micro_batch": self._delivery.batch + 1}
+        self._log(
+            "ERROR", f"The micro-batch failed: {trouble.text}; trying again in {pause:g} s", fields
+        )
         if not self._stopping.wait(pause):
             assert self._session is not None
-            self.start(self._session)
-
-
-def _last_line(error: str) -> str:
-    # Behind the reason, Spark shows the query.
-    said = error.partition("=== Streaming Query ===")[0].strip()
-    return said.splitlines()[-1] if said else "no reason given"
+            try:
+                self.start(self._session)
+                self._unstarted = ""
+            except NotStartedError as e:
+                # What starts the query can be killed as well: it is one more failure.
+                self._unstarted = e.said

@@ -70,9 +70,13 @@ def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         held = Checkpoint(tmp_path / checkpoint)
         pipe = io.BytesIO(stdin)
         monkeypatch.setattr("streamer.spark.stream.sys.stdout", stdout)
-        plan = make_plan(parse_config(text, "test.yaml"))
-        stream = Stream(plan, held, lambda *line: ran.log.append(line), read_stdin=pipe.read)
-        stream.start(session)
+        try:
+            plan = make_plan(parse_config(text, "test.yaml"))
+            stream = Stream(plan, held, lambda *line: ran.log.append(line), read_stdin=pipe.read)
+            stream.start(session)
+        except BaseException:
+            held.close()  # so that the next may be started on it
+            raise
         end = time.monotonic() + seconds
         try:
             while not stream.poll() and not until(stream.snapshot()):

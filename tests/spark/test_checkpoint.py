@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,40 @@ def test_waiting_is_worth_it_when_the_other_is_about_to_go(tmp_path):
     first.close()
     Checkpoint(tmp_path, wait=20).close()
     assert jvm.wait() == 0
+
+
+def test_the_jvm_of_a_program_that_was_killed_is_waited_for(tmp_path):
+    code = """
+import os, subprocess, sys
+from streamer.spark.checkpoint import Checkpoint
+held = Checkpoint(sys.argv[1])
+jvm = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+subprocess.Popen(jvm, pass_fds=[held.lock])
+print("held", flush=True)
+os.kill(os.getpid(), 9)
+"""
+    killed = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert killed.stdout.readline() == b"held\n"
+    killed.wait()
+    # Far longer than one waits for a program that is well.
+    threading.Timer(0.5, killed.stdin.close).start()
+    Checkpoint(tmp_path, wait=0.01).close()
+
+
+def test_what_a_start_left_before_its_first_micro_batch_is_nothing_to_go_on_with(held):
+    offsets = held.spark / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.34aedfe6.tmp").write_text("v1")
+    assert not held.resumes
+    held.forget_unplanned()
+    assert not held.spark.exists()
+    offsets.mkdir(parents=True)
+    (offsets / "0").write_text("v1")
+    assert held.resumes
+    held.forget_unplanned()
+    assert (offsets / "0").read_text() == "v1"
 
 
 def test_a_url_of_a_local_file_is_a_path(tmp_path):

@@ -37,3 +37,17 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
     pieces = [pickle.loads(row["piece"]) for row in rows if row["piece"] is not None]
     shown = [Path(source.partition(piece)).name for piece in pieces]
     assert shown == [f"{number:05d}" for number in range(files)]
+
+
+def test_a_look_says_how_many_messages_wait(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("x\n" * 40)
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").resume([])
+    signals = Signals(tmp_path / "signals")
+    signals.clear()
+    assert signals.backlog() == 0
+    reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
+    end = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
+    assert signals.backlog() == 40
+    # What was taken waits no more.
+    reader.latestOffset(end, None)  # type: ignore[arg-type]
+    assert signals.backlog() == 0

@@ -294,3 +294,11 @@ spark: {{master: "local[2]", shards: 2}}
 def test_two_inputs_cannot_share_the_standard_input(run_stream):
     with pytest.raises(StreamerError, match="two inputs read the standard input"):
         run_stream("input: {broker: {copies: 2, inputs: [stdin: {}]}}", stdin=b"one\n")
+
+
+def test_a_start_that_was_cut_short_while_it_planned_is_no_hindrance(run_stream, tmp_path):
+    offsets = tmp_path / "checkpoint" / "spark" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.34aedfe6-1f98-42eb-81c1-903751f5658a.tmp").touch()
+    ran = run_stream("input: {generate: {mapping: 'root = 1', count: 3}}\noutput: {stdout: {}}")
+    assert ran.lines == [b"1"] * 3

@@ -1,0 +1,200 @@
+"""Spark's Python processes, forked from one that has imported all that they need.
+
+Spark starts a whole Python for each stream, which plans its micro-batches for as long as it runs,
+and four more that fork workers. Each takes a CPU second of imports, and 25 MB of its own; a fork
+takes a fraction of either. So a service keeps one process from which a small client
+(`streamer.spark.fork_client`), that Spark takes for its Python, has all others forked.
+
+Nothing here starts a thread before a fork, which would not survive it.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from streamer.spark.daemon import NEEDED
+from streamer.spark.fork_client import DAEMONS, PLANNERS, received
+
+_NEEDED: Final = (*NEEDED, "streamer.spark.source", *PLANNERS)
+_QUEUE: Final = 128
+
+
+class Forks:
+    """The process that planners are forked from, as the driver has it."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """Start it; it serves when it has imported all, and those who ask early wait.
+
+        Args:
+            environment: of the driver.
+        """
+        # Sockets have short paths, and nobody else is to reach this one.
+        self._home = tempfile.mkdtemp(prefix="streamer-forks-")
+        self.path = os.path.join(self._home, "socket")
+        root = str(Path(__file__).resolve().parent.parent.parent)
+        paths = [root, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            # Who asks before it serves is to find it, and wait.
+            listener.bind(self.path)
+            listener.listen(_QUEUE)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "streamer.spark.forks", str(listener.fileno()), self._home],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env={
+                    **environment,
+                    "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
+                    "OPENBLAS_NUM_THREADS": "1",
+                    # As Spark gives it to all that it starts.
+                    "PYTHONHASHSEED": environment.get("PYTHONHASHSEED", "0"),
+                },
+                pass_fds=(listener.fileno(),),
+                # Ctrl-C is for the program alone.
+                start_new_session=True,
+            )
+
+    def close(self) -> None:
+        """End it; what was forked ends with the stream that it is for."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+
+def main(listener: socket.socket, home: str) -> None:
+    """Fork for all who ask, until the standard input ends: the driver has gone.
+
+    Args:
+        listener: where they ask.
+        home: a directory to delete at the end.
+    """
+    for name in _NEEDED:
+        importlib.import_module(name)
+    gc.collect()
+    # A collection that wrote marks into what is shared would make it every fork's own.
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    poller = select.poll()
+    poller.register(0, select.POLLIN)
+    poller.register(listener, select.POLLIN)
+    while True:
+        ready = {fd for fd, _ in poller.poll()}
+        if 0 in ready:
+            shutil.rmtree(home, ignore_errors=True)
+            return
+        _serve(listener)
+
+
+def _serve(listener: socket.socket) -> None:
+    asked, _ = listener.accept()
+    files: list[int] = []
+    try:
+        asked.settimeout(10)
+        order, files = received(asked)
+        pid = os.fork()
+        if pid == 0:
+            listener.close()
+            _forked(order, files, asked)
+        asked.sendall(str(pid).encode())
+    except (OSError, ValueError):
+        # The client starts a Python of its own then.
+        pass
+    finally:
+        asked.close()
+        for file in files:
+            os.close(file)
+
+
+def _forked(order: Mapping[str, Any], files: list[int], asked: socket.socket) -> None:
+    """Be what was asked for, and end with it."""
+    code = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.chdir(order["directory"])
+        os.environ.clear()
+        os.environ.update(order["environment"])
+        sys.argv = [order["module"], *order["arguments"]]
+        if order["module"] in DAEMONS:
+            # The client waits until the last who has this connection has gone.
+            _be_daemon(files)
+        else:
+            asked.close()
+            for file in files:
+                os.close(file)
+            _plan(order["module"])
+        code = 0
+    except SystemExit as e:
+        code = e.code if isinstance(e.code, int) else 1
+    except (BrokenPipeError, ConnectionResetError):
+        # Spark has hung up, and there is nobody to answer.
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code & 0xFF)
+
+
+def _be_daemon(files: list[int]) -> None:
+    from pyspark.daemon import manager
+
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    manager()
+
+
+def _plan(module: str) -> None:
+    from pyspark.serializers import write_int
+    from pyspark.util import local_connect_and_auth
+
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    given = os.environ
+    port = int(given.get("PYTHON_WORKER_FACTORY_PORT", -1))
+    where = given.get("PYTHON_WORKER_FACTORY_SOCK_PATH", port)
+    spark, connection = local_connect_and_auth(where, given.get("PYTHON_WORKER_FACTORY_SECRET"))
+    connection.settimeout(None)
+    write_int(os.getpid(), spark)
+    spark.flush()
+    # Spark ends a planner by a signal to the process that it has started, which was the client.
+    # Its other sign is that it hangs up.
+    _Watch(connection.fileno()).start()
+    importlib.import_module(module).main(spark, spark)
+
+
+class _Watch(threading.Thread):
+    """Ends this process when Spark has hung up, whatever it waits for."""
+
+    def __init__(self, connection: int) -> None:
+        super().__init__(daemon=True, name="hung-up")
+        self._connection = os.dup(connection)
+
+    def run(self) -> None:
+        poller = select.poll()
+        poller.register(self._connection, select.POLLRDHUP)
+        poller.poll()
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])

@@ -1,0 +1,85 @@
+"""A stream's query: what Spark is given to run, and what ends it between two micro-batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from streamer.errors import StreamerError
+from streamer.plan import Plan
+from streamer.source.replayable import Replayable
+from streamer.spark.source import SourcePlan, stream_source
+from streamer.spark.stages import frames_of
+
+POLL = "250 milliseconds"
+"""How often Spark asks the source whether there is something to do."""
+
+
+class NotStartedError(StreamerError):
+    """Spark does not start the query.
+
+    Attributes:
+        said: all that Spark said.
+    """
+
+    def __init__(self, text: str, said: str) -> None:
+        """Take the reason in a sentence, and all that Spark said."""
+        super().__init__(f"Spark does not start the stream: {text}")
+        self.said = said
+
+
+def begin(
+    session: SparkSession,
+    plan: Plan,
+    source: Replayable,
+    source_plan: SourcePlan,
+    beside: Sequence[DataFrame],
+    checkpoint: Path,
+    deliver: Callable[[DataFrame, int], None],
+) -> StreamingQuery:
+    """Start a query.
+
+    Args:
+        session: the stream's own.
+        plan: what runs.
+        source: the part of the input that is no source of Spark's.
+        source_plan: how that part is read.
+        beside: what Spark's own sources give.
+        checkpoint: Spark's.
+        deliver: takes the frames of each micro-batch.
+    """
+    session.dataSource.register(stream_source(source_plan))
+    session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
+    stream = session.readStream.format("streamer").load()
+    return (
+        frames_of(plan, source, stream, beside=beside)
+        .writeStream.queryName(plan.name)
+        .foreachBatch(deliver)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(processingTime=POLL)
+        .start()
+    )
+
+
+def end(query: StreamingQuery, timeout: float) -> bool:
+    """Let the micro-batch in hand finish, then stop.
+
+    Args:
+        query: may have ended by itself.
+        timeout: seconds to wait.
+
+    Returns:
+        Whether it finished in time; else the query goes on.
+    """
+    until = time.monotonic() + timeout
+    while query.isActive and query.status["isTriggerActive"]:
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.02)
+    if query.isActive:
+        query.stop()
+    return True

@@ -1,0 +1,122 @@
+"""What is forked for Spark, asked for as the JVM does: nothing here starts one."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamer.spark import fork_client
+from streamer.spark.forks import Forks
+
+# Each imports what workers need, which takes a second or two.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+CLIENT = [sys.executable, "-E", "-S", fork_client.__file__]
+SECRET = "s3cret"
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    running = Forks(os.environ)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def start(forks: Forks | None, *arguments: str, **env: str) -> subprocess.Popen[bytes]:
+    path = forks.path if forks is not None else "/nobody/here"
+    return subprocess.Popen(
+        [*CLIENT, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, fork_client.SOCKET: path, "PYTHON_WORKER_FACTORY_SECRET": SECRET, **env},
+    )
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_gone(pid: int) -> None:
+    until = time.monotonic() + 60
+    while not gone(pid):
+        assert time.monotonic() < until, f"{pid} is still there"
+        time.sleep(0.02)
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def connected(listener: socket.socket) -> tuple[socket.socket, int]:
+    """Take a planner's connection as the JVM does; return it, and the planner's process id."""
+    listener.settimeout(120)
+    connection, _ = listener.accept()
+    connection.settimeout(120)
+    size = struct.unpack("!i", connection.recv(4, socket.MSG_WAITALL))[0]
+    assert connection.recv(size, socket.MSG_WAITALL).decode() == SECRET
+    connection.sendall(struct.pack("!i", 2) + b"ok")
+    return connection, struct.unpack("!i", connection.recv(4, socket.MSG_WAITALL))[0]
+
+
+def test_a_planner_is_forked_and_ends_when_spark_hangs_up(forks: Forks) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        client = start(forks, "-m", fork_client.PLANNERS[0], PYTHON_WORKER_FACTORY_PORT=port)
+        connection, pid = connected(listener)
+        # The client has nothing more to do.
+        assert client.wait(60) == 0
+        assert parent(pid) == forks._process.pid
+        assert not gone(pid)
+        connection.close()
+        wait_gone(pid)
+
+
+@pytest.mark.parametrize("how", ["closed", "ended"])
+def test_a_daemon_is_forked_and_ends_as_spark_ends_it(how: str, forks: Forks) -> None:
+    client = start(forks, "-m", "pyspark.daemon", "pyspark.sql.worker.create_data_source")
+    assert client.stdin is not None and client.stdout is not None
+    port = struct.unpack("!i", client.stdout.read(4))[0]
+    with socket.create_connection(("127.0.0.1", port), 60) as connection:
+        worker = struct.unpack("!i", connection.recv(4, socket.MSG_WAITALL))[0]
+        daemon = parent(worker)
+        assert parent(daemon) == forks._process.pid
+    if how == "closed":
+        client.stdin.close()
+    else:
+        client.terminate()
+    client.wait(60)
+    wait_gone(daemon)
+    wait_gone(worker)
+
+
+def test_without_somebody_to_ask_it_is_a_python_like_any_other() -> None:
+    client = start(None, "-m", "pyspark.daemon", "pyspark.sql.worker.create_data_source")
+    assert client.stdin is not None and client.stdout is not None
+    assert struct.unpack("!i", client.stdout.read(4))[0] > 0
+    client.stdin.close()
+    client.wait(60)
+    other = start(None, "-c", "import sys; sys.exit(7)")
+    assert other.wait(60) == 7
+
+
+def test_it_ends_with_the_driver_and_leaves_nothing() -> None:
+    ours = Forks(os.environ)
+    home = os.path.dirname(ours.path)
+    # A driver that is killed closes its end without a word.
+    assert ours._process.stdin is not None
+    ours._process.stdin.close()
+    assert ours._process.wait(120) == 0
+    assert not os.path.exists(home)

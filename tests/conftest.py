@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.faults.turns import SHARES, share, take_turns
 from tests.servers.kafka import Broker, Kafka
 from tests.servers.kafka.secured import Secured, secured_broker
 from tests.servers.mariadb import mariadb_server
@@ -17,6 +18,17 @@ from tests.servers.redis import redis_server
 # no longer than it should is held by tests of its own, which count work or processor time.
 settings.register_profile("streamer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("streamer")
+
+
+def pytest_report_header() -> str:
+    """Say which tests of faults run; see `tests/faults/turns.py`."""
+    turn = share()
+    return "faults: all" if turn is None else f"faults: STREAMER_FAULTS={turn} of {SHARES}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let tests of faults take turns."""
+    take_turns(config, items)
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ class Service:
             stderr=self._log,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120)
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600)
 
     def ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
         content = body if isinstance(body, str | bytes | None) else json.dumps(body)

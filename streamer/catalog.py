@@ -190,7 +190,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "none",
         "prometheus",
     ),
-    Kind.TRACER: ("none",),
+    Kind.TRACER: ("none", "open_telemetry_collector"),
 }
 
 _PACKAGES: Final = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.interpolation import Interpolation, compile_interpolation
 from streamer.bloblang.mapping import Mapping, compile_mapping
-from streamer.bloblang.outside import Luggage, impure_allowed, luggage, no_impure, shut
+from streamer.bloblang.outside import Luggage, impure_allowed, luggage, no_impure, noting, shut
 from streamer.bloblang.resolver import Uses
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "impure_allowed",
     "luggage",
     "no_impure",
+    "noting",
     "shut",
 ]

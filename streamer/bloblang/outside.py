@@ -22,6 +22,21 @@ _noted: dict[Key, Any] = {}
 _brought: dict[Key, Any] = {}
 _allowed = True
 _shut: ContextVar[bool] = ContextVar("_shut", default=False)
+_heard: ContextVar[set[Key] | None] = ContextVar("_heard", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[set[Key]]:
+    """Gather what is read by mappings that are compiled in this very context meanwhile.
+
+    Those count too that were compiled before, and are taken again.
+    """
+    found: set[Key] = set()
+    before = _heard.set(found)
+    try:
+        yield found
+    finally:
+        _heard.reset(before)
 
 
 @contextmanager
@@ -201,4 +216,6 @@ def latest(compiled: Callable[[str, bool, str, int], _M], text: str, outside: Ou
     if made.outside.read and made.outside.changed():
         _editions[key] = edition = edition + 1
         made = compiled(text, outside.impure, outside.directory, edition)
+    if (heard := _heard.get()) is not None:
+        heard.update(made.outside.read)
     return made

@@ -10,11 +10,27 @@ import click
 
 from streamer.cli.remote import Refused, Remote, path_of, remote_options
 from streamer.config.file import read_file
+from streamer.durations import parse_duration
 from streamer.errors import StreamerError
 
 _LOOK: Final = 0.3
+
+
+def _duration(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+    """Take a duration as it is; the service leaves out one that is none, as Benthos does."""
+    if given is not None:
+        try:
+            parse_duration(given)
+        except ValueError as e:
+            raise click.BadParameter(str(e), ctx, param) from None
+    return given
+
+
 _TIMEOUT = click.option(
-    "--timeout", metavar="TIME", help="How long the micro-batch in hand may take, such as 10s."
+    "--timeout",
+    metavar="TIME",
+    callback=_duration,
+    help="How long the micro-batch in hand may take, such as 10s.",
 )
 _ON_RESET = click.option(
     "--on-reset",

@@ -6,24 +6,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from streamer.engine.delivery import LogLine
-from streamer.service.view import StreamView
+from streamer.service.view import Views
+from streamer.spec import ParsedComponent
 
 
 @contextmanager
-def exported(view: StreamView, log: LogLine) -> Iterator[None]:
-    """Export metrics on their interval while the block runs, and once when it ends."""
-    metrics = view.config.metrics
+def exported(metrics: ParsedComponent, views: Views, log: LogLine) -> Iterator[None]:
+    """Export metrics on their interval while the block runs, and once when it ends.
+
+    Args:
+        metrics: the `metrics` section.
+        views: gives the streams by id; a single one has an empty id.
+        log: takes log lines.
+    """
     if metrics.name == "logger":
         from streamer.service.metrics_log import MetricsLog
 
-        exporter, interval = MetricsLog(view, log).write, metrics.config["push_interval"]
+        exporter = MetricsLog(views, log, flushes=metrics.config["flush_metrics"]).write
+        interval = metrics.config["push_interval"]
     elif metrics.name == "prometheus" and (
         metrics.config["push_url"] or metrics.config["file_output_path"]
     ):
         # Imported here: few configs need Prometheus's client.
         from streamer.service.push import PrometheusExport
 
-        exporter = PrometheusExport(view, log).export
+        exporter = PrometheusExport(metrics, views, log).export
         interval = metrics.config["push_interval"] if metrics.config["push_url"] else None
     else:
         yield

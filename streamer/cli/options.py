@@ -161,6 +161,13 @@ sets_option = click.option(
 )
 
 
+master_option = click.option(
+    "--master",
+    metavar="URL",
+    help="Where Spark runs, local[2] or spark://host:7077 for example; wins over spark.master.",
+)
+
+
 level_option = click.option(
     "--log.level",
     "log_level",
@@ -181,6 +188,7 @@ def stream_options(command: F) -> F:
                 help="The config to run. Without one, stdin goes to stdout.",
             ),
             sets_option,
+            master_option,
             click.option(
                 "--checkpoint",
                 metavar="DIR",
@@ -201,6 +209,7 @@ def stream_options(command: F) -> F:
 def options_of(
     config: str | None,
     sets: tuple[str, ...],
+    master: str | None,
     checkpoint: str | None,
     log_level: str | None,
     impure: bool | None,
@@ -219,7 +228,13 @@ def options_of(
     level = log_level.upper() if log_level else None
     files = tuple(dict.fromkeys(expand(resources)))
     watch = watch_of(watcher, on_reset, rollback_on_failure, rollback_after)
+    sets = sets_of(sets, master)
     return Options(config, sets, checkpoint, level, impure, files, chilled, watch)
+
+
+def sets_of(sets: tuple[str, ...], master: str | None) -> tuple[str, ...]:
+    """Return what is set in a config: by `--set`, and by `--master`."""
+    return sets if master is None else (*sets, f"spark.master={master}")
 
 
 def watch_of(watcher: bool, on_reset: str | None, rolls_back: bool, after: str) -> Watch | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 from streamer.bloblang import luggage
@@ -18,6 +16,7 @@ from streamer.engine.delivery import LogLine
 from streamer.errors import ConfigError, Lint, StreamerError
 from streamer.plan import make_plan
 from streamer.plan.judgement import Change, Effect, Judgement, judge
+from streamer.service.imported import with_imports
 from streamer.service.life import Life
 from streamer.service.replacing import BrokenOffError, OnReset
 from streamer.service.watcher import Changes, Watcher
@@ -119,14 +118,7 @@ class Reloads:
     def _judged(self, config: Config, files: frozenset[str]) -> Judgement:
         found = judge(self._life.config, config)
         read = {name for kind, name in luggage().read if kind == "file"} & files
-        if read and found.effect in (None, Effect.RESTART):
-            # The config is the same, and its mappings are not.
-            more = tuple(
-                Change(os.path.relpath(name), "", name, 0, None, None, Effect.IN_PLACE, "is read")
-                for name in sorted(read)
-            )
-            return replace(found, changes=(*found.changes, *more))
-        return found
+        return with_imports(found, read)
 
     def _deploy(self, config: Config, judgement: Judgement) -> None:
         asked = self._asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import click
 
@@ -15,6 +15,7 @@ from streamer.redaction import scrub_urls
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT: Final = "http://127.0.0.1:4195"
+_UNKNOWN: Final = "Stream not found"
 _SECONDS: Final = 900.0
 """Letting open windows out may take as long as an output takes."""
 
@@ -80,6 +81,7 @@ class Remote:
             name, _, password = user.partition(":")
             auth = httpx.BasicAuth(name, password)
         self._url = scrub_urls(url)
+        self._given = "--token" if token else "--user" if user else ""
         self._client = httpx.Client(
             base_url=url, headers=headers, auth=auth, timeout=httpx.Timeout(_SECONDS, connect=10.0)
         )
@@ -120,10 +122,10 @@ class Remote:
                 f"there is no answer from {self._url}: {str(e).lower() or type(e).__name__}; is "
                 "the service running there? Name another one with --url"
             ) from None
-        return _read(answer, file)
+        return _read(answer, path, file, self._given)
 
 
-def _read(answer: Any, file: str) -> Any:
+def _read(answer: Any, path: str, file: str, given: str) -> Any:
     kind = answer.headers.get("Content-Type", "")
     found = answer.text
     if kind.startswith("application/json"):
@@ -137,9 +139,16 @@ def _read(answer: Any, file: str) -> Any:
         raise ConfigError([_lint(text, file) for text in found["lint_errors"]])
     if answer.status_code == 401:
         text = "the service does not know you: give --token or --user"
+        if given:
+            text = f"the service does not take what {given} (or its variable) says"
         raise Refused(401, text)
     text = found["error"] if isinstance(found, dict) and "error" in found else str(found)
-    raise Refused(answer.status_code, text.strip().removeprefix("Error: "))
+    text = text.strip().removeprefix("Error: ")
+    if answer.status_code == 404 and text == _UNKNOWN:
+        name = unquote(path.split("/")[2])
+        text = f"there is no stream {name!r}; `streamer list-streams` shows those that there are"
+    # What a request says by a parameter is an option here.
+    raise Refused(answer.status_code, text.replace("on_reset=", "--on-reset "))
 
 
 def _lint(text: str, file: str) -> Lint:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from streamer.cli.remote import Remote, path_of, remote_options
+from streamer.durations import SECOND, format_duration
 
 _LOOK: Final = 1.0
 _FORMAT = click.option(
@@ -28,7 +29,7 @@ def list_streams_cli(form: str, **service: Any) -> int:
         return 0
     rows = [
         (
-            *(name, one["state"], one["uptime_str"], f"{one['messages']:,}"),
+            *(name, one["state"], _whole_seconds(one["uptime"]), f"{one['messages']:,}"),
             *(str(one["open_windows"]), str(one["revision"]), one["source"]),
         )
         for name, one in found.items()
@@ -55,6 +56,8 @@ def windows_cli(stream_id: str, form: str, **service: Any) -> int:
         for one in found["windows"]
     ]
     _table(("START", "END", "MESSAGES", "BYTES", "CLOSES"), rows)
+    if not rows:
+        click.echo("no window is open", err=True)
     more = found["open"] - len(rows)
     if more:
         click.echo(f"and {more:,} more of keys")
@@ -80,6 +83,10 @@ def logs_cli(stream_id: str, lines: int, follow: bool, **service: Any) -> int:
         if found:
             query = {"after": str(found[-1]["number"])}
         time.sleep(_LOOK)
+
+
+def _whole_seconds(seconds: float) -> str:
+    return format_duration(int(seconds) * SECOND)
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

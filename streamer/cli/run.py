@@ -59,12 +59,12 @@ def run_command(config: Config, options: Options) -> int:
     view = StreamView(config)
     stopper = Stopper(lambda text: log("INFO", text, {}))
     with served(view, log), ExitStack() as exports:
-        exports.enter_context(exported(view, log))
+        exports.enter_context(exported(view.config.metrics, lambda: {"": view}, log))
 
         def took(changed: Config) -> None:
             # What exports metrics is made for one config.
             exports.close()
-            exports.enter_context(exported(view, log))
+            exports.enter_context(exported(changed.metrics, lambda: {"": view}, log))
             log.take(changed)
 
         run = _begin(config, plan, options, log, stopper, view, took)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from streamer.cli.exporting import exported
 from streamer.cli.options import Watch
 from streamer.cli.stopper import Stopper
 from streamer.config import Config, load_config
@@ -18,6 +19,7 @@ from streamer.config.nodes import Mapping as MappingNode
 from streamer.config.read import read_yaml
 from streamer.config.secrets import with_variables
 from streamer.config.source import Source
+from streamer.config.templates.template import INSTALLED
 from streamer.engine.delivery import LogLine
 from streamer.errors import ConfigError, Lint, StreamerError
 from streamer.logs import LogConfig, Logger
@@ -93,15 +95,6 @@ def _root(options: ServiceOptions) -> Config:
             wrong.append(Lint(root.path, *place, "unknown_field", message, hint))
     if wrong:
         raise ConfigError(wrong)
-    metrics = root.metrics
-    pushed = metrics.name == "prometheus" and (
-        metrics.config["push_url"] or metrics.config["file_output_path"]
-    )
-    if metrics.name == "logger" or pushed:
-        raise StreamerError(
-            "metrics of many streams are asked for at /metrics: leave out logger, push_url and "
-            "file_output_path"
-        )
     return root
 
 
@@ -140,12 +133,15 @@ class _Service:
         self._level = level
         self._stopper = stopper
         self._host: Any = None
+        # They are there for the thread that has read them, and streams are deployed in others.
+        self._templates = tuple(one.file for one in INSTALLED.get({}).values())
 
     def run(self, lock: int) -> int:
         from streamer.service.http.application import Api
         from streamer.service.server import HttpServer
         from streamer.spark.host import SparkHost
         from streamer.spark.jars import host_conf
+        from streamer.spark.session import start_session
 
         options, root, log = self._options, self._root, self._log
         manager = Manager(self._registry())
@@ -158,18 +154,25 @@ class _Service:
         log("INFO", "Starting", {"streams": len(files), "checkpoints": str(self._directory)})
         began = time.monotonic()
         server: HttpServer | None = None
+        exports = ExitStack()
         try:
+            master = root.spark["master"]
+            conf = host_conf(
+                root.spark, (config.input for config, _ in files.values()), os.environ, log
+            )
             self._host = SparkHost(
-                "streamer streams",
-                root.spark["master"],
-                host_conf(
-                    root.spark, (config.input for config, _ in files.values()), os.environ, log
+                lambda ours: start_session(
+                    "streamer streams",
+                    master,
+                    {**ours, **conf},
+                    log,
+                    self._level,
+                    keep_open=(lock,),
                 ),
-                log,
-                self._level,
-                keep_open=(lock,),
+                local=master.startswith("local"),
             )
             self._stopper.install()
+            exports.enter_context(exported(root.metrics, manager.registry.views, log))
             if root.http["enabled"]:
                 server = HttpServer(root.http, api.application)
                 self._tell(server.url)
@@ -182,6 +185,8 @@ class _Service:
                 server.stop()
             api.close()
             manager.close()
+            # When the streams have stopped, their figures are the last.
+            exports.close()
             if self._host is not None:
                 self._host.stop()
 
@@ -201,7 +206,8 @@ class _Service:
             on_reset=options.watch.on_reset or "",
             probation=options.watch.probation,
         )
-        files = FileStreams(manager, options.paths, lambda: options.resources, wish)
+        shared = (*options.resources, *self._templates)
+        files = FileStreams(manager, options.paths, lambda: shared, wish)
         folders = [path for path in options.paths if os.path.isdir(path)]
         watcher = Watcher(files.files, files.told, lambda: folders)
         try:
@@ -216,6 +222,7 @@ class _Service:
             Allowance(options.programs, options.local),
             options.resources,
             options.chilled,
+            self._templates,
         )
         return Registry(
             reader,
@@ -226,6 +233,7 @@ class _Service:
             ),
             self._log,
             replace(Restarts(), limit=options.restarts),
+            prefixed=options.prefixed,
         )
 
     def _tell(self, url: str) -> None:

@@ -11,7 +11,9 @@ from streamer.cli.options import (
     Options,
     chilled_option,
     level_option,
+    master_option,
     resources_option,
+    sets_of,
     sets_option,
     templates_option,
     watch_of,
@@ -66,6 +68,7 @@ from streamer.cli.paths import expand
 )
 @watch_options
 @sets_option
+@master_option
 @level_option
 @resources_option
 @templates_option
@@ -86,7 +89,7 @@ def streams_cli(root_options: Options, /, paths: tuple[str, ...], **given: Any) 
         ServiceOptions(
             paths=paths,
             root=given["root"] or root_options.config,
-            sets=(*root_options.sets, *given["sets"]),
+            sets=(*root_options.sets, *sets_of(given["sets"], given["master"])),
             resources=resources,
             checkpoints=given["checkpoints"] or root_options.checkpoint,
             level=level,

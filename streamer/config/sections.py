@@ -108,6 +108,16 @@ _SPARK: Final = Field(
             examples=("local[2]", "spark://host:7077"),
         ),
         Field(
+            "environment",
+            "string",
+            "How a cluster's workers get this program: `packed` sends it and its packages along, "
+            "`installed` finds them there (in an image), and anything else is an archive that "
+            "`streamer pack` has made, by its path or URL. Local masters need none.",
+            default="packed",
+            advanced=True,
+            examples=("installed", "s3a://ours/environment.tar.gz"),
+        ),
+        Field(
             "shards",
             "int",
             "Into how many parts the state of windows is cut; the cores when left out. The "

@@ -102,8 +102,8 @@ _INPROC: Final = (
     "redis_streams), or make one stream of both"
 )
 _TRACED: Final = (
-    "a message has no span here, since Spark runs many messages as one task; use metrics, whose "
-    "latencies are told for each component"
+    "traces go out by OpenTelemetry's protocol alone; use open_telemetry_collector, whose spans "
+    "Jaeger takes as they are, and a collector passes on to all others"
 )
 
 REFUSED: Final[dict[tuple[Kind, str], str]] = {
@@ -121,10 +121,7 @@ REFUSED: Final[dict[tuple[Kind, str], str]] = {
         "a worker that ends is started again and reads the same messages, for ever; stop a stream "
         "for a message with error_handling.strict"
     ),
-    **{
-        (Kind.TRACER, name): _TRACED
-        for name in ("gcp_cloudtrace", "jaeger", "open_telemetry_collector", "redpanda")
-    },
+    **{(Kind.TRACER, name): _TRACED for name in ("gcp_cloudtrace", "jaeger", "redpanda")},
 }
 """Components that make no sense on Spark: why, and what to use instead."""
 

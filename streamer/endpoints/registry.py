@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,16 +30,23 @@ class _Entry:
     held: bool = True
 
 
+# Streams that share a server must not be given one path at the same moment.
+_adding = threading.Lock()
+
+
 class Endpoints:
     """Paths of components. They are added and asked for in several threads.
 
     Attributes:
         served: whether a server listens that asks here.
+        beside: gives those of other streams, by their names, whose paths are on the same server
+            without anything before them.
     """
 
     def __init__(self) -> None:
         """Begin with none."""
         self.served = False
+        self.beside: Callable[[], Iterable[tuple[str, Endpoints]]] = lambda: ()
         self._lock = threading.Lock()
         self._paths: list[_Entry] = []
 
@@ -63,21 +70,32 @@ class Endpoints:
             _Entry(Path(path), who, about, handler) for path, (about, handler) in served.items()
         ]
         shapes = {entry.path.shape: entry.path.text for entry in entries}
-        with self._lock:
-            there = [entry for entry in self._paths if entry.path.shape in shapes]
-            for entry in there:
-                if entry.held:
+        with _adding:
+            for stream, other in self.beside():
+                for entry in other._held(shapes):
                     raise StreamerError(
-                        f"{who} wants the path {shapes[entry.path.shape]}, which {entry.who} "
-                        f"serves on the same server: {change}"
+                        f"{who} wants the path {shapes[entry.path.shape]}, which {entry.who} of "
+                        f"the stream {stream} serves on the same server: {change}"
                     )
-            self._paths = [entry for entry in self._paths if entry not in there] + entries
+            for entry in self._held(shapes):
+                raise StreamerError(
+                    f"{who} wants the path {shapes[entry.path.shape]}, which {entry.who} "
+                    f"serves on the same server: {change}"
+                )
+            with self._lock:
+                kept = [entry for entry in self._paths if entry.path.shape not in shapes]
+                self._paths = kept + entries
 
         def let_go() -> None:
             for entry in entries:
                 entry.held = False
 
         return let_go
+
+    def _held(self, shapes: Mapping[str, str]) -> list[_Entry]:
+        """Return the paths of these shapes that somebody holds."""
+        with self._lock:
+            return [one for one in self._paths if one.held and one.path.shape in shapes]
 
     def find(self, path: str) -> tuple[Handler, Mapping[str, str]] | None:
         """Return who answers a request's path, and what its parameters stand for."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from streamer.config.echo import Shown
+from streamer.failure import Origin
 from streamer.plan import Plan
 from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.window.words import phrase
@@ -42,6 +43,7 @@ class Node:
         detail: what is special about it, in one line.
         branches: what is inside of it.
         aside: it gets only what leaves the way (`late_output`).
+        path: where it stands in the config, as the labels of metrics say it.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Node:
     detail: str = ""
     branches: tuple[Branch, ...] = ()
     aside: bool = False
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +122,15 @@ class _Maker:
             yield Stage("stage 1", "Spark workers", nodes, "encoded messages")
         else:
             name, label = plan.buffer.name, plan.buffer.label
-            pack = Node("buffer", name, label, "time and shard of each message; packed by window")
+            path = _path(plan.buffer)
+            said = "time and shard of each message; packed by window"
+            pack = Node("buffer", name, label, said, path=path)
             yield Stage("stage 1", "Spark workers", (*taken, pack), self._shuffle())
             shards = f"{plan.shards} shard{'' if plan.shards == 1 else 's'}"
             if plan.shards > 1 and not self._is_spread():
                 shards = f"one of {shards} is used"
-            keep = Node("buffer", name, label, f"{phrase(plan.window)}; each one batch")
+            held = f"{phrase(plan.window)}; each one batch"
+            keep = Node("buffer", name, label, held, path=path)
             nodes = (keep, *processed, *written)
             yield Stage("stage 2", f"Spark workers, {shards}", nodes, "encoded messages")
         yield Stage("driver", "this program", tuple(self._written()))
@@ -152,7 +158,8 @@ class _Maker:
         for output in self._plan.written:
             detail = _WRITTEN.get(output.name, "sent by the workers")
             label = self._shown.text(output.label)
-            yield Node("output", output.name, label, detail, aside=output is late)
+            aside, path = output is late, _path(output)
+            yield Node("output", output.name, label, detail, aside=aside, path=path)
 
     def _node(self, component: ParsedComponent, aside: bool = False) -> Node:
         branches: tuple[Branch, ...] = ()
@@ -163,7 +170,7 @@ class _Maker:
         detail = self._detail(component)
         kind = str(component.kind)
         label = self._shown.text(component.label)
-        return Node(kind, component.name, label, detail, branches, aside)
+        return Node(kind, component.name, label, detail, branches, aside, _path(component))
 
     def _branches(self, component: ParsedComponent) -> Iterator[Branch]:
         found = self._plan.resources.get((component.kind, str(component.config)))
@@ -204,6 +211,10 @@ class _Maker:
         given = (name for name in body if component.config.given(name))
         facts = (f"{name}: {_line(_flat(body[name]))}" for name in given if _is_flat(body[name]))
         return ", ".join(fact for _, fact in zip(range(_DETAILS), facts, strict=False))
+
+
+def _path(component: ParsedComponent) -> str:
+    return Origin(component).fields["path"]
 
 
 def _is_processor(value: Any) -> bool:

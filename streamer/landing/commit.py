@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from streamer.landing.blocks import Record
@@ -22,7 +21,6 @@ class GroupCommit:
         """Take the store; others may write to it too."""
         self._store = store
         self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
-        self._thread = ThreadPoolExecutor(1, "commit")
         self._task: asyncio.Task[None] | None = None
 
     async def put(self, record: Record) -> None:
@@ -70,7 +68,8 @@ class GroupCommit:
             error: Exception | None = None
             try:
                 records = [record for record, _ in taken]
-                await loop.run_in_executor(self._thread, self._store.append, records)
+                # The loop's own threads: one of each store's would outlive its stream.
+                await loop.run_in_executor(None, self._store.append, records)
             except (OSError, StoreFullError) as e:
                 error = e
             for _, safe in taken:

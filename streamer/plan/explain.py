@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from streamer import catalog
 from streamer.durations import format_duration
 from streamer.plan.origins import origins
 from streamer.plan.plan import Plan, cores
@@ -99,7 +100,17 @@ def _read(plan: Plan) -> Iterator[str]:
     if plan.input.name == "broker":
         yield from _steps(plan.input)
     for origin in origins(plan.input, plan.resources):
-        yield from _steps(origin, origin.processors)
+        yield from _steps(origin)
+        yield from _told(origin)
+        yield from _steps(None, origin.processors)
+
+
+def _told(component: ParsedComponent) -> Iterator[str]:
+    """Say what a component has to say of itself."""
+    spec = catalog.spec(component.kind, component.name)
+    if spec is not None and spec.explains is not None:
+        for line in spec.explains(component.config):
+            yield f"      {line}"
 
 
 def _steps(source: ParsedComponent | None, *groups: tuple[ParsedComponent, ...]) -> Iterator[str]:
@@ -124,7 +135,9 @@ def _sends(output: ParsedComponent, plan: Plan, way: tuple[str, ...]) -> Iterato
     elif inner:
         what = "passes on"
     else:
-        what = "sends, at least once"
+        config = output.config
+        once = isinstance(config, Parsed) and config.get("transactional")
+        what = "sends, exactly once, in transactions" if once else "sends, at least once"
         if isinstance(output.config, Parsed) and output.config.get("max_in_flight"):
             what += f"; {output.config['max_in_flight']} batches at once"
     yield f"    {_at(output)} {output.name}: {what}"

@@ -55,6 +55,8 @@ def metadata_read(plan: Plan) -> Keys | None:
     if before is None or after is None:
         return None
     after |= _implied(plan)
+    if plan.traced:
+        before |= {"traceparent"}
     # A message that failed before the windows passes them by, and one that is late leaves without.
     if plan.window is not None and plan.late_output is None and not early:
         after -= {END}

@@ -58,6 +58,7 @@ class Plan:
         strict: whether a message on which a processor fails must not be delivered.
         run: names this run of the stream, and no other: workers keep by it what outlives tasks.
         live: where tasks say what they wait for; empty for nowhere.
+        traced: whether tasks say what they do when, for a tracer.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Plan:
     strict: bool = False
     run: str = field(default="", compare=False)
     live: str = field(default="", compare=False)
+    traced: bool = field(default=False, compare=False)
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.
@@ -225,4 +227,5 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         spool_limit=config.spark["spool_limit"],
         strict=config.error_handling["strict"],
         run=new_run(),
+        traced=config.tracer.name != "none",
     )

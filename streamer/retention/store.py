@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from streamer.durations import MINUTE, SECOND
 from streamer.retention.compaction import Compaction, ends_of, written
+from streamer.retention.figures import Held, held
 from streamer.retention.layout import DRAFT, Layout, Manifest, RetentionError, Rules, begun
 
 COMPACTED_AT: Final = 16
@@ -38,6 +39,7 @@ class Store:
 
     Attributes:
         manifest: what counts; a new one takes its place, and none is changed.
+        removed: results that have expired, or were replaced by newer ones, since the start.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Store:
         self._again_at = 0
         self._pause = _FIRST_PAUSE
         self._left: dict[Path, int] = {}
+        self.removed = 0
         found = layout.read()
         try:
             layout.new.mkdir(parents=True, exist_ok=True)
@@ -114,6 +117,13 @@ class Store:
             del self._new[epoch]
         if self._due(epoch, now) and self._working.acquire(blocking=False):
             self._apart(lambda: self._work(epoch, now))
+
+    def held(self) -> Held:
+        """Return how much there is."""
+        layout, upto = self._layout, self.manifest.upto
+        old = [(layout.files / file.name, file.rows) for file in self.manifest.files]
+        new = [(layout.path(epoch), None) for epoch in list(self._new) if epoch > upto]
+        return held([*old, *new])
 
     def close(self) -> None:
         """Do nothing more; what is being compacted is given up, and loses nothing."""
@@ -189,6 +199,9 @@ class Store:
             if self._closed:
                 return
             before = self.manifest
+            added = held((self._layout.path(one), None) for one in waiting).rows
+            rows = [sum(file.rows for file in some) for some in (before.files, files)]
+            self.removed += max(rows[0] + added - rows[1], 0)
             upto = max(waiting, default=before.upto)
             self._put(Manifest(before.rules, before.generation, upto, number, newest, tuple(files)))
             for one in waiting:

@@ -47,6 +47,7 @@ class Spec:
             what is wrong with it. Called only when every field by itself is right.
         references: returns, for a parsed body that is right, the resources it refers to by a field
             that may hold other names as well: the field's name (dotted), the kind and the label.
+        explains: returns, for a parsed body that is right, what `explain` says of it, in lines.
         in_memory: whether what it keeps is in the memory of the process that it is built in.
         examples: configs for the documentation.
         categories: words that `list` and the documentation group by.
@@ -66,6 +67,7 @@ class Spec:
     config: Field | None = None
     check: Callable[[Any], Iterable[tuple[str, str]]] | None = None
     references: Callable[[Any], Iterable[tuple[str, Kind, str]]] | None = None
+    explains: Callable[[Any], Iterable[str]] | None = None
     in_memory: bool = False
     examples: tuple[Example, ...] = ()
     categories: tuple[str, ...] = ()

@@ -25,8 +25,11 @@ class Probing(Protocol):
 class Preflighting(Protocol):
     """A built component that is looked at when its stream starts."""
 
-    def preflight(self) -> str:
+    def preflight(self, stream: str) -> str:
         """Look, for some seconds at most, whether it can do what it is there for.
+
+        Args:
+            stream: names the checkpoint.
 
         Returns:
             What is wrong and may pass by itself, in one line; empty when all is well.

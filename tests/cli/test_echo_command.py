@@ -67,6 +67,7 @@ def test_secrets_and_values_of_variables_are_not_shown(
     assert found["http"]["address"] == "127.0.0.1:4195"
     assert found["spark"] == {
         "master": "local[*]",
+        "environment": "packed",
         "shards": "${SHARDS}",
         "spool_limit": 1 << 30,
         "conf": {"spark.x": scrubbed},

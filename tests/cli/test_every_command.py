@@ -110,6 +110,8 @@ CASES = (
     ),
     Case("timeline windows.yaml", 1, "", "Missing option '--input'"),
     Case("timeline bad.yaml --input in.json", 1, "", SAID, coloured=True),
+    Case("pack environment.zip", 1, "", "expected a name that ends in .tar.gz"),
+    Case("pack nowhere/a.tar.gz", 1, "", "cannot be written: No such file", coloured=True),
     Case("query kept", 0, '{"n":1}', coloured=True),
     Case("query kept --key nope", 0, "", "no results"),
     Case("query kept --sql 'SELECT count(*) AS n FROM results' --format json", 0, '{"n":1}'),

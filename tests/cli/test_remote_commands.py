@@ -51,7 +51,9 @@ def test_what_is_wrong_is_said_with_its_place(server: Asking, capsys: Captured) 
     assert invoke(["deploy", "bad.yaml"]) == 1
     assert "error: it cannot be started" in capsys.readouterr().err
     assert invoke(["pause", "nope"]) == 1
-    assert "error: Stream not found" in capsys.readouterr().err
+    assert "there is no stream 'nope'; `streamer list-streams` shows" in capsys.readouterr().err
+    assert invoke(["pause", "nope", "--timeout", "soon"]) != 0
+    assert "soon" in capsys.readouterr().err
 
 
 def test_a_stream_that_breaks_at_once_is_no_success(
@@ -70,7 +72,7 @@ def test_a_change_that_loses_windows_waits_to_be_asked_for(
     assert invoke(["deploy", "w.yaml"]) == 0
     (tmp_path / "w.yaml").write_text(text % "20s")
     assert invoke(["deploy", "w.yaml"]) == 1
-    assert "on_reset=drain" in capsys.readouterr().err
+    assert "--on-reset drain" in capsys.readouterr().err
     assert invoke(["deploy", "w.yaml", "--on-reset", "discard"]) == 0
     assert "revision 2: reset" in capsys.readouterr().out
 
@@ -117,5 +119,7 @@ def test_who_asks_must_be_known(
         monkeypatch.setenv("STREAMER_URL", served.url)
         assert invoke(["list-streams"]) == 1
         assert "give --token or --user" in capsys.readouterr().err
+        assert invoke(["list-streams", "--user", "ann:no"]) == 1
+        assert "does not take what --user" in capsys.readouterr().err
         monkeypatch.setenv("STREAMER_TOKEN", "t0ken")
         assert invoke(["list-streams"]) == 0

@@ -80,6 +80,7 @@ def test_sections_have_their_defaults_filled_in() -> None:
     assert config.shutdown_delay == 0
     assert dict(config.spark) == {
         "master": "local[*]",
+        "environment": "packed",
         "shards": 3,
         "trigger_interval": SECOND // 5,
         "checkpoint": None,

@@ -82,8 +82,9 @@ def test_the_first_line_can_turn_off_lint_but_no_errors(tmp_path: Path) -> None:
         ),
         (
             "tracer: { jaeger: {} }",
-            "(1,11) tracer 'jaeger' is not available: a message has no span here, since Spark runs "
-            "many messages as one task; use metrics, whose latencies are told for each component",
+            "(1,11) tracer 'jaeger' is not available: traces go out by OpenTelemetry's protocol "
+            "alone; use open_telemetry_collector, whose spans Jaeger takes as they are, and a "
+            "collector passes on to all others",
         ),
     ],
 )

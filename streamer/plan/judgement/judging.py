@@ -38,6 +38,7 @@ SECTION_RULINGS: Final[dict[str, Ruling]] = {
 
 SPARK_RULINGS: Final[dict[str, Ruling]] = {
     "master": _AT_START,
+    "environment": _AT_START,
     "conf": _AT_START,
     "jars_directory": _AT_START,
     "spool_limit": _AT_START,

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import fnmatch
+import os
+import re
+import shlex
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
+import pytest
+
+from streamer.spark import compiling
 from streamer.spark.compiling import HARD, for_messages
+from streamer.spark.java import find_java
 from streamer.spark.session import _settings
 
+DIRECTIVES = Path(compiling.__file__).with_name("compiler-directives.json")
 OPTIONS = "spark.driver.extraJavaOptions"
 
 
@@ -38,3 +49,33 @@ def test_all_cores_clear_the_heap_where_messages_are_rows() -> None:
     # Java refuses to start with two collectors: the session's is taken back first.
     assert options.index("-XX:+UseSerialGC") < options.index("-XX:-UseSerialGC")
     assert options.index("-XX:-UseSerialGC") < options.index("-XX:+UseParallelGC")
+
+
+def test_java_takes_the_list_of_what_is_not_optimised() -> None:
+    java = find_java(os.environ).home / "bin" / "java"
+    [option] = [o for o in shlex.split(for_messages({})[OPTIONS]) if "Directives" in o]
+    command = [java, "-XX:+UnlockDiagnosticVMOptions", option, "-version"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0 and "1 compiler directives added" in run.stdout, run.stderr
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "org/apache/kafka/common/record/DefaultRecord.readFrom",
+        "org/apache/kafka/clients/consumer/internals/CompletedFetch.fetchRecords",
+        "org/apache/spark/sql/kafka010/consumer/KafkaDataConsumer.get",
+        "org/apache/spark/sql/catalyst/expressions/codegen/UnsafeWriter.write",
+        "org/apache/spark/sql/catalyst/expressions/GeneratedClass$GeneratedIteratorForCodegenStage1.processNext",
+        "org/apache/spark/sql/execution/arrow/ArrowWriter.write",
+        "org/apache/arrow/vector/BaseVariableWidthVector.setSafe",
+        "sun/security/ssl/SSLEngineImpl.unwrap",
+        "com/sun/crypto/provider/GaloisCounterMode.implGCMCrypt",
+        "java/util/zip/CRC32C.update",
+    ],
+)
+def test_what_a_message_passes_is_optimised(method: str) -> None:
+    text = DIRECTIVES.read_text()
+    left = re.findall(r'^ +"(.+)",?$', text, re.MULTILINE)
+    assert len(left) > 40
+    assert not [pattern for pattern in left if fnmatch.fnmatchcase(method, pattern)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from pyspark.sql.streaming import StreamingQuery
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.source.replayable import Replayable
+from streamer.spark.monitors import end_monitors
 from streamer.spark.source import SourcePlan, stream_source
 from streamer.spark.stages import frames_of
+
+Deliver = Callable[[DataFrame, int], None]
 
 POLL = "250 milliseconds"
 """How often Spark asks the source whether there is something to do."""
@@ -39,7 +43,7 @@ def begin(
     source_plan: SourcePlan,
     beside: Sequence[DataFrame],
     checkpoint: Path,
-    deliver: Callable[[DataFrame, int], None],
+    deliver: Deliver,
 ) -> StreamingQuery:
     """Start a query.
 
@@ -50,19 +54,35 @@ def begin(
         source_plan: how that part is read.
         beside: what Spark's own sources give.
         checkpoint: Spark's.
-        deliver: takes the frames of each micro-batch.
+        deliver: a method that takes the frames of each micro-batch; it does not keep its object.
     """
+    # Of queries that ended by themselves, or are left behind.
+    end_monitors(session)
     session.dataSource.register(stream_source(source_plan))
     session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
     stream = session.readStream.format("streamer").load()
     return (
         frames_of(plan, source, stream, beside=beside)
         .writeStream.queryName(plan.name)
-        .foreachBatch(deliver)
+        .foreachBatch(_weakly(deliver))
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=POLL)
         .start()
     )
+
+
+def _weakly(deliver: Deliver) -> Deliver:
+    # What Java calls back is kept until it forgets the query, and Java keeps the query until Python
+    # forgets the stream: if one of them were not weak, neither would ever be forgotten.
+    method = weakref.WeakMethod(deliver)
+
+    def called(frames: DataFrame, micro_batch: int) -> None:
+        found = method()
+        if found is None:
+            raise RuntimeError("the stream is gone, and its query goes on")
+        found(frames, micro_batch)
+
+    return called
 
 
 def end(query: StreamingQuery, timeout: float) -> bool:

@@ -43,6 +43,7 @@ from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.draining import Drains
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
+from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
 from streamer.spark.retries import Retries
 from streamer.spark.source import SourcePlan
@@ -438,6 +439,8 @@ class Stream:
         except (Py4JError, OSError):
             return False
         finally:
+            if self._session is not None:
+                end_monitors(self._session)
             if self._kafka is not None:
                 self._kafka.close()
             if self._caches is not None:

@@ -330,6 +330,8 @@ def _start(*arguments: str) -> Started:
 def test_a_command_that_needs_no_spark_starts_at_once(arguments: tuple[str, ...]) -> None:
     started = _start(*arguments)
     assert (started.code, started.loaded) == (0, [])
-    # CPU seconds; a machine that is busy gets a second and a third try.
-    tries = [started, *(_start(*arguments) for _ in range(2) if started.seconds >= 0.5)]
-    assert min(one.seconds for one in tries) < 0.5
+    # CPU seconds, of which a start takes more beside others: a busy machine gets up to five tries.
+    tries = [started.seconds]
+    while tries[-1] >= 0.5 and len(tries) < 5:
+        tries.append(_start(*arguments).seconds)
+    assert min(tries) < 0.5

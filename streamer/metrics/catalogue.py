@@ -148,16 +148,6 @@ _PROCESSOR: Final = (
         "How long a batch took.",
         "A processor that is slow for others' sake (HTTP, SQL) gains by parallel or a cache.",
     ),
-    Metric("rate_limit_checked", _C, _PLACE, "times", "How often a rate limit was asked."),
-    Metric(
-        "rate_limit_triggered",
-        _C,
-        _PLACE,
-        "times",
-        "How often it said to wait.",
-        "Raise the limit, or accept the pace.",
-    ),
-    Metric("rate_limit_error", _C, _PLACE, "times", "How often it gave no answer."),
 )
 _OUTPUT: Final = (
     Metric(
@@ -219,6 +209,37 @@ _OUTPUT: Final = (
         "How often writing ceased to work.",
         "The log and /ready say why.",
     ),
+)
+_OPERATION: Final = (*_PLACE, "operation")
+_RESOURCES: Final = (
+    Metric(
+        "cache_success",
+        _C,
+        _OPERATION,
+        "times",
+        "Operations of a cache that did what they were to: `get`, `set`, `add`, `delete`.",
+    ),
+    Metric(
+        "cache_error",
+        _C,
+        _OPERATION,
+        "times",
+        "Operations that failed.",
+        "The log says why; messages for which a cache was needed are marked as failed.",
+    ),
+    Metric("cache_not_found", _C, _OPERATION, "times", "Keys that `get` did not find."),
+    Metric("cache_duplicate", _C, _OPERATION, "times", "Keys that `add` found there already."),
+    Metric("cache_latency_ns", _T, _OPERATION, "ns", "How long an operation took."),
+    Metric("rate_limit_checked", _C, _PLACE, "times", "How often a rate limit was asked."),
+    Metric(
+        "rate_limit_triggered",
+        _C,
+        _PLACE,
+        "times",
+        "How often it said to wait.",
+        "Raise the limit, or accept the pace.",
+    ),
+    Metric("rate_limit_error", _C, _PLACE, "times", "How often it gave no answer."),
 )
 _WINDOWS: Final = (
     Metric(
@@ -378,6 +399,7 @@ GROUPS: Final = {
     "Buffers": _BUFFER,
     "Processors": _PROCESSOR,
     "Outputs": _OUTPUT,
+    "Caches and rate limits": _RESOURCES,
     "Windows": _WINDOWS,
     "Streams": _STREAM,
 }

@@ -146,7 +146,7 @@ class _Service:
         options, root, log = self._options, self._root, self._log
         manager = Manager(self._registry())
         try:
-            files = manager.boot.read(file_ids(options.paths))
+            files = manager.boot.read(file_ids(options.paths, root.http["root_path"]))
         except StreamerError:
             manager.close()
             raise

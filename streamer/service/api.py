@@ -19,7 +19,7 @@ from streamer import __version__
 from streamer.config import Config
 from streamer.config.echo import echo
 from streamer.redaction import Redaction
-from streamer.service.doors import doors
+from streamer.service.doors import PING, READY, doors
 from streamer.service.exposition import exposition
 from streamer.service.ready import readiness
 from streamer.service.view import StreamView
@@ -53,13 +53,13 @@ def application(view: StreamView, host: str | None) -> web.Application:
 
 def _endpoints(view: StreamView, debug: bool) -> dict[str, _Endpoint]:
     found = debugging(view.config) if debug else {}
-    found["/ping"] = _Endpoint("Ping me.", lambda: web.Response(text="pong"))
+    found[PING] = _Endpoint("Ping me.", lambda: web.Response(text="pong"))
     found["/version"] = _Endpoint("Returns the service version.", _version)
     found["/endpoints"] = _Endpoint(
         "Returns this map of endpoints.",
         lambda: _json(_listed(found, view)),
     )
-    found["/ready"] = _Endpoint(
+    found[READY] = _Endpoint(
         "Returns 200 OK if all inputs and outputs are connected, otherwise a 503 is returned.",
         lambda: _ready(view),
     )

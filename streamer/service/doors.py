@@ -19,6 +19,12 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 AUTHOR: Final = web.RequestKey("author", str)
 """Where a request carries the name of who asks; empty when nobody has to say."""
 
+PING: Final = "/ping"
+"""Where a program says that it is alive, to everybody: it tells nothing else."""
+
+READY: Final = "/ready"
+"""Where a program says whether messages flow: to everybody; why they do not, to who may ask."""
+
 _SENT_BY_PAGES: Final = frozenset(
     {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
 )
@@ -41,7 +47,9 @@ def doors(
         found.append(_with_cors(frozenset(http["cors"]["allowed_origins"])))
     access = Access(http)
     if access.asked:
-        found.append(_authenticated(access, public))
+        roots = "", http["root_path"].rstrip("/")
+        pings, probes = ({root + path for root in roots} for path in (PING, READY))
+        found.append(_authenticated(access, public | pings, frozenset(probes)))
     return found
 
 
@@ -92,12 +100,27 @@ def _with_cors(origins: frozenset[str]) -> Any:
     return cors
 
 
-def _authenticated(access: Access, public: frozenset[str]) -> Any:
+def _authenticated(access: Access, public: frozenset[str], probes: frozenset[str]) -> Any:
+    """Let in who may ask.
+
+    Args:
+        access: decides who may.
+        public: paths that everybody may ask for.
+        probes: paths of which everybody may know the status of the answer; orchestrators that look
+            whether a program is ready have no credentials.
+    """
+
     @web.middleware
     async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path in public:
+        # The path of the route that was found: what is written otherwise may lead elsewhere.
+        resource = request.match_info.route.resource
+        path = "" if resource is None else resource.canonical
+        if path in public:
             return await handler(request)
         header = request.headers.get(hdrs.AUTHORIZATION, "")
+        if path in probes and not header:
+            status = (await handler(request)).status
+            return web.Response(status=status, text="OK" if status == 200 else "not ready\n")
         author = access.known(header)
         if author is None:
             # A hash takes long on purpose: other requests go on meanwhile.

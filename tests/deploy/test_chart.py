@@ -194,11 +194,14 @@ def test_spark_is_told_of_the_ports_and_names_that_the_pod_has() -> None:
     assert {port["name"] for port in driver["spec"]["ports"]} == {"driver", "blocks"}
 
 
-def test_a_service_that_asks_who_asks_is_probed_with_a_token() -> None:
+def test_a_service_that_asks_who_asks_is_probed_without_credentials() -> None:
     (service,) = of_kind(render("streams"), "StatefulSet")
     (container,) = service["spec"]["template"]["spec"]["containers"]
-    assert container["livenessProbe"]["tcpSocket"] == {"port": "http"}
-    assert "/opt/streamer/share/ready.py" in container["readinessProbe"]["exec"]["command"]
+    asked = {probe: container[f"{probe}Probe"]["httpGet"] for probe in ("liveness", "readiness")}
+    assert {probe: get["path"] for probe, get in asked.items()} == {
+        "liveness": "/ping",
+        "readiness": "/ready",
+    }
 
 
 @pytest.mark.parametrize(

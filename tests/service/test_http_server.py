@@ -80,16 +80,35 @@ def test_basic_auth_lets_only_the_user_in() -> None:
         f"basic_auth: {{ enabled: true, realm: 'a \"b', username: me, password_hash: {digest} }}"
     )
     with serving(fields) as server:
-        code, body, headers = server.get("/ping")
+        code, body, headers = server.get("/version")
         assert (code, body) == (401, b"Unauthorized\n")
         assert headers["WWW-Authenticate"] == 'Basic realm="a \\"b", charset="UTF-8"'
         right = base64.b64encode(b"me:sesame").decode()
-        assert server.get("/ping", Authorization=f"Basic {right}")[0] == 200
+        assert server.get("/version", Authorization=f"Basic {right}")[0] == 200
         for wrong in (b"me:sesame!", b"you:sesame", b"me", b":"):
             given = base64.b64encode(wrong).decode()
-            assert server.get("/ping", Authorization=f"Basic {given}")[0] == 401
-        assert server.get("/ping", Authorization=f"Bearer {right}")[0] == 401
-        assert server.get("/ping", Authorization="Basic %%%")[0] == 401
+            assert server.get("/version", Authorization=f"Basic {given}")[0] == 401
+        assert server.get("/version", Authorization=f"Bearer {right}")[0] == 401
+        assert server.get("/version", Authorization="Basic %%%")[0] == 401
+
+
+@pytest.mark.parametrize("root", ["", "/benthos"])
+def test_probes_have_no_credentials_and_hear_no_more_than_a_status(root: str) -> None:
+    digest = base64.b64encode(hashlib.sha256(b"token").digest()).decode()
+    fields = f"bearer_auth: {{ enabled: true, tokens: [ {{ name: ci, token_hash: {digest} }} ] }}"
+    with serving(fields, STREAM) as server:
+        assert server.get(f"{root}/ping")[:2] == (200, b"pong")
+        assert server.get(f"{root}/ready")[:2] == (503, b"not ready\n")
+        right, wrong = "Bearer token", "Bearer tokem"
+        assert b"statuses" in server.get(f"{root}/ready", Authorization=right)[1]
+        assert server.get(f"{root}/ready", Authorization=wrong)[0] == 401
+        now = Now(Snapshot(batch=0), {})
+        server.view.running(lambda: now)
+        assert server.get(f"{root}/ready")[:2] == (200, b"OK")
+        for path in ("/", "/version", "/endpoints", "/metrics", "/ping/", "/x/ping", "/x/ready"):
+            assert server.get(root + path)[0] == 401
+        # It is another path, which may be a stream's.
+        assert server.get("/benthos%2Fping")[0] == 401
 
 
 def hashed(algorithm: str, salt: bytes = b"salty") -> bytes:
@@ -127,12 +146,12 @@ def test_tokens_let_programs_in_beside_the_user_and_say_whose_they_are() -> None
     user = "Basic " + base64.b64encode(b"me:sesame").decode()
     for section, users in ((bearer, 401), (f"{bearer}, {basic}", 200)):
         with serving(section) as server:
-            assert server.get("/ping")[0] == 401
-            assert server.get("/ping", Authorization="Bearer long and random")[0] == 200
+            assert server.get("/version")[0] == 401
+            assert server.get("/version", Authorization="Bearer long and random")[0] == 200
             for wrong in ("long and randoM", "", digest, "long and random "[:-2]):
-                assert server.get("/ping", Authorization=f"Bearer {wrong}")[0] == 401
+                assert server.get("/version", Authorization=f"Bearer {wrong}")[0] == 401
             for _ in range(2):
-                assert server.get("/ping", Authorization=user)[0] == users
+                assert server.get("/version", Authorization=user)[0] == users
     access = Access(parse_config(f"http: {{ {bearer} }}", env={}).http)
     assert access.author("bearer long and random") == "ci"
 

@@ -21,7 +21,7 @@ from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
 from streamer.service.api import debugging
 from streamer.service.console.pages import Pages
-from streamer.service.doors import AUTHOR, Handler, doors, foreign
+from streamer.service.doors import AUTHOR, PING, READY, Handler, doors, foreign
 from streamer.service.exposition import Exposition, exposition_of_all
 from streamer.service.http.answers import as_error, as_json, as_text
 from streamer.service.http.authoring import AuthoringEndpoints
@@ -114,16 +114,16 @@ class Api:
 
     def _always(self) -> list[Endpoint]:
         def get(path: str, name: str, about: str, answer: Any, ok: Any = None) -> Endpoint:
-            codes = {503: "Some are not."} if path == "/ready" else {}
+            codes = {503: "Some are not."} if path == READY else {}
             return Endpoint("GET", path, name, about, answer, ok, codes=codes)
 
         version = {"version": __version__, "built": ""}
         anything: dict[str, Any] = {"type": "object"}
         found = [
-            get("/ping", "ping", "Return pong.", lambda _: as_text("pong")),
+            get(PING, "ping", "Return pong.", lambda _: as_text("pong")),
             get("/version", "version", "Return the version.", lambda _: as_json(version), anything),
             get(
-                "/ready",
+                READY,
                 "ready",
                 "Return 200 when the inputs and outputs of all streams that run are connected.",
                 self._ready,

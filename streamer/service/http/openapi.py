@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from streamer import __version__
+from streamer.service.doors import PING, READY
 from streamer.service.http.answers import MEANINGS
 from streamer.service.http.endpoint import Endpoint
 from streamer.service.streams.ids import PATTERN
@@ -51,6 +52,9 @@ def openapi(endpoints: Iterable[Endpoint], access: Any) -> dict[str, Any]:
     if schemes:
         found["components"] = {"securitySchemes": schemes}
         found["security"] = [{name: []} for name in schemes]
+        paths[PING]["get"]["security"] = []
+        # Without credentials there is an answer too, a shorter one.
+        paths[READY]["get"]["security"] = [{}, *found["security"]]
     return found
 
 

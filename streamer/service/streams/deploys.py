@@ -24,7 +24,7 @@ from streamer.service.streams.faults import (
     StartError,
     StreamExistsError,
 )
-from streamer.service.streams.ids import id_problem
+from streamer.service.streams.ids import stream_id_problem
 from streamer.service.streams.managed import Managed
 from streamer.service.streams.registry import AT_ONCE, Registry
 from streamer.service.streams.run import plan_of
@@ -68,15 +68,15 @@ class Deploys:
         """Make a stream and start it.
 
         Raises:
-            BadRequestError: the id is none.
+            BadRequestError: the id is none, or is the service's own.
             StreamExistsError: there is one of that id.
             BadConfigError: the config has findings.
             StartError: it does not start; nothing is left of it.
         """
-        problem = id_problem(stream_id)
+        registry = self._registry
+        problem = stream_id_problem(stream_id, registry.root_path)
         if problem is not None:
             raise BadRequestError(problem)
-        registry = self._registry
         with registry.locks.of(stream_id):
             registry.check_open()
             if stream_id in registry.streams():
@@ -250,13 +250,14 @@ class Deploys:
         Raises:
             BadConfigError: configs have findings; nothing is changed.
             RefusedError: one of them is a file's; nothing is changed.
-            BadRequestError: an id is none, or something went wrong with some; the text says what.
+            BadRequestError: an id is none or the service's own, or something went wrong with some;
+                the text says what.
         """
         registry = self._registry
         there = registry.streams()
         wrong: list[str] = []
         for stream_id, text in texts.items():
-            problem = id_problem(stream_id)
+            problem = stream_id_problem(stream_id, registry.root_path)
             if problem is not None:
                 raise BadRequestError(problem)
             if stream_id in there:

@@ -41,13 +41,13 @@ class FileStreams:
         self._paths = paths
         self._shared = shared
         self._wish = wish
-        self._ids = file_ids(paths)
+        self._ids = file_ids(paths, self._registry.root_path)
         self._said = ""
 
     def files(self) -> Mapping[str, Iterable[str]]:
         """Return which files each stream is made of; see `Watcher`."""
         try:
-            self._ids = file_ids(self._paths)
+            self._ids = file_ids(self._paths, self._registry.root_path)
             self._said = ""
         except StreamerError as e:
             # What was there stays, until the names are right.

@@ -13,6 +13,14 @@ PATTERN: Final = "[A-Za-z0-9_-]{1,128}"
 """What the id of a stream looks like, as a regular expression."""
 
 _ID: Final = re.compile(PATTERN)
+RESERVED: Final = frozenset(
+    {
+        *("bloblang", "console", "debug", "endpoints", "lint", "metrics", "ping", "ready"),
+        *("resources", "schema", "stats", "streams", "version"),
+    }
+)
+"""What the service's own paths begin with. Those of a stream begin with its id: `/ID/ready`."""
+
 _TESTS: Final = ("_streamer_test", "_benthos_test")
 _ENDINGS: Final = (".yaml", ".yml")
 
@@ -25,7 +33,22 @@ def id_problem(text: str) -> str | None:
     return f"{shown!r} is no id of a stream; expected up to 128 of A-Z, a-z, 0-9, _ and -"
 
 
-def file_ids(paths: Iterable[str]) -> dict[str, str]:
+def stream_id_problem(text: str, root_path: str) -> str | None:
+    """Return why a new stream cannot have an id; see `id_problem`.
+
+    Args:
+        text: the id.
+        root_path: what the service's paths are served behind as well.
+    """
+    if text in RESERVED or text == root_path.strip("/").partition("/")[0]:
+        return (
+            f"{text!r} cannot be the id of a stream: the service has paths of its own at /{text}, "
+            "where the stream's would be; expected another id"
+        )
+    return id_problem(text)
+
+
+def file_ids(paths: Iterable[str], root_path: str) -> dict[str, str]:
     """Return the streams of files by their ids, in order.
 
     As in Benthos, the id is the file's name without its ending; of files below a directory that
@@ -33,14 +56,16 @@ def file_ids(paths: Iterable[str]) -> dict[str, str]:
 
     Args:
         paths: files, and directories with YAML files.
+        root_path: what the service's paths are served behind as well.
 
     Raises:
-        StreamerError: two files have one id, an id is none, or a path does not exist.
+        StreamerError: two files have one id, an id is none or is the service's own, or a path does
+            not exist.
     """
     found: dict[str, str] = {}
     for path in paths:
         for stream_id, file in _of_path(path):
-            problem = id_problem(stream_id)
+            problem = stream_id_problem(stream_id, root_path)
             if problem is not None:
                 raise StreamerError(f"{file}: {problem}; rename the file")
             if found.get(stream_id, file) != file:

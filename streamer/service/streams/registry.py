@@ -111,6 +111,11 @@ class Registry:
         self.resources = [self.text_of(one) for one in store.resources()]
 
     @property
+    def root_path(self) -> str:
+        """What the service's paths are served behind as well."""
+        return str(self._reader.root.http["root_path"])
+
+    @property
     def reader(self) -> Reader:
         """Reads configs, with the resources that came by API."""
         return self.reader_with(self.resources)

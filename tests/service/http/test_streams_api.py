@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from streamer.engine.snapshot import Snapshot
+from streamer.service.console.pages import Pages
+from streamer.service.streams.ids import RESERVED
+from streamer.service.view import Now
 from tests.service.http.asking import asking
 from tests.service.streams.pretending import GENERATE, Stage, config_text
 
@@ -91,6 +95,26 @@ def test_a_set_of_streams_replaces_all(tmp_path: Path) -> None:
         for body in ("[]", "1", "{a: [1]}", "{a: 1}", "{a.b: {}}"):
             assert server.ask("POST", "/streams", body).status_code == 400
         assert set(server.stage.on) == {"b", "c"}
+
+
+def test_the_first_words_of_the_services_own_paths_are_no_ids(tmp_path: Path) -> None:
+    fields = "debug_endpoints: true, root_path: /proxy/streamer"
+    with asking(tmp_path, fields) as server:
+        own = {one.path.split("/")[1] for one in server.api.endpoints()} - {"{id}"}
+        own |= {path.split("/")[1] for path in Pages().routes("/proxy/streamer")} - {""}
+        assert own - {"openapi.json"} == RESERVED | {"proxy"}
+        for name in sorted(own):
+            refused = server.ask("POST", f"/streams/{name}", config_text("one"))
+            assert refused.status_code == 400
+            assert refused.text.startswith(f"Error: '{name}' ")
+            assert server.ask("POST", "/streams", {"a": {}, name: {}}).status_code == 400
+        assert (
+            "the service has paths of its own at /metrics"
+            in server.ask("POST", "/streams/metrics", config_text("one")).text
+        )
+        assert not server.stage.on
+        for name in ("metrics_", "Streams", "streamer"):
+            assert server.ask("POST", f"/streams/{name}", config_text("one")).status_code == 200
 
 
 def test_a_change_that_loses_windows_says_what_and_waits_to_be_asked_for(tmp_path: Path) -> None:
@@ -224,8 +248,21 @@ def test_what_is_deployed_says_who_has_done_it(tmp_path: Path) -> None:
     with asking(tmp_path, http) as server:
         assert server.ask("POST", "/streams/a", config_text("one")).status_code == 401
         assert server.ask("GET", "/openapi.json").status_code == 401
+        assert server.ask("GET", "/ping").text == "pong"
+        # Which streams there are is for those who may ask.
+        assert server.ask("GET", "/ready").text == "OK"
+        assert server.ask("GET", "/a/ready").status_code == 401
         token = {"Authorization": "Bearer token"}
         assert server.ask("POST", "/streams/a", config_text("one"), **token).status_code == 200
+        server.stage.now = lambda _, polls: Now(Snapshot(), {}, "no answer")
+        ready = [server.ask("GET", "/ready", **who) for who in ({}, token)]
+        assert [one.status_code for one in ready] == [503, 503]
+        assert [one.text for one in ready] == ["not ready\n", "streams a are not connected\n"]
+        paths = server.ask("GET", "/openapi.json", **token).json()["paths"]
+        assert [paths[one]["get"]["security"] for one in ("/ping", "/ready")] == [
+            [],
+            [{}, {"bearer": []}],
+        ]
         [revision] = server.ask("GET", "/streams/a/revisions", **token).json()
         assert revision["author"] == "ci"
     audit = (tmp_path / ".service" / "audit.jsonl").read_text()

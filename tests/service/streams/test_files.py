@@ -7,6 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from streamer.errors import StreamerError
 from streamer.service.streams.deploys import Wish
 from streamer.service.streams.files import FileStreams
 from streamer.service.streams.ids import file_ids
@@ -55,7 +58,7 @@ def folder(
         (path / f"{name}.yaml").write_text(config_text(name))
     with pretended(tmp_path / "state", templates=templates) as service:
         boot = service.manager.boot
-        boot.start(boot.read(file_ids([str(path)])))
+        boot.start(boot.read(file_ids([str(path)], "/benthos")))
         yield Folder(service, path, [shared] if shared else [])
 
 
@@ -116,6 +119,18 @@ def test_names_that_are_wrong_are_said_once_and_leave_the_streams(tmp_path: Path
         here.write("a", config_text("two"))
         here.look()
         assert "two" in here.on["a"]
+
+
+@pytest.mark.parametrize("name", ["metrics", "benthos"])
+def test_a_file_of_the_name_of_a_path_of_the_service_is_refused(name: str, tmp_path: Path) -> None:
+    with folder(tmp_path, "a") as here:
+        here.write(name, config_text("b"))
+        here.look()
+        (found,) = (line for _, line, _ in here.service.log if "cannot be taken" in line)
+        assert f"{name}.yaml: {name!r} cannot be the id of a stream" in found
+        assert "rename the file" in found and set(here.on) == {"a"}
+        with pytest.raises(StreamerError, match=f"own at /{name}"):
+            file_ids([str(here.path)], "/benthos")
 
 
 def test_the_stream_of_the_api_is_not_a_files(tmp_path: Path) -> None:

@@ -92,43 +92,21 @@ app.kubernetes.io/name: {{ include "streamer.name" . }}-executor
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
-{{/* Whether requests have to say who asks: probes of the kubelet cannot. */}}
-{{- define "streamer.guarded" -}}
-{{- if or (dig "http" "basic_auth" "enabled" false .Values.config) (dig "http" "bearer_auth" "enabled" false .Values.config) -}}
-true
-{{- end -}}
-{{- end -}}
-
 {{- define "streamer.scheme" -}}
 {{- if dig "http" "cert_file" "" .Values.config -}} https {{- else -}} http {{- end -}}
 {{- end -}}
 
+{{/* Both paths are answered to whoever asks, with `basic_auth` and `bearer_auth` too. */}}
 {{- define "streamer.alive" -}}
-{{- if include "streamer.guarded" . -}}
-tcpSocket:
-  port: http
-{{- else -}}
 httpGet:
   path: /ping
   port: http
   scheme: {{ include "streamer.scheme" . | upper }}
 {{- end -}}
-{{- end -}}
 
 {{- define "streamer.ready" -}}
-{{- if include "streamer.guarded" . -}}
-# The health check of the image: it takes its STREAMER_READY_TOKEN from `env`.
-exec:
-  command:
-    - env
-    - STREAMER_READY_URL={{ include "streamer.scheme" . }}://127.0.0.1:4195{{ .Values.probes.readiness.path }}
-    - /opt/streamer/bin/python
-    - -IS
-    - /opt/streamer/share/ready.py
-{{- else -}}
 httpGet:
   path: {{ .Values.probes.readiness.path }}
   port: http
   scheme: {{ include "streamer.scheme" . | upper }}
-{{- end -}}
 {{- end -}}

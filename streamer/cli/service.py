@@ -33,6 +33,7 @@ from streamer.service.streams.registry import Registry
 from streamer.service.streams.run import SparkRun
 from streamer.service.streams.store import Store
 from streamer.service.streams.supervisor import Restarts
+from streamer.spec import Parsed
 
 _LOOK: Final = 1.0
 _OF_STREAMS: Final = ("input", "buffer", "pipeline", "output")
@@ -114,6 +115,23 @@ def _held(directory: Path) -> Iterator[int]:
         yield held.lock
     finally:
         held.close()
+
+
+def about_access(http: Parsed, api: bool) -> Iterator[tuple[str, str]]:
+    """Return lines of the log, each with its level, about who reaches the server.
+
+    Args:
+        http: the section.
+        api: whether streams can be changed by it.
+    """
+    if not http.given("address"):
+        text = "Only this machine is answered; Benthos would listen on all addresses"
+        yield "INFO", f"{text}: http.address says where"
+    local = http["address"].startswith(("127.", "localhost:", "[::1]:"))
+    asked = http["basic_auth"]["enabled"] or http["bearer_auth"]["enabled"]
+    if api and not local and not asked:
+        text = "Whoever reaches this address can deploy streams"
+        yield "WARN", f"{text}: set http.bearer_auth, http.basic_auth, or --no-api"
 
 
 class _Service:
@@ -237,15 +255,9 @@ class _Service:
         )
 
     def _tell(self, url: str) -> None:
-        http = self._root.http
         self._log("INFO", "Listening for HTTP requests", {"url": url})
-        if not http.given("address"):
-            text = "Only this machine is answered; Benthos would listen on all addresses"
-            self._log("INFO", text, {"change": "http.address"})
-        open_to_all = not http["address"].startswith(("127.", "localhost:", "[::1]:"))
-        if open_to_all and not (http["basic_auth"]["enabled"] or http["bearer_auth"]["enabled"]):
-            text = "Whoever reaches this address can deploy streams: set http.bearer_auth, "
-            self._log("WARN", f"{text}http.basic_auth, or --no-api", {"url": url})
+        for level, text in about_access(self._root.http, self._options.api):
+            self._log(level, text, {"url": url})
 
     def _wait(self) -> int:
         while not self._stopper.asked.wait(_LOOK):

@@ -42,6 +42,7 @@ class Stage:
         fails: texts; a config that has one of them does not start.
         breaks: texts; a run whose config has one fails at its next poll.
         ends: texts; a run whose config has one is over at its next poll.
+        relapses: texts; a run that has got such a config on probation goes back at its next poll.
         on: what runs now, by stream.
         started: all starts, with what was started.
         wait: a start waits for it.
@@ -52,6 +53,7 @@ class Stage:
     fails: set[str] = field(default_factory=set)
     breaks: set[str] = field(default_factory=set)
     ends: set[str] = field(default_factory=set)
+    relapses: set[str] = field(default_factory=set)
     on: dict[str, str] = field(default_factory=dict)
     started: list[tuple[str, str]] = field(default_factory=list)
     stopped: list[tuple[str, float | None]] = field(default_factory=list)
@@ -79,6 +81,7 @@ class PretendedRun:
         self.log = log
         self.view = view
         self.back = back
+        self.former: Config | None = None
         self.number = -1
         self.interrupted = False
         self.patience = 0.0
@@ -104,6 +107,10 @@ class PretendedRun:
         if self._has(self.stage.breaks):
             raise self.stage.error("it broke")
         self.number += 1
+        if self.former is not None and self._has(self.stage.relapses):
+            self._take(self.former)
+            self.former = None
+            self.back(self.config)
         return self._has(self.stage.ends)
 
     def batch(self) -> int:
@@ -124,10 +131,14 @@ class PretendedRun:
     def replace(self, change: Change) -> None:
         if self._has(self.stage.fails, change.config):
             raise self.stage.error("it cannot be started")
-        self.config = change.config
-        self.stage.on[self.stream_id] = change.config.text
-        self.stage.started.append((self.stream_id, change.config.text))
-        self.view.replaced(change.config)
+        self.former = self.config if change.probation is not None else None
+        self._take(change.config)
+
+    def _take(self, config: Config) -> None:
+        self.config = config
+        self.stage.on[self.stream_id] = config.text
+        self.stage.started.append((self.stream_id, config.text))
+        self.view.replaced(config)
 
     def stop(self, timeout: float | None = None, over: bool = False) -> None:
         self.stage.on.pop(self.stream_id, None)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,39 @@ def test_going_back_makes_a_revision_of_an_older_one(tmp_path: Path) -> None:
         newest = service.manager.revisions("a")[0]
         assert (newest.number, newest.author, newest.source) == (5, "ann", "api")
         assert newest.judgement is not None and newest.judgement["effect"] == "in place"
+
+
+def test_a_revision_that_fails_on_probation_is_followed_by_the_one_before_it(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(relapses={"bad"})
+    with pretended(tmp_path, stage=stage) as service:
+        manager = service.manager
+        deploys = manager.deploys
+        deploys.create("a", config_text("one"), WISH)
+        deploys.update("a", config_text("two"), WISH)
+        for last in (4, 6):
+            deploys.update("a", config_text("bad"), replace(WISH, probation=60.0))
+            until = time.monotonic() + 20
+            while manager.registry.get("a").revision.number < last:
+                assert time.monotonic() < until, manager.revisions("a")
+                time.sleep(0.01)
+            assert '"two"' in stage.on["a"]
+        assert [(one.number, "bad" in one.text) for one in manager.revisions("a")] == [
+            *((6, False), (5, True), (4, False), (3, True), (2, False), (1, False))
+        ]
+        assert manager.revisions("a")[0].text == config_text("two")
+        # Without probation it is somebody's to say.
+        deploys.update("a", config_text("bad"), WISH)
+        time.sleep(0.2)
+        assert manager.registry.get("a").revision.number == 7 and "bad" in stage.on["a"]
+        deploys.rollback("a", 6, WISH)
+    noted = [json.loads(line) for line in (tmp_path / ".service/audit.jsonl").open()]
+    assert [
+        (one["author"], one["revision"], one["failed"]) for one in noted if "failed" in one
+    ] == [*(("streamer", 4, 3), ("streamer", 6, 5))]
+    with pretended(tmp_path) as service:
+        assert '"two"' in service.stage.on["a"]
 
 
 def test_what_would_be_lost_must_be_asked_for(tmp_path: Path) -> None:

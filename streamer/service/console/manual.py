@@ -78,6 +78,7 @@ class Manual:
         markdown = _markdown()
         tokens = markdown.parse(path.read_text(encoding="utf-8"))
         headings = list(_headings(tokens))
+        _leave_out_empty_headers(tokens)
         self._lead(tokens, path.parent.relative_to(self._directory).as_posix(), name)
         html = markdown.renderer.render(tokens, markdown.options, {})
         return Page(self.titles[name], html, headings)
@@ -136,6 +137,13 @@ def _fence(self: Any, tokens: Sequence[Token], index: int, options: Any, env: An
     file = _FILE.search(token.info.strip())
     caption = f"<figcaption>{escapeHtml(file[1])}</figcaption>" if file else ""
     return f"<figure>{caption}<pre><code>{escapeHtml(token.content)}</code></pre></figure>\n"
+
+
+def _leave_out_empty_headers(tokens: Sequence[Token]) -> None:
+    """Let no column have a header without words: who listens to a page would hear of one."""
+    for opened, inline, closed in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if opened.type == "th_open" and not inline.content:
+            opened.tag = closed.tag = "td"
 
 
 def _headings(tokens: Sequence[Token]) -> Iterator[Heading]:

@@ -16,6 +16,8 @@
   )) {
     if (shown(e) && !label(e)) wrong.push(`no name: ${e.outerHTML.slice(0, 120)}`);
   }
+  for (const e of document.querySelectorAll("th"))
+    if (shown(e) && !e.textContent.trim() && !label(e)) wrong.push("a header without words");
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   for (const id of new Set(ids))
     if (ids.filter((one) => one === id).length > 1) wrong.push(`id twice: ${id}`);

@@ -164,5 +164,7 @@ def test_the_documentation_is_served_with_links_that_lead_on(tmp_path: Path) -> 
         assert {"level": 1, "text": tools["title"], "slug": "tools-around-a-config"} in tools[
             "headings"
         ]
+        windows = server.ask("GET", "/console/docs/windows").json()["html"]
+        assert "<th>" in windows and "<th></th>" not in windows
         assert server.ask("GET", "/console/docs/nope").status_code == 404
         assert server.ask("GET", "/console/docs/..%2f..%2fREADME").status_code == 404

@@ -5,6 +5,7 @@ Streams are pretended, so that thousands of requests take seconds; what stands b
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ from tests.service.streams.pretending import config_text
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-EXAMPLES = 12
+# By hand: STREAMER_EXAMPLES=60.
+EXAMPLES = int(os.environ.get("STREAMER_EXAMPLES", "12"))
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance]
 
 

@@ -28,6 +28,9 @@ _ANEW: Final = re.compile(
     r"use a new checkpoint location|delete the existing data in the checkpoint"
 )
 _STATE: Final = re.compile(r"CANNOT_LOAD_STATE_STORE|CANNOT_READ_STATE|StateStore|RocksDB")
+_DAMAGED: Final = re.compile(
+    r"CANNOT_LOAD_STATE_STORE|CHECKSUM_VERIFICATION_FAILED|MALFORMED_LOG_FILE|ChecksumException"
+)
 _KAFKA: Final = re.compile(r"org\.apache\.kafka\.(?:\w+\.)*(\w+?)(?:Exception)?: ([^\n]*)")
 _STAGE_2: Final = re.compile(r"TransformWithState|StateStore|stateful", re.I)
 _PYTHON: Final = re.compile(
@@ -85,6 +88,12 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
         return Trouble(
             "a Python worker ended (killed, or out of memory): what it did is done again",
             _stage(error, places),
+        )
+    if _DAMAGED.search(error):
+        return Trouble(
+            f"what the checkpoint {checkpoint} holds cannot be read: {said(error)}; if that stays "
+            "so, restore it, or start anew",
+            places.state,
         )
     if (found := _KAFKA.search(error)) is not None:
         return Trouble(f"Kafka: {found[2].strip()} ({found[1]})", places.input)

@@ -40,6 +40,7 @@ from streamer.plan.plan import cores
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
+from streamer.spark.damage import damaged
 from streamer.spark.draining import Drains
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
@@ -218,8 +219,7 @@ class Stream:
         try:
             self._query = self._begun_query(session)
         except (Py4JError, PySparkException) as e:
-            trouble = trouble_of(str(e), self._places, str(self._checkpoint.directory))
-            raise NotStartedError(trouble.text, str(e)) from e
+            raise NotStartedError(self._trouble(str(e)).text, str(e)) from e
 
     def _begun_query(self, session: SparkSession) -> StreamingQuery:
         kafka = self._kafka
@@ -457,6 +457,16 @@ class Stream:
             text = said(str(e))
             self._log("WARN", f"The query was left behind: {text}", {})
 
+    def _trouble(self, error: str) -> Trouble:
+        """Return why a micro-batch has failed."""
+        checkpoint = self._checkpoint
+        found = trouble_of(error, self._places, str(checkpoint.directory))
+        if not found.place and (file := damaged(checkpoint.spark)):
+            path = checkpoint.spark / file
+            text = f"the checkpoint {checkpoint.directory} is damaged, {path} cannot be read"
+            return Trouble(f"{text}; restore it, or start anew", self._places.state)
+        return found
+
     def _recover(self, error: str) -> None:
         kafka = None if self._rejected else self._kafka
         # A broker that was away says nothing about the micro-batch.
@@ -467,7 +477,7 @@ class Stream:
         self.meters.count("input_connection_lost", self._places.input)
         # All that Spark says, traces and all, is for who looks for a fault in the program.
         self._log("DEBUG", error, {"micro_batch": self._delivery.batch + 1})
-        self.trouble = trouble = trouble_of(error, self._places, str(self._checkpoint.directory))
+        self.trouble = trouble = self._trouble(error)
         reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
         if retries.exhausted or self._stopping.is_set():
             raise StreamerError(

@@ -117,6 +117,13 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             "root.buffer",
         ),
         (
+            "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state."
+            f"{STACK}Caused by: net.jpountz.lz4.LZ4Exception: Stream is corrupted{STACK}",
+            f"what the checkpoint {CHECKPOINT} holds cannot be read: LZ4Exception: Stream is "
+            "corrupted; if that stays so, restore it, or start anew",
+            "root.buffer",
+        ),
+        (
             "[X] Please either use a new checkpoint location, or delete the existing data in the "
             f"checkpoint location. SQLSTATE: 42K03{STACK}",
             GONE,

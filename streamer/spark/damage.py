@@ -1,0 +1,49 @@
+"""Which file of a checkpoint is not what Spark has written there.
+
+Of files that were written over, or that a disk has lost, Spark says no more than what it stumbled
+on, such as `Input length = 1`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_LOGS: Final = ("offsets", "commits")
+_READ: Final = 2
+"""Of each log, a start reads so many of the newest files."""
+
+_NOTHING: Final = "-"
+"""Stands in the line of a source that has no offset yet."""
+
+
+def damaged(directory: Path) -> str:
+    """Return the first file that cannot be read, by its path below a directory; empty for none.
+
+    Args:
+        directory: what Spark calls the checkpoint's location.
+    """
+    files = (path for path in _needed(directory) if not _is_readable(path))
+    return next((str(path.relative_to(directory)) for path in files), "")
+
+
+def _needed(directory: Path) -> Iterator[Path]:
+    for log in _LOGS:
+        found = (path for path in (directory / log).glob("*") if path.name.isdecimal())
+        yield from sorted(found, key=lambda path: -int(path.name))[:_READ]
+
+
+def _is_readable(path: Path) -> bool:
+    """Tell whether a file has a version in its first line, and JSON in each of the others."""
+    try:
+        version, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+        for line in lines:
+            if line != _NOTHING:
+                json.loads(line)
+    except FileNotFoundError:
+        return True  # Spark removes old ones meanwhile.
+    except (OSError, ValueError):
+        return False
+    return version[:1] == "v" and version[1:].isdecimal()

@@ -192,8 +192,8 @@ class CountedCache:
         self._counted("set", lambda: self.cache.set(key, value, ttl, ex), ex)
 
     def set_many(self, items: Mapping[str, Item], ex: Execution) -> None:
-        """Store several values; they count as one operation, as in Benthos."""
-        self._counted("set", lambda: set_many(self.cache, items, ex), ex)
+        """Store several values; as in Benthos, each counts, and one time is told for all."""
+        self._counted("set", lambda: set_many(self.cache, items, ex), ex, len(items))
 
     def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Store a value under a new key; see `Cache`."""
@@ -220,7 +220,7 @@ class CountedCache:
         except CacheError as error:
             return error
 
-    def _counted(self, operation: str, call: Callable[[], T], ex: Execution) -> T:
+    def _counted(self, operation: str, call: Callable[[], T], ex: Execution, values: int = 1) -> T:
         outcome, began = _ERROR, ex.elapsed()
         try:
             result = call()
@@ -234,9 +234,11 @@ class CountedCache:
         except Exception as error:
             raise CacheError(str(error) or type(error).__name__) from error
         finally:
-            self._tell(operation, outcome, ex.elapsed() - began, ex)
+            self._tell(operation, outcome, ex.elapsed() - began, ex, values)
 
-    def _tell(self, operation: str, outcome: str, took: int, ex: Execution) -> None:
+    def _tell(
+        self, operation: str, outcome: str, took: int, ex: Execution, values: int = 1
+    ) -> None:
         labels = {"operation": operation, **self._labels}
-        ex.count(outcome, 1, **labels)
+        ex.count(outcome, values, **labels)
         ex.figures.time("cache_latency_ns", labels, took)

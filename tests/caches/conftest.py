@@ -27,7 +27,7 @@ class Run:
         self.logged.append((level, text))
 
     def _count(self, name: str, by: int = 1, **labels: str) -> None:
-        self.counted.append((name, labels["operation"]))
+        self.counted += [(name, labels["operation"])] * by
 
 
 def _indented(yaml: str) -> str:

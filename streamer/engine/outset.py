@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from streamer.errors import StreamerError
@@ -15,7 +16,7 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 def look_at_outputs(plan: Plan, log: LogLine, stream: str) -> None:
-    """Look at the outputs that can say so, wherever they stand.
+    """Look at the outputs that can say so, wherever they stand; at all of them at once.
 
     What may pass, such as a broker that is away, is logged: messages will wait for it.
 
@@ -27,9 +28,15 @@ def look_at_outputs(plan: Plan, log: LogLine, stream: str) -> None:
     Raises:
         StreamerError: one of them cannot be written, however long it is waited for.
     """
-    for path, output in _preflighting(plan):
+    outputs = list(_preflighting(plan))
+    if not outputs:
+        return
+    # Each waits for somebody else, for seconds where nobody answers.
+    with ThreadPoolExecutor(len(outputs)) as pool:
+        looks = [(path, pool.submit(output.preflight, stream)) for path, output in outputs]
+    for path, look in looks:
         try:
-            trouble = output.preflight(stream)
+            trouble = look.result()
         except StreamerError as error:
             raise StreamerError(f"{path}: {error}") from None
         if trouble:

@@ -85,9 +85,12 @@ def unreached(connection: Connection, heard: Sequence[tuple[int, str]], asked: s
         if code == SSL or _HANDSHAKE.search(text):
             return _handshake(connection, text)
     names = ", ".join(connection.brokers)
-    why = next((short(text) for code, text in reversed(heard) if code != ALL_DOWN), short(asked))
+    said = [short(text) for code, text in heard if code != ALL_DOWN]
+    # librdkafka calls it a failure of the transport too when nothing has come back.
+    silent = not said and _HANGS_UP.search(asked) is not None
+    why = "nothing has come back in time" if silent else (said or [short(asked)])[-1]
     why = why.removeprefix(f"{names}: ")
-    if _HANGS_UP.search(why):
+    if silent or _HANGS_UP.search(why):
         return KafkaError(
             f"no broker at {names} answers in {connection.protocol}, which the config says: {why}; "
             "check that Kafka runs, and whether the listener expects TLS (tls) or a user (sasl)"

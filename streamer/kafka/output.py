@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from streamer.kafka.connection import Connection
 from streamer.kafka.creating import Creating
 from streamer.kafka.errors import KafkaError
 from streamer.kafka.partitioning import Chooser
-from streamer.kafka.preflight import PATIENCE
+from streamer.kafka.patience import Patience
 from streamer.kafka.producing import BrokenProducerError, Producing, produce
 from streamer.kafka.record import Record, RecordMaker
 from streamer.kafka.transactions import Held, Transactions, taken_back
@@ -208,11 +207,11 @@ class KafkaOutput(BulkOutput):
     def _look(self, stream: str) -> str:
         worker, topic = self._worker, self._maker.topic.static
         cluster = Cluster(worker.connection, worker.token)
-        until = time.monotonic() + PATIENCE
+        patience = Patience()
         try:
-            found = writable(cluster, worker.connection, topic, self._creates)
+            found = writable(cluster, worker.connection, topic, self._creates, patience)
         finally:
             cluster.close()
         if worker.transactions is not None:
-            worker.transactions.rehearse(stream, worker.connection.who, until - time.monotonic())
+            worker.transactions.rehearse(stream, worker.connection.who, patience.left)
         return found

@@ -5,7 +5,6 @@ It takes ten seconds at most, and says what is wrong in one line.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -13,13 +12,9 @@ from streamer.kafka.clients import Cluster, Topic
 from streamer.kafka.connection import Connection
 from streamer.kafka.errors import TOPIC_REFUSED, KafkaError
 from streamer.kafka.groups import Place
+from streamer.kafka.patience import Patience
 from streamer.kafka.topics import Selection
 
-PATIENCE: Final = 10.0
-"""Seconds within which all is looked at."""
-# A broker that refuses connections will not have begun to take them after this.
-_REACHED: Final = 5.0
-_LEAST: Final = 0.5
 _NAMED: Final = 5
 
 
@@ -42,7 +37,7 @@ def preflight(
     connection: Connection,
     selection: Selection,
     group: str,
-    patience: float = PATIENCE,
+    patience: Patience,
 ) -> Found:
     """Look whether an input can read.
 
@@ -51,19 +46,14 @@ def preflight(
         connection: how it is reached, for what is said.
         selection: what is to be read.
         group: the consumer group; empty for none.
-        patience: seconds.
+        patience: how long it may take.
 
     Raises:
         KafkaError: it cannot; in one line.
     """
-    until = time.monotonic() + patience
-
-    def left() -> float:
-        return max(until - time.monotonic(), _LEAST)
-
-    listed = cluster.topics(min(left(), _REACHED))
+    listed = cluster.topics(patience.first)
     names = selection.named or selection.chosen(listed)
-    described = cluster.describe(names, left())
+    described = cluster.describe(names, patience.left)
     topics: dict[str, Topic] = {}
     for name, topic in described.items():
         if isinstance(topic, int):
@@ -72,8 +62,8 @@ def preflight(
     _check_rights(topics, connection)
     _check_partitions(topics, selection)
     places = list(places_of({name: topic.partitions for name, topic in topics.items()}, selection))
-    committed = cluster.committed(group, places, left()) if group and places else {}
-    return Found(cluster.identity(left()), topics, committed)
+    committed = cluster.committed(group, places, patience.left) if group and places else {}
+    return Found(cluster.identity(patience.left), topics, committed)
 
 
 def places_of(topics: dict[str, tuple[int, ...]], selection: Selection) -> Iterator[Place]:

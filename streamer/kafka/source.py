@@ -13,14 +13,16 @@ from streamer.errors import StreamerError
 from streamer.kafka.connection import Connection
 from streamer.kafka.errors import KafkaError
 from streamer.kafka.groups import Place
-from streamer.kafka.losses import check_topics, made_anew, missing
+from streamer.kafka.losses import made_anew, missing
+from streamer.kafka.opening import check_same, check_token
+from streamer.kafka.patience import Patience
 from streamer.kafka.preflight import Found, places_of, preflight
 from streamer.kafka.reading import DataLostError, Metadata, Offsets, Skipped, Standing
 from streamer.kafka.sampling import mean_size
 from streamer.kafka.sasl import OAUTHBEARER
 from streamer.kafka.skipping import skipped
 from streamer.kafka.starting import Start, as_json, flat, nested, starting_offsets
-from streamer.kafka.tokens import ALLOWED_URLS, java_problem, token_url
+from streamer.kafka.tokens import ALLOWED_URLS, token_url
 from streamer.kafka.topics import EARLIEST, Selection
 from streamer.kafka.watch import Watch, behind
 from streamer.source.opening import Room
@@ -89,13 +91,14 @@ class KafkaSource:
 
     def opened(self, room: Room) -> KafkaSource:
         """Look whether it can be read, and choose where it begins; see `Opening`."""
-        self._check_token()
-        self._check_local(room)
+        check_token(self.name, self.connection, room.local)
+        patience = Patience()
         try:
-            found = self._look()
+            found = self._look(patience)
             known = room.known()
             if known:
-                self._check_same(known, found)
+                every = self.selection.by_pattern if self.fail_on_data_loss else None
+                check_same(self.name, self.connection, known, found, every)
                 starting = self._again(known, found)
             else:
                 starting = starting_offsets(
@@ -104,7 +107,7 @@ class KafkaSource:
                     self.selection,
                     self.start,
                     found.committed,
-                    self.connection.patience,
+                    patience.left,
                 )
         except KafkaError as error:
             raise StreamerError(f"input {self.name}: {error}") from None
@@ -120,10 +123,11 @@ class KafkaSource:
 
     def probe(self) -> str:
         """Look whether it could be read; see `Probing`."""
+        patience = Patience()
         try:
-            found = self._look()
+            found = self._look(patience)
             places = list(_places(found, self.selection))
-            ends = self.watch.cluster.ends(places, self.connection.patience, self.read_committed)
+            ends = self.watch.cluster.ends(places, patience.left, self.read_committed)
             behind_ = behind(self.watch, found.committed, ends, {})
         except KafkaError as error:
             raise StreamerError(str(error)) from None
@@ -219,7 +223,7 @@ class KafkaSource:
         try:
             # The group is left out: nothing depends on it, and its broker comes back last.
             cluster, patience = self.watch.cluster, min(self.connection.patience, _GLANCE)
-            found = preflight(cluster, self.connection, self.selection, "", patience)
+            found = preflight(cluster, self.connection, self.selection, "", Patience(patience))
             # A broker may know its topics again before anybody leads them.
             cluster.ends(_places(found, self.selection), patience, self.read_committed)
         except KafkaError as error:
@@ -238,7 +242,7 @@ class KafkaSource:
     def message_size(self) -> int | None:
         """Return the mean size of recent messages; see `KafkaReading`."""
         try:
-            found = self._look()
+            found = self._look(Patience())
             places = list(_places(found, self.selection))
             cluster, patience = self.watch.cluster, self.connection.patience
             ends = cluster.ends(places, patience, self.read_committed)
@@ -250,45 +254,8 @@ class KafkaSource:
         """Let the clients of this process go; what is asked next opens them again."""
         self.watch.forget()
 
-    def _look(self, patience: float = 10.0) -> Found:
+    def _look(self, patience: Patience) -> Found:
         return preflight(self.watch.cluster, self.connection, self.selection, self.group, patience)
-
-    def _check_token(self) -> None:
-        sasl = self.connection.sasl
-        if sasl is None or sasl.mechanism != OAUTHBEARER:
-            return
-        if problem := java_problem(sasl.token):
-            raise StreamerError(
-                f"input {self.name}: the token of OAUTHBEARER {problem}; Spark's Kafka client "
-                "reads JWTs with sub and exp only, use one, or SCRAM-SHA-512"
-            )
-
-    def _check_local(self, room: Room) -> None:
-        sasl = self.connection.sasl
-        if sasl is not None and sasl.mechanism == OAUTHBEARER and not room.local:
-            raise StreamerError(
-                f"input {self.name}: OAUTHBEARER hands Spark its token in a file of this machine, "
-                "which the machines of a cluster do not see; use SCRAM-SHA-512, PLAIN or "
-                "client_certs of tls"
-            )
-
-    def _check_same(self, known: Any, found: Found) -> None:
-        """Look whether the checkpoint is of this cluster and of these topics.
-
-        Raises:
-            StreamerError: it is not.
-        """
-        if known["cluster"] and found.cluster and known["cluster"] != found.cluster:
-            raise StreamerError(
-                f"input {self.name}: the checkpoint was made with the Kafka cluster "
-                f"{known['cluster']!r}, and {self.bootstrap} is {found.cluster!r}, where its "
-                "offsets mean other messages; use the addresses of the former, or another "
-                "checkpoint"
-            )
-        if self.fail_on_data_loss:
-            every = self.selection.by_pattern
-            now = {name: topic.identity for name, topic in found.topics.items()}
-            check_topics(self.name, known["topics"], now, every)
 
     def _again(self, known: Any, found: Found) -> dict[Place, int]:
         """Return where an earlier start began; partitions that came since begin at their oldest."""

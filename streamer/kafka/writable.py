@@ -5,9 +5,12 @@ from __future__ import annotations
 from streamer.kafka.clients import Cluster
 from streamer.kafka.connection import Connection
 from streamer.kafka.errors import TOPIC_REFUSED, UNKNOWN_TOPIC, KafkaError
+from streamer.kafka.patience import Patience
 
 
-def writable(cluster: Cluster, connection: Connection, topic: str | None, creates: bool) -> str:
+def writable(
+    cluster: Cluster, connection: Connection, topic: str | None, creates: bool, patience: Patience
+) -> str:
     """Look whether a topic can be written.
 
     Args:
@@ -15,6 +18,7 @@ def writable(cluster: Cluster, connection: Connection, topic: str | None, create
         connection: how it is reached.
         topic: its name; None when that is told for each message.
         creates: whether brokers may create it with the first record.
+        patience: how long it may take.
 
     Returns:
         What was found, in a few words.
@@ -22,10 +26,10 @@ def writable(cluster: Cluster, connection: Connection, topic: str | None, create
     Raises:
         KafkaError: what is wrong, and what to do.
     """
-    cluster.identity(connection.patience)
+    cluster.identity(min(patience.first, connection.patience))
     if topic is None:
         return "brokers answer"
-    found = cluster.describe([topic], connection.patience)[topic]
+    found = cluster.describe([topic], patience.left)[topic]
     if found == UNKNOWN_TOPIC:
         if creates:
             return f"brokers answer; the topic {topic} is not there yet"

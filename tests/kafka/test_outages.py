@@ -1,20 +1,26 @@
-"""A broker that comes and goes while it is asked all the time: nobody is ended by it."""
+"""A broker that comes and goes while it is asked and written to: nobody ends, nothing is lost."""
 
 from __future__ import annotations
 
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from streamer.config import parse_config
+from streamer.engine.encode import OutputStage
 from streamer.errors import StreamerError
 from streamer.kafka.fields import read_connection
 from streamer.kafka.reading import DataLostError
 from streamer.kafka.source import KafkaSource
 from streamer.kafka.topics import Selection
+from streamer.message import Execution, Message, MicroBatch
+from streamer.plan import make_plan
+from streamer.sending import TakenBackError
 from tests.kafka.parsing import connection_fields
 from tests.servers.kafka import Broker
 
@@ -67,3 +73,80 @@ def test_threads_that_ask_outlive_outages_and_the_group_is_right_in_the_end(tmp_
         # An older commit that was not answered does not come after it.
         assert kafka.group_offsets("g") == {("t", 0): 7}, seed
         source.close()
+
+
+_PART = 50
+_TIMEOUT = 2.0
+
+
+class _Writer:
+    """Writes micro-batches as a worker does: one that fails comes again with the same number."""
+
+    def __init__(self, broker: Broker, topic: str, fields: str) -> None:
+        where = f"seed_brokers: ['{broker.address()}'], request_timeout_overhead: 1s"
+        config = f"output: {{redpanda: {{{where}, topic: {topic}, {fields}}}}}"
+        plan = make_plan(parse_config(config, env={}))
+        self.topic = topic
+        self.told: list[str] = []
+        self.written = 0
+        self._stage = OutputStage(plan, 0, plan.output)
+
+    def write_until(self, over: threading.Event) -> None:
+        while not over.is_set():
+            while not self._wrote():
+                time.sleep(0.2)
+            self.written += 1
+
+    def _wrote(self) -> bool:
+        ex = Execution(time.time_ns, tell=lambda level, text, fields: self.told.append(text))
+        ex.micro_batch = MicroBatch(self.topic, self.written, "0")
+        first = self.written * _PART
+        batches = [[Message(str(n).encode())] for n in range(first, first + _PART)]
+        try:
+            assert not list(self._stage.payloads(batches, 0, ex))
+            self._stage.finish()
+        except TakenBackError as error:
+            self.told.append(str(error))
+            return False
+        return True
+
+
+def test_what_is_written_outlives_outages_that_are_longer_than_its_timeout(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+        kafka, over = broker.client(), threading.Event()
+        timeout = f"{int(_TIMEOUT)}s"
+        plain = _Writer(broker, "plain", f"record_delivery_timeout: {timeout}")
+        exact = _Writer(broker, "exact", f"transactional: true, transaction_timeout: {timeout}")
+        writers = (plain, exact)
+        for one in writers:
+            kafka.create(one.topic, 2)
+        threads = [threading.Thread(target=one.write_until, args=(over,)) for one in writers]
+        for thread in threads:
+            thread.start()
+
+        def wait_for_more() -> None:
+            before, until = [one.written for one in writers], time.monotonic() + 60
+            while any(one.written <= at for one, at in zip(writers, before, strict=True)):
+                told = [(one.topic, one.written, one.told[-3:]) for one in writers]
+                assert time.monotonic() < until, told
+                time.sleep(0.05)
+
+        try:
+            wait_for_more()
+            for stop, again in [(broker.pause, broker.resume), (broker.kill, broker.start)]:
+                for one in writers:
+                    one.told.clear()
+                stop()
+                time.sleep(2 * _TIMEOUT)
+                again()
+                wait_for_more()
+                for one in writers:
+                    assert one.told, f"{one.topic} has not noticed"
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join(60)
+        for one in writers:
+            seen = Counter(int(record.value or b"") for record in kafka.consume(one.topic))
+            assert set(seen) == set(range(one.written * _PART)), one.topic
+            assert one is plain or set(seen.values()) == {1}, "read_committed readers see it twice"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -218,6 +219,11 @@ def test_a_new_stream_is_made(page: Page, server: Asking) -> None:
     create.click()
     dialog(page).get_by_role("button", name="Create and start").click()
     expect(page.get_by_role("heading", name="fresh")).to_be_visible()
+    # The page of a stream is there as soon as the service knows of it, a moment before it runs.
+    until = time.monotonic() + 30
+    while "fresh" not in server.stage.on:
+        assert time.monotonic() < until, "it does not run"
+        time.sleep(0.02)
     assert server.stage.on["fresh"] == text
 
 

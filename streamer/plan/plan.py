@@ -59,6 +59,7 @@ class Plan:
         run: names this run of the stream, and no other: workers keep by it what outlives tasks.
         live: where tasks say what they wait for; empty for nowhere.
         traced: whether tasks say what they do when, for a tracer.
+        seed: the directory of what the shards begin with; empty where they begin with nothing.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Plan:
     run: str = field(default="", compare=False)
     live: str = field(default="", compare=False)
     traced: bool = field(default=False, compare=False)
+    seed: str = field(default="", compare=False)
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.

@@ -63,6 +63,7 @@ class Life:
             StreamerError: the checkpoint is of no use, or another program has it.
         """
         from streamer.spark.checkpoint import Checkpoint
+        from streamer.spark.generations import forget_seed
 
         self.config = config
         self.stopping: Callable[[], bool] = lambda: False
@@ -80,6 +81,7 @@ class Life:
         self.checkpoint: Checkpoint = Checkpoint(directory)
         try:
             self.renewed = self.checkpoint.begin()
+            forget_seed(self.checkpoint)
             self.resumes = self.checkpoint.resumes
         except BaseException:
             self.checkpoint.close()

@@ -6,6 +6,7 @@
             /spark           offsets, commits and state, as Spark lays them out
             /spool           what inputs have received and the checkpoint does not have yet
             /spark-1, …      the same, once a deploy has let the windows begin anew
+            /seed-1, …       what the shards of such a generation begin with, by `streamer rescale`
             /drain.plan      what runs until the windows before such a deploy are out
             /running.plan    what runs, where a later start may have to let its windows out
             /files*.json     lengths of output files before the micro-batch in hand
@@ -38,7 +39,10 @@ _BATCHES = 1_000_000_000
 _DYING = 90.0
 """Seconds for the JVM of a program that was killed: one of a cluster says goodbye to executors."""
 
-_KEPT = ("identity", "generation", "spool", "begins_at", "kafka_begins_at", "revision", "draining")
+_KEPT = (
+    *("identity", "generation", "spool", "begins_at", "kafka_begins_at", "seed"),
+    *("revision", "draining"),
+)
 """What stays in the record when the inputs remember something else."""
 
 _STATELESS = frozenset({"none", "memory"})
@@ -141,6 +145,12 @@ class Checkpoint:
         return list(self.record().get("kafka_begins_at", ()))
 
     @property
+    def seed(self) -> Path | None:
+        """What the shards of the generation begin with; None for nothing."""
+        number = self._number("seed")
+        return self.directory / _numbered("seed", number) if number else None
+
+    @property
     def is_new(self) -> bool:
         """Whether nothing has ever run on it."""
         return not self.resumes and not self._number("generation")
@@ -173,6 +183,11 @@ class Checkpoint:
     @property
     def resumes(self) -> bool:
         """Whether an earlier start left something to go on with."""
+        return self.is_planned or self.seed is not None
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether a micro-batch of the generation was planned."""
         # Spark names a file by its micro-batch once it is whole, and otherwise before that.
         return any(path.name.isdecimal() for path in (self.spark / "offsets").glob("*"))
 
@@ -181,7 +196,7 @@ class Checkpoint:
 
         Of half a file of offsets Spark says that the directory should be empty, at every start.
         """
-        if not self.resumes:
+        if not self.is_planned:
             shutil.rmtree(self.spark, ignore_errors=True)
 
     def record(self) -> dict[str, Any]:
@@ -218,7 +233,7 @@ class Checkpoint:
         """Clear what a finished run left; tell whether there was one."""
         finished = bool(self.record().get("finished"))
         if finished:
-            for pattern in ("spark", "spark-*", "spool", "spool-*", "signals"):
+            for pattern in ("spark", "spark-*", "seed-*", "spool", "spool-*", "signals"):
                 for path in self.directory.glob(pattern):
                     shutil.rmtree(path, ignore_errors=True)
             # Micro-batches are numbered anew: a journal that stayed would take the first ones for
@@ -256,7 +271,8 @@ class Checkpoint:
     def check(self, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
         """Compare the config with what the state is bound to; return the state's own fingerprint.
 
-        The number of shards is that of the checkpoint: state cannot be cut anew while it is in use.
+        The number of shards is that of the checkpoint: state cannot be cut anew while it is in use
+        (`streamer rescale` does so).
 
         Raises:
             CheckpointError: the state was made by another input or other windows.

@@ -190,6 +190,47 @@ def next_generation(
     checkpoint.write(after)
 
 
+def rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) -> None:
+    """Begin a generation that goes on with the state of this one, in other shards.
+
+    Args:
+        checkpoint: no query runs on it.
+        shards: how many there are.
+        state: a directory within the checkpoint, with the state of each; it is moved.
+    """
+    offset = checkpoint.begins_at
+    kafka: Sequence[Mapping[str, Any]] = checkpoint.kafka_begins_at
+    if committed := committed_offsets(checkpoint.spark):
+        offset, *kafka = committed
+    record = checkpoint.record()
+    number = int(record.get("generation", 0)) + 1
+    seed = checkpoint.directory / f"seed-{number}"
+    shutil.rmtree(seed, ignore_errors=True)
+    state.replace(seed)
+    _take_back(checkpoint)
+    fingerprint = {**record["fingerprint"], "shards": shards}
+    after = {**record, "fingerprint": fingerprint, "generation": number, "seed": number}
+    if offset is not None:
+        # Windows go on, and so does what they are folded for.
+        kept = ("data", "floor", "folded")
+        after["begins_at"] = {name: offset[name] for name in kept if name in offset}
+        after["kafka_begins_at"] = list(kafka)
+    checkpoint.write(after)
+
+
+def has_run(checkpoint: Checkpoint) -> bool:
+    """Whether a micro-batch of the generation was committed."""
+    return _newest(checkpoint.spark / "commits") is not None
+
+
+def forget_seed(checkpoint: Checkpoint) -> None:
+    """Once shards have what they began with, delete that, and the state that it was made of."""
+    if checkpoint.seed is not None and has_run(checkpoint):
+        record = checkpoint.record()
+        checkpoint.write({name: value for name, value in record.items() if name != "seed"})
+        sweep(checkpoint)
+
+
 def return_to(checkpoint: Checkpoint, record: Mapping[str, Any]) -> None:
     """Go back to a generation of which nothing has been swept, as its record was.
 
@@ -216,8 +257,8 @@ def _journals(directory: Path) -> list[Path]:
 
 def sweep(checkpoint: Checkpoint) -> None:
     """Delete what former generations have left."""
-    keep = {checkpoint.spark, checkpoint.spool}
-    for pattern in ("spark", "spark-*", "spool", "spool-*"):
+    keep = {checkpoint.spark, checkpoint.spool, checkpoint.seed}
+    for pattern in ("spark", "spark-*", "seed-*", "spool", "spool-*"):
         for path in checkpoint.directory.glob(pattern):
             if path not in keep:
                 shutil.rmtree(path, ignore_errors=True)

@@ -7,6 +7,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -183,6 +184,11 @@ class ShardProcessor(StatefulProcessor):
         shard = labels(self._plan.shards).index(key[0])
         incoming = (PackRow(shard, r.kind, r.pane, r.arrival, bytes(r.body)) for r in rows)
         part, store = heard(f"s{shard}"), SparkStore(self._packs)
+        if self._plan.seed:
+            # Imported here: hardly a stream begins so, and every worker waits for its imports.
+            from streamer.engine.shard_files import seed, shard_file
+
+            seed(store, shard_file(Path(self._plan.seed), shard))
         frames = release(self._plan, shard, incoming, store, micro_batch=part)
         for frame in marking(frames):
             yield Row(**frame._asdict())

@@ -92,7 +92,10 @@ class Stream:
             StreamerError: the checkpoint does not fit, or the input's files are missing.
         """
         bound = checkpoint.check(plan.fingerprint)
-        self.plan = plan if plan.window is None else replace(plan, shards=bound["shards"])
+        self.plan = plan
+        if plan.window is not None:
+            begins = checkpoint.seed
+            self.plan = replace(plan, shards=bound["shards"], seed=str(begins or ""))
         self._checkpoint = checkpoint
         self._session: SparkSession | None = None
         self._log = log

@@ -109,6 +109,11 @@ class Drawer:
         """Return all keys."""
         return self._records.keys()
 
+    def records(self) -> Iterator[tuple[bytes, KeyState, Dues]]:
+        """Give all records, each with its key and when it must be looked at."""
+        for key in self._records:
+            yield key, self.get(key), self._dues.get(key, NO_DUES)
+
     def split(self, drawers: int) -> dict[int, Drawer]:
         """Return the records by the number of the drawer they go to, of so many."""
         found: dict[int, Drawer] = {}

@@ -157,6 +157,10 @@ class Ledger:
             self._stored.put(page)
         self._stored.join()
 
+    def stored(self) -> Iterator[Page]:
+        """Give all pages that earlier micro-batches have left, one at a time."""
+        return self._stored.all()
+
     def pages(self, low: int, high: int) -> Iterator[Page]:
         """Give the pages that may hold messages between two times, both inclusive."""
         yield from self._stored.pages(low, high)

@@ -66,6 +66,12 @@ class Stored:
             if entry.low <= high and low <= entry.high:
                 yield self._page(entry)
 
+    def all(self) -> Iterator[Page]:
+        """Give all pages, of which none is changed; none is at hand after it."""
+        for entry in self._entries.values():
+            yield self._page(entry)
+            self._open.clear()
+
     def settle(self) -> None:
         """Write what was changed; none is at hand after it."""
         for seq, page in self._open.items():

@@ -1,0 +1,175 @@
+"""Gives the windows of a checkpoint another number of shards, while nothing runs on it.
+
+What shards hold is read by Spark's own reader of state, cut anew (`streamer.window.rescaling`) and
+written beside it. The record of the checkpoint is replaced last: it names a new generation, which
+goes on from the same offsets, and whose shards begin with what was written. Until then the former
+generation is what counts, whatever happens; it stays until the new one has run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from streamer.engine.shard_files import ShardFile, shard_file
+from streamer.errors import StreamerError
+from streamer.plan import Plan
+from streamer.spark.checkpoint import Checkpoint, CheckpointError
+from streamer.spark.generations import (
+    has_run,
+    remember,
+    remembered,
+    rescaled_generation,
+)
+from streamer.spark.shards import labels
+from streamer.window import Store
+from streamer.window.rescaling.rescale import Moved, check_rescalable, rescale
+
+_DRAFT = "rescale.tmp"
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaled:
+    """What was done.
+
+    Attributes:
+        before: the number of shards there was.
+        after: the one there is.
+        moved: what the shards hold.
+        seconds: how long it took.
+        former: the directory of the former state, which stays until the new one has run.
+    """
+
+    before: int
+    after: int
+    moved: Moved
+    seconds: float
+    former: Path
+
+
+def shards_of(plan: Plan, checkpoint: Checkpoint) -> int:
+    """Return how many shards the windows of a checkpoint have.
+
+    Args:
+        plan: of the config that runs on it.
+        checkpoint: held by this program.
+
+    Raises:
+        StreamerError: there is nothing that could be cut anew; the text says why.
+    """
+    if plan.window is None:
+        raise StreamerError(f"the config has no windows ({plan.buffer.name}), and so no shards")
+    record = checkpoint.record()
+    if record.get("finished") or not checkpoint.resumes:
+        raise CheckpointError(
+            f"nothing is kept in the checkpoint {checkpoint.directory}: set spark.shards in the "
+            "config, and the next start has so many"
+        )
+    if "draining" in record:
+        raise CheckpointError(
+            f"a deploy was letting open windows out of the checkpoint {checkpoint.directory} when "
+            "it was broken off: start the stream once, then change its shards"
+        )
+    shards: int = checkpoint.check(plan.fingerprint)["shards"]
+    if not has_run(checkpoint) and checkpoint.seed is None:
+        raise CheckpointError(
+            f"no micro-batch of the checkpoint {checkpoint.directory} was ever finished: start the "
+            "stream once, then change its shards"
+        )
+    check_rescalable(plan.window)
+    return shards
+
+
+def rescale_checkpoint(
+    plan: Plan,
+    checkpoint: Checkpoint,
+    shards: int,
+    session: Callable[[], SparkSession],
+) -> Rescaled:
+    """Give the windows of a checkpoint another number of shards.
+
+    Args:
+        plan: of the config that runs on it.
+        checkpoint: held by this program; no query runs on it.
+        shards: how many there are to be.
+        session: starts Spark, where that is needed.
+
+    Raises:
+        StreamerError: it cannot be done; the checkpoint is as it was.
+    """
+    began = time.monotonic()
+    before = shards_of(plan, checkpoint)
+    assert plan.window is not None
+    former = checkpoint.spark
+    draft = checkpoint.directory / _DRAFT
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        state, cut = draft / "state", draft / "cut"
+        cut.mkdir(parents=True)
+        if has_run(checkpoint):
+            state.mkdir()
+            _read_state(session(), former, state, before)
+        else:
+            # It was cut anew before, and has not run since.
+            assert checkpoint.seed is not None
+            state = former = checkpoint.seed
+        with ExitStack() as files:
+            stores = [files.enter_context(ShardFile(shard_file(state, n))) for n in range(before)]
+            into: list[Store] = [
+                files.enter_context(ShardFile(shard_file(cut, n), new=True)) for n in range(shards)
+            ]
+            moved = rescale(plan.window, plan.key is not None, stores, into)
+        _sync(cut)
+        known = remembered(checkpoint)
+        rescaled_generation(checkpoint, shards, cut)
+    except OSError as e:
+        raise StreamerError(
+            f"the new shards cannot be written: {e}; the checkpoint {checkpoint.directory} is as "
+            "it was"
+        ) from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    if known is not None:
+        config, ran = known
+        remember(checkpoint, config, replace(ran, shards=shards))
+    return Rescaled(before, shards, moved, time.monotonic() - began, former)
+
+
+def _read_state(session: SparkSession, spark: Path, into: Path, shards: int) -> None:
+    """Write what Spark keeps of each shard to a file of its own."""
+    reader = session.read.format("statestore").option("stateVarName", "packs")
+    number = {label: shard for shard, label in enumerate(labels(shards))}
+    with ExitStack() as files:
+        stores = [
+            files.enter_context(ShardFile(shard_file(into, n), new=True)) for n in range(shards)
+        ]
+        try:
+            rows = reader.load(str(spark)).selectExpr(
+                "key.shard",
+                "user_map_key.pane",
+                "user_map_key.seq",
+                "user_map_value.body",
+            )
+            for shard, pane, seq, body in rows.toLocalIterator():
+                stores[number[shard]].put(pane, seq, bytes(body))
+        except (Py4JError, PySparkException) as e:
+            line = str(e).strip().splitlines()[0]
+            raise StreamerError(f"the state in {spark} cannot be read: {line}") from e
+
+
+def _sync(directory: Path) -> None:
+    """Have the names in a directory on the disk; files have synced themselves."""
+    found = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(found)
+    finally:
+        os.close(found)

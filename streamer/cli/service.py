@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.cli.exporting import exported
 from streamer.cli.options import Watch
+from streamer.cli.standby import Standby, advertised, opened, take
 from streamer.cli.stopper import Stopper
 from streamer.config import Config, load_config
 from streamer.config.findings import Findings
@@ -24,6 +25,7 @@ from streamer.engine.delivery import LogLine
 from streamer.errors import ConfigError, Lint, StreamerError
 from streamer.logs import LogConfig, Logger
 from streamer.service.streams.allowance import Allowance
+from streamer.service.streams.boot import read_files
 from streamer.service.streams.checkpoints import OWN
 from streamer.service.streams.configs import Reader
 from streamer.service.streams.deploys import Wish
@@ -31,9 +33,12 @@ from streamer.service.streams.ids import file_ids
 from streamer.service.streams.manager import Manager
 from streamer.service.streams.registry import Registry
 from streamer.service.streams.run import SparkRun
-from streamer.service.streams.store import Store
+from streamer.service.streams.store import Draft, Store
 from streamer.service.streams.supervisor import Restarts
 from streamer.spec import Parsed
+
+if TYPE_CHECKING:
+    from streamer.spark.lock import DirectoryLock
 
 _LOOK: Final = 1.0
 _OF_STREAMS: Final = ("input", "buffer", "pipeline", "output")
@@ -56,6 +61,7 @@ class ServiceOptions:
     local: bool
     restarts: int
     watch: Watch | None = None
+    standby: bool = False
 
 
 def run_service(options: ServiceOptions) -> int:
@@ -76,8 +82,16 @@ def run_service(options: ServiceOptions) -> int:
 
     stopper = Stopper(lambda text: log("INFO", text, {}))
     directory = Path(options.checkpoints or _default_directory(os.environ)).absolute()
-    with _held(directory) as lock:
-        return _Service(options, root, directory, log, log_config.level, stopper).run(lock)
+    service = _Service(options, root, directory, log, log_config.level, stopper)
+    with closing(opened(directory / OWN)) as lock, closing(service):
+        if not options.standby:
+            take(lock, directory)
+            return service.run(lock)
+        service.check()
+        with closing(Standby(root, lock, log)) as standby:
+            if standby.wait(stopper.asked, lambda: service.warm(lock)):
+                return service.run(lock, standby.close)
+            return 0
 
 
 def _root(options: ServiceOptions) -> Config:
@@ -102,19 +116,6 @@ def _root(options: ServiceOptions) -> Config:
 def _default_directory(env: Mapping[str, str]) -> str:
     state = env.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(state, "streamer", "streams")
-
-
-@contextmanager
-def _held(directory: Path) -> Iterator[int]:
-    """Hold the directory of all checkpoints; gives what the JVM inherits."""
-    from streamer.spark.checkpoint import Checkpoint
-
-    held = Checkpoint(directory / OWN)
-    os.chmod(directory / OWN, 0o700)
-    try:
-        yield held.lock
-    finally:
-        held.close()
 
 
 def about_access(http: Parsed, api: bool) -> Iterator[tuple[str, str]]:
@@ -151,15 +152,38 @@ class _Service:
         self._level = level
         self._stopper = stopper
         self._host: Any = None
+        self._conf: Mapping[str, str] = {}
         # They are there for the thread that has read them, and streams are deployed in others.
         self._templates = tuple(one.file for one in INSTALLED.get({}).values())
 
-    def run(self, lock: int) -> int:
+    def check(self) -> dict[str, tuple[Config, Draft]]:
+        """Read what the service would run, before there is a need for it.
+
+        Raises:
+            StreamerError: it could not run.
+        """
+        return read_files(self._reader(), file_ids(self._options.paths, self._root.http["root_path"]), time.time_ns)
+
+    def warm(self, lock: DirectoryLock) -> None:
+        """Do what takes seconds of a start and needs no lock: imports, and Spark on this machine.
+
+        A Spark on a cluster would keep executors that others need.
+        """
+        import streamer.service.http.application
+        import streamer.spark.stream  # noqa: F401
+
+        if self._root.spark["master"].startswith("local"):
+            self._start_spark(self.check(), lock)
+
+    def run(self, lock: DirectoryLock, free: Callable[[], None] = lambda: None) -> int:
+        """Run until the end.
+
+        Args:
+            lock: of all streams; the JVM inherits it.
+            free: called when this service is about to listen.
+        """
         from streamer.service.http.application import Api
         from streamer.service.server import HttpServer
-        from streamer.spark.host import SparkHost
-        from streamer.spark.jars import host_conf
-        from streamer.spark.session import start_session
 
         options, root, log = self._options, self._root, self._log
         manager = Manager(self._registry())
@@ -174,30 +198,17 @@ class _Service:
         server: HttpServer | None = None
         exports = ExitStack()
         try:
-            master = root.spark["master"]
-            conf = host_conf(
-                root.spark, (config.input for config, _ in files.values()), os.environ, log
-            )
-            self._host = SparkHost(
-                lambda ours: start_session(
-                    "streamer streams",
-                    master,
-                    {**ours, **conf},
-                    log,
-                    self._level,
-                    keep_open=(lock,),
-                ),
-                local=master.startswith("local"),
-            )
-            self._stopper.install()
+            self._start_spark(files, lock)
             exports.enter_context(exported(root.metrics, manager.registry.views, log))
+            free()
             if root.http["enabled"]:
                 server = HttpServer(root.http, api.application)
+                lock.sign(advertised(server.url))
                 self._tell(server.url)
             manager.boot.start(files)
             log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
             with self._watched(manager):
-                return self._wait()
+                return self._wait(manager.registry.store)
         finally:
             if server is not None:
                 server.stop()
@@ -205,8 +216,37 @@ class _Service:
             manager.close()
             # When the streams have stopped, their figures are the last.
             exports.close()
-            if self._host is not None:
-                self._host.stop()
+
+    def close(self) -> None:
+        """End Spark."""
+        if self._host is not None:
+            self._host.stop()
+
+    def _start_spark(self, files: Mapping[str, tuple[Config, Draft]], lock: DirectoryLock) -> None:
+        from streamer.spark.host import SparkHost
+        from streamer.spark.jars import host_conf
+        from streamer.spark.session import start_session
+
+        spark, log = self._root.spark, self._log
+        inputs = (config.input for config, _ in files.values())
+        conf = host_conf(spark, inputs, os.environ, log)
+        if self._host is not None:
+            if conf == self._conf and self._host.alive():
+                return
+            self._host.stop()
+        self._conf = conf
+        self._host = SparkHost(
+            lambda ours: start_session(
+                "streamer streams",
+                spark["master"],
+                {**ours, **conf},
+                log,
+                self._level,
+                keep_open=(lock.file,),
+            ),
+            local=spark["master"].startswith("local"),
+        )
+        self._stopper.install()
 
     @contextmanager
     def _watched(self, manager: Manager) -> Iterator[None]:
@@ -233,18 +273,21 @@ class _Service:
         finally:
             watcher.close()
 
-    def _registry(self) -> Registry:
+    def _reader(self) -> Reader:
         options = self._options
-        reader = Reader(
+        return Reader(
             self._root,
             Allowance(options.programs, options.local),
             options.resources,
             options.chilled,
             self._templates,
         )
+
+    def _registry(self) -> Registry:
+        options = self._options
         return Registry(
-            reader,
-            Store(self._directory / OWN / "store.db"),
+            self._reader(),
+            Store(self._directory / OWN / "store.db", shared=options.standby),
             self._directory,
             lambda stream_id, config, directory, log, view, back: SparkRun(
                 stream_id, config, directory, self._host, log, self._level, view, back
@@ -259,11 +302,16 @@ class _Service:
         for level, text in about_access(self._root.http, self._options.api):
             self._log(level, text, {"url": url})
 
-    def _wait(self) -> int:
+    def _wait(self, store: Store) -> int:
         while not self._stopper.asked.wait(_LOOK):
             if not self._host.alive():
                 text = "Spark's JVM has ended (killed, or out of memory: spark.conf."
                 hint = "spark.driver.memory sets its heap); start again to go on"
                 self._log("ERROR", text + hint, {})
                 return 1
+            if self._options.standby and store.is_over():
+                # Its lock was lost with a network's file system; an orderly end would write.
+                self._log("ERROR", "Another service has taken over; this one ends at once", {})
+                self._host.kill()
+                os._exit(1)
         return 0

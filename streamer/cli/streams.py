@@ -66,6 +66,11 @@ from streamer.cli.paths import expand
     metavar="N",
     help="How often a stream that fails is started again without getting further (5).",
 )
+@click.option(
+    "--standby",
+    is_flag=True,
+    help="Wait while another service runs these streams, and take over when that ends.",
+)
 @watch_options
 @sets_option
 @master_option
@@ -103,5 +108,6 @@ def streams_cli(root_options: Options, /, paths: tuple[str, ...], **given: Any) 
                 *(given["watcher"], given["on_reset"], given["rollback_on_failure"]),
                 given["rollback_after"],
             ),
+            standby=given["standby"],
         )
     )

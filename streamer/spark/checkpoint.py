@@ -17,27 +17,21 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
-import socket
-import time
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from streamer.errors import StreamerError
+from streamer.spark.lock import DirectoryLock, taken
 
 FORMAT = 1
 
 _BATCHES = 1_000_000_000
 """Micro-batches of a generation, which Spark numbers anew in each."""
-
-_DYING = 90.0
-"""Seconds for the JVM of a program that was killed: one of a cluster says goodbye to executors."""
 
 _KEPT = (
     *("identity", "generation", "spool", "begins_at", "kafka_begins_at", "seed"),
@@ -74,54 +68,26 @@ class Checkpoint:
             )
         self.directory = Path(text).absolute()
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            self._lock = DirectoryLock(self.directory)
         except OSError as e:
             raise CheckpointError(
                 f"the checkpoint directory {self.directory} cannot be written: {e}; "
                 "name another one with --checkpoint or spark.checkpoint"
             ) from None
-        self._acquire(wait)
+        if not taken(self._lock, wait):
+            holder = self._lock.holder()
+            self._lock.close()
+            raise CheckpointError(
+                f"another streamer uses the checkpoint {self.directory}"
+                f"{f' ({holder})' if holder else ''}; stop it, or name another directory with "
+                "--checkpoint"
+            )
         self._file = self.directory / "streamer.json"
-
-    def _acquire(self, wait: float) -> None:
-        began = time.monotonic()
-        while True:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._sign()
-                return
-            except BlockingIOError:
-                patience = _DYING if wait and self._is_orphan() else wait
-                if time.monotonic() >= began + patience:
-                    raise CheckpointError(
-                        f"another streamer uses the checkpoint {self.directory}; stop it, or name "
-                        "another directory with --checkpoint"
-                    ) from None
-                time.sleep(0.1)
-
-    def _sign(self) -> None:
-        with suppress(OSError):  # a disk that is full takes no signature, and needs none
-            os.ftruncate(self._lock, 0)
-            os.pwrite(self._lock, json.dumps([socket.gethostname(), os.getpid()]).encode(), 0)
-
-    def _is_orphan(self) -> bool:
-        """Whether the program that has the lock is gone, and only its JVM is still on its way."""
-        try:
-            host, pid = json.loads(os.pread(self._lock, 1024, 0))
-            if host != socket.gethostname():
-                return False
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        except (ValueError, OSError):
-            return False
-        return False
 
     @property
     def lock(self) -> int:
         """The lock's file descriptor, for the JVM to inherit."""
-        return self._lock
+        return self._lock.file
 
     @property
     def spark(self) -> Path:
@@ -294,7 +260,7 @@ class Checkpoint:
 
     def close(self) -> None:
         """Give the lock back; a JVM that inherited it holds it until it ends."""
-        os.close(self._lock)
+        self._lock.close()
 
 
 def _numbered(name: str, number: int) -> str:

@@ -96,6 +96,10 @@ class SparkHost:
         except (Py4JError, OSError):
             return False
 
+    def kill(self) -> None:
+        """End the JVM before it writes anything more."""
+        self._session.sparkContext._gateway.proc.kill()
+
     def stop(self) -> None:
         """Stop Spark, if it has not gone by itself."""
         try:

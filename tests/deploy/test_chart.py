@@ -204,6 +204,33 @@ def test_a_service_that_asks_who_asks_is_probed_without_credentials() -> None:
     }
 
 
+def test_with_a_standby_two_pods_have_one_volume_and_none_waits_for_the_other() -> None:
+    found = render("standby")
+    (service,) = (one["spec"] for one in of_kind(found, "StatefulSet"))
+    (claim,) = of_kind(found, "PersistentVolumeClaim")
+    assert service["replicas"] == 2 and "volumeClaimTemplates" not in service
+    pod = service["template"]["spec"]
+    assert "--standby" in pod["containers"][0]["args"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    named = volumes["data"]["persistentVolumeClaim"]["claimName"]
+    assert named == claim["metadata"]["name"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert claim["metadata"]["annotations"] == {
+        "helm.sh/resource-policy": "keep",
+        "backup": "daily",
+    }
+    # One of them is never ready, while both are alive.
+    (container,) = pod["containers"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/ping"
+    assert service["podManagementPolicy"] == "Parallel"
+    assert service["updateStrategy"] == {"type": "OnDelete"}
+    assert not of_kind(found, "PodDisruptionBudget")
+    (term,) = pod["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    selected = term["podAffinityTerm"]["labelSelector"]["matchLabels"]
+    assert selects(selected, service["template"]["metadata"]["labels"])
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -214,6 +241,15 @@ def test_a_service_that_asks_who_asks_is_probed_without_credentials() -> None:
         ("persistence.size=ten", "size"),
         ("executors.memory=4Gi", "memory"),
         ("executors.enabled=true", "ReadWriteMany"),
+        ("standby.enabled=true", "ReadWriteMany"),
+        (
+            "standby.enabled=true,executors.enabled=true,persistence.accessMode=ReadWriteMany",
+            "do not go together",
+        ),
+        (
+            "standby.enabled=true,probes.readiness.path=/ping,persistence.accessMode=ReadWriteMany",
+            "probes.readiness.path /ready",
+        ),
     ],
 )
 def test_wrong_values_are_refused(value: str, said: str) -> None:

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from streamer.config import Config
 from streamer.config.file import read_file
 from streamer.errors import ConfigError
+from streamer.service.streams.configs import Reader
 from streamer.service.streams.faults import BadConfigError
 from streamer.service.streams.managed import Managed
 from streamer.service.streams.registry import AT_ONCE, Registry
 from streamer.service.streams.store import API, PAUSED, RUNNING, Draft, Stored
 from streamer.service.streams.supervisor import State
+
+
+def read_files(
+    reader: Reader, files: Mapping[str, str], clock: Callable[[], int]
+) -> dict[str, tuple[Config, Draft]]:
+    """Read the configs of files.
+
+    Args:
+        reader: reads configs.
+        files: paths by stream id.
+        clock: gives Unix ns.
+
+    Raises:
+        BadConfigError: some have findings.
+    """
+    found, wrong = {}, []
+    for stream_id, path in files.items():
+        try:
+            text = read_file(path)
+            draft = Draft(text, "", path, clock(), reader.chilled)
+            found[stream_id] = reader.of_file(text, path), draft
+        except BadConfigError as e:
+            wrong += [f"{path}{finding}" for finding in e.findings]
+        except ConfigError as e:
+            wrong += [str(lint) for lint in e.lints]
+    if wrong:
+        raise BadConfigError(wrong)
+    return found
 
 
 class Boot:
@@ -33,19 +62,7 @@ class Boot:
         Raises:
             BadConfigError: some have findings.
         """
-        reader, found, wrong = self._registry.reader, {}, []
-        for stream_id, path in files.items():
-            try:
-                text = read_file(path)
-                draft = Draft(text, "", path, self._registry.clock(), reader.chilled)
-                found[stream_id] = reader.of_file(text, path), draft
-            except BadConfigError as e:
-                wrong += [f"{path}{finding}" for finding in e.findings]
-            except ConfigError as e:
-                wrong += [str(lint) for lint in e.lints]
-        if wrong:
-            raise BadConfigError(wrong)
-        return found
+        return read_files(self._registry.reader, files, self._registry.clock)
 
     def start(self, files: Mapping[str, tuple[Config, Draft]], of_api: bool = True) -> None:
         """Start all that should run, and wait until each has been tried once.

@@ -3,6 +3,10 @@
 It is a database of SQLite: a deploy is one transaction of it, however many streams and rows that
 concerns, and it is on the disk when it returns. What was deployed is text with its secrets in it,
 so only the program's user can read it.
+
+Every service that opens it begins a term, and may change it until another one has opened it. The
+lock of the directory sees to it that the former has ended by then; where that lock was lost, on a
+file system of a network, the term does.
 """
 
 from __future__ import annotations
@@ -12,12 +16,13 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from streamer.errors import StreamerError
+from streamer.service.streams.faults import RefusedError
 
 FORMAT: Final = 1
 KEPT: Final = 100
@@ -104,18 +109,25 @@ class StoredResource:
 class Store:
     """The database. It can be used from several threads."""
 
-    def __init__(self, path: Path) -> None:
-        """Open it, or make it.
+    def __init__(self, path: Path, shared: bool = False) -> None:
+        """Open it, or make it, and begin a term.
+
+        Args:
+            path: the file.
+            shared: whether programs of other machines may open it later, or before. SQLite's
+                write-ahead log is for the processes of one machine; without it a change costs
+                more, and is seen by all.
 
         Raises:
             StreamerError: it cannot be read, or another version of the program has made it.
         """
         self._lock = threading.Lock()
+        self._term: int | None = None
         try:
             # SQLite gives the files beside it the same rights.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute(f"PRAGMA journal_mode = {'DELETE' if shared else 'WAL'}")
             self._db.execute("PRAGMA synchronous = FULL")
             with self._changing() as db:
                 version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -123,6 +135,12 @@ class Store:
                     for statement in filter(str.strip, _TABLES.split(";")):
                         db.execute(statement)
                     db.execute(f"PRAGMA user_version = {FORMAT}")
+                if version in (0, FORMAT):
+                    # Not a table of the format: programs that know of no terms may use the rest.
+                    db.execute("CREATE TABLE IF NOT EXISTS terms (number INTEGER PRIMARY KEY)")
+                    self._term = _newest(db) + 1
+                    db.execute("INSERT INTO terms VALUES (?)", (self._term,))
+                    db.execute("DELETE FROM terms WHERE number < ?", (self._term,))
         except (OSError, sqlite3.Error) as e:
             raise StreamerError(
                 f"{path} cannot be used: {e}; restore it from a backup, or name another directory "
@@ -139,6 +157,11 @@ class Store:
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                if self._term is not None and _newest(self._db) != self._term:
+                    raise RefusedError(
+                        "another service has taken over these streams, and this one changes "
+                        "nothing any more; ask the other one"
+                    )
                 yield self._db
             except BaseException:
                 self._db.execute("ROLLBACK")
@@ -148,6 +171,13 @@ class Store:
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         with self._lock:
             return self._db.execute(query, values).fetchall()
+
+    def is_over(self) -> bool:
+        """Whether another service has begun a term, so that this one has to end."""
+        # What cannot be read now says nothing; it is asked again.
+        with self._lock, suppress(sqlite3.Error):
+            return self._term is not None and _newest(self._db) != self._term
+        return False
 
     def streams(self) -> dict[str, Stored]:
         """Return what is deployed, by id."""
@@ -230,6 +260,10 @@ class Store:
         """Close the database."""
         with self._lock:
             self._db.close()
+
+
+def _newest(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT coalesce(max(number), 0) FROM terms").fetchone()[0])
 
 
 _COLUMNS: Final = "r.text, r.author, r.source, r.time, r.chilled, r.judgement, r.number, r.proved"

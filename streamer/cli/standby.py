@@ -1,0 +1,137 @@
+"""The time before a service has the lock of its streams: it is refused, or it stands by."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from streamer.config import Config
+from streamer.engine.delivery import LogLine
+from streamer.errors import StreamerError
+
+if TYPE_CHECKING:
+    from streamer.spark.lock import DirectoryLock
+
+_WAIT: Final = 10.0
+_LOOK: Final = 0.25
+_ANYWHERE: Final = frozenset({"0.0.0.0", "::"})
+
+
+def opened(directory: Path) -> DirectoryLock:
+    """Open the lock of all streams, in a directory that only the program's user can read.
+
+    Raises:
+        StreamerError: it cannot be written.
+    """
+    from streamer.spark.lock import DirectoryLock
+
+    try:
+        lock = DirectoryLock(directory)
+        directory.chmod(0o700)
+    except OSError as e:
+        raise StreamerError(
+            f"the directory {directory} cannot be written: {e}; name another one with --checkpoints"
+        ) from None
+    return lock
+
+
+def take(lock: DirectoryLock, directory: Path) -> None:
+    """Take the lock, from a program that is about to end at the most.
+
+    Raises:
+        StreamerError: another service runs these streams.
+    """
+    from streamer.spark.lock import taken
+
+    if not taken(lock, _WAIT):
+        raise StreamerError(
+            f"another service runs the streams of {directory}: {lock.holder() or 'it has no name'};"
+            " stop it, wait for its end with --standby, or name another directory with "
+            "--checkpoints"
+        )
+
+
+class Standby:
+    """A service that waits until it is the active one, and answers meanwhile."""
+
+    def __init__(self, root: Config, lock: DirectoryLock, log: LogLine) -> None:
+        """Take what it needs.
+
+        Args:
+            root: the service's config.
+            lock: what the active one has.
+            log: takes log lines.
+        """
+        from streamer.spark.succession import Succession
+
+        self._root = root
+        self._lock = lock
+        self._log = log
+        self._succession = Succession(lock)
+        self._serving = ExitStack()
+        self._has = False
+
+    def wait(self, asked: threading.Event, warm: Callable[[], None] = lambda: None) -> bool:
+        """Wait for the lock.
+
+        Args:
+            asked: set when the program is to stop.
+            warm: does what a takeover is not to wait for; not called when the lock is free.
+
+        Returns:
+            Whether it has the lock; False when the program is to stop.
+
+        Raises:
+            StreamerError: the server cannot listen.
+        """
+        if self._attempt():
+            return True
+        self._serve()
+        self._log("INFO", "Standing by", {"active": self._active()})
+        warm()
+        self._log("INFO", "Ready to take over", {})
+        while not asked.wait(_LOOK):
+            before = self._active()
+            if self._attempt():
+                self._log("WARN", "Taking over", {"from": before})
+                return True
+        return False
+
+    def close(self) -> None:
+        """Answer no more; the service listens at the same address from now on."""
+        self._serving.close()
+
+    def _attempt(self) -> bool:
+        self._has, ended = self._succession.attempt()
+        for pid in ended:
+            text = "Killed a process that a service which is gone had left behind"
+            self._log("WARN", text, {"pid": pid, "service": self._active()})
+        return self._has
+
+    def _active(self) -> str:
+        if self._has:
+            return "nobody yet: this one is taking over"
+        return str(self._lock.holder() or "another one, which has not said its name")
+
+    def _serve(self) -> None:
+        if not self._root.http["enabled"]:
+            return
+        from streamer.service.http.standby import standby_application
+        from streamer.service.server import HttpServer
+
+        server = HttpServer(self._root.http, standby_application(self._root, self._active))
+        self._serving.callback(server.stop)
+        self._log("INFO", "Listening for HTTP requests", {"url": server.url})
+
+
+def advertised(url: str) -> str:
+    """Return the address of a server as others may know it: with this machine's name."""
+    parts = urlsplit(url)
+    if parts.hostname not in _ANYWHERE:
+        return url
+    return f"{parts.scheme}://{socket.gethostname()}:{parts.port}"

@@ -1,0 +1,1 @@
+"""What the rows of the proof do, one file for each group of faults."""

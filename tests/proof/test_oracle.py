@@ -1,0 +1,138 @@
+"""The oracle by itself, the patches, and the list of rows: no part of a stream is started."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tests.proof.__main__ import asked
+from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events, rfc3339
+from tests.proof.mutants import ROOT, Mutant, apply, mutants
+from tests.proof.oracle import Expected, MicroBatch, Rules, replay
+from tests.proof.rows import BY_NAME, ROWS
+from tests.proof.verdict import Output, ProofError, compare, nanoseconds
+
+PAGE = ROOT / "streamer" / "docs" / "proof.md"
+TUMBLING = Rules(5 * SECOND, 5 * SECOND, 2 * SECOND)
+
+
+def sent(*found: tuple[int, float | None]) -> dict[tuple[int, int], Event]:
+    """Make events of one key, each with its partition and its seconds after the beginning."""
+    places: dict[tuple[int, int], Event] = {}
+    for number, (partition, seconds) in enumerate(found):
+        offset = sum(there == partition for there, _ in places)
+        at = None if seconds is None else BEGIN + round(seconds * SECOND)
+        one = event(number, at or BEGIN, "k")
+        places[partition, offset] = Event(number, one.raw, at, "k")
+    return places
+
+
+def window(start: int, size: int = 5) -> tuple[int, int, str]:
+    return BEGIN + start * SECOND, BEGIN + (start + size) * SECOND, "k"
+
+
+def test_the_oracle_imports_nothing_of_the_product() -> None:
+    code = "import sys, tests.proof.oracle, tests.proof.verdict; print(sorted(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert "'tests.proof.oracle'" in ran.stdout
+    assert "'streamer" not in ran.stdout
+
+
+def test_bounds_and_lateness_are_to_the_nanosecond() -> None:
+    found = replay(
+        sent((0, 0), (0, 4.999999999), (0, 5), (0, 6.999999999), (0, 1), (0, 7), (0, 2)),
+        [MicroBatch(0, {0: 7})],
+        TUMBLING,
+    )
+    assert found.closed == {window(0): [[0, 1, 4]]}
+    assert found.dropped == {6: "late"}
+    assert found.open == {window(5): {0: [2, 3, 5]}}
+
+
+def test_another_partition_counts_when_the_micro_batch_is_over() -> None:
+    places = sent((0, 10), (1, 1), (1, 2))
+    together = replay(places, [MicroBatch(0, {0: 1, 1: 2})], TUMBLING)
+    assert together.closed == {window(0): [[1, 2]]}
+    parted = replay(places, [MicroBatch(0, {0: 1}), MicroBatch(0, {0: 1, 1: 2})], TUMBLING)
+    assert parted.dropped == {1: "late", 2: "late"}
+
+
+def test_an_event_goes_to_the_windows_that_are_open_yet() -> None:
+    hopping = Rules(10 * SECOND, 5 * SECOND, 0)
+    found = replay(sent((0, 6), (0, 11), (0, 7), (0, 26)), [MicroBatch(0, {0: 4})], hopping)
+    assert found.closed[window(0, 10)] == [[0]]
+    assert found.closed[window(5, 10)] == [[0, 1, 2]]
+
+
+def test_what_has_no_time_moves_no_clock() -> None:
+    found = replay(sent((0, None), (0, 1)), [MicroBatch(0, {0: 2})], TUMBLING)
+    assert found.dropped == {0: "timestamp"} and found.taken == 1
+
+
+def test_the_same_seed_gives_the_same_events() -> None:
+    def first(seed: int) -> list[tuple[int, Event]]:
+        made = events(seed, Shape(poison=0.1, silent=frozenset({1})))
+        return [next(made) for _ in range(500)]
+
+    assert first(1) == first(1) != first(2)
+    assert len({one.raw for _, one in first(1)}) == 500
+    assert {partition for partition, _ in first(1)} == {0, 2}
+    assert nanoseconds(rfc3339(BEGIN + 1)) == BEGIN + 1
+
+
+def line(ids: list[int], start: int = 0) -> bytes:
+    begin, end, key = window(start)
+    text = {"start": rfc3339(begin), "end": rfc3339(end), "key": key, "ids": ids}
+    return json.dumps(text).encode()
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([], "is lost, with 2 events"),
+        ([line([0])], "lost [1], too many []"),
+        ([line([0, 1, 1])], "lost [], too many [1]"),
+        ([line([1, 0])], "order of arrival"),
+        ([line([0, 1]), line([0, 1])], "came out twice"),
+        ([line([0, 1]), line([2], 5)], "1 windows too many"),
+    ],
+)
+def test_the_verdict_sees_what_is_wrong(lines: list[bytes], says: str) -> None:
+    places = sent((0, 1), (0, 2))
+    expected = Expected(closed={window(0): [[0, 1]]})
+    farewell = {"messages": 2}
+    with pytest.raises(ProofError, match=says.replace("[", r"\[").replace("]", r"\]")):
+        compare(places, expected, Output(lines, [], farewell), repeats=False)
+    assert "1 windows" in compare(
+        places, expected, Output([line([0, 1])], [], farewell), repeats=False
+    )
+    with pytest.raises(ProofError, match="counters"):
+        compare(
+            places, expected, Output([line([0, 1])], [], {**farewell, "dropped": 1}), repeats=True
+        )
+
+
+@pytest.mark.parametrize("mutant", mutants(), ids=lambda mutant: mutant.name)
+def test_every_patch_applies(mutant: Mutant) -> None:
+    apply(mutant, ROOT, "--check")
+    assert mutant.row in BY_NAME and mutant.bug
+
+
+def test_the_page_has_every_row_and_every_bug() -> None:
+    page = PAGE.read_text()
+    for name in [row.name for row in ROWS] + [mutant.name for mutant in mutants()]:
+        assert f"| `{name}` |" in page, name
+
+
+def test_the_commands_of_the_page_make_sense() -> None:
+    found = re.findall(
+        r"^(?:STREAMER_PROOF=long )?python -m tests\.proof(.*)$", PAGE.read_text(), re.M
+    )
+    assert len(found) > 3
+    for arguments in found:
+        asked(shlex.split(arguments, comments=True))

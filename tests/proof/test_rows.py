@@ -1,0 +1,23 @@
+"""The rows of the proof: all of them by `pytest tests/proof`, one in a run of the whole suite."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from tests.proof.rows import ROWS, Row, prove
+from tests.servers.kafka.jars import needs_connector
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(3600)]
+
+LONG = os.environ.get("STREAMER_PROOF") == "long"
+SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_the_promise_holds(row: Row) -> None:
+    needs_connector()
+    print(f"STREAMER_SEED={SEED}")
+    print(prove(row, SEED, LONG))

@@ -162,7 +162,11 @@ class _Service:
         Raises:
             StreamerError: it could not run.
         """
-        return read_files(self._reader(), file_ids(self._options.paths, self._root.http["root_path"]), time.time_ns)
+        return read_files(
+            self._reader(),
+            file_ids(self._options.paths, self._root.http["root_path"]),
+            time.time_ns,
+        )
 
     def warm(self, lock: DirectoryLock) -> None:
         """Do what takes seconds of a start and needs no lock: imports, and Spark on this machine.

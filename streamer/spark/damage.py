@@ -1,4 +1,4 @@
-"""Which file of a checkpoint is not what Spark has written there.
+"""What is wrong when Spark says little: which file of a checkpoint is not what was written there.
 
 Of files that were written over, or that a disk has lost, Spark says no more than what it stumbled
 on, such as `Input length = 1`.
@@ -11,12 +11,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from streamer.engine.places import Places
+from streamer.engine.troubles import Trouble, trouble_of
+
 _LOGS: Final = ("offsets", "commits")
 _READ: Final = 2
 """Of each log, a start reads so many of the newest files."""
 
 _NOTHING: Final = "-"
 """Stands in the line of a source that has no offset yet."""
+
+
+def trouble_at(error: str, places: Places, checkpoint: Path, directory: Path) -> Trouble:
+    """Return why a micro-batch has failed, and which component it is of.
+
+    Args:
+        error: all that Spark says.
+        places: the stream's components.
+        checkpoint: the stream's checkpoint.
+        directory: what Spark calls its location, below it.
+    """
+    found = trouble_of(error, places, str(checkpoint))
+    if not found.place and (file := damaged(directory)):
+        text = f"the checkpoint {checkpoint} is damaged, {directory / file} cannot be read"
+        return Trouble(f"{text}; restore it, or start anew", places.state)
+    return found
 
 
 def damaged(directory: Path) -> str:

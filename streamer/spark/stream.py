@@ -31,7 +31,7 @@ from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Signals
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said, trouble_of
+from streamer.engine.troubles import NO_TROUBLE, Trouble, said
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
@@ -40,7 +40,7 @@ from streamer.plan.plan import cores
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
-from streamer.spark.damage import damaged
+from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
@@ -463,12 +463,7 @@ class Stream:
     def _trouble(self, error: str) -> Trouble:
         """Return why a micro-batch has failed."""
         checkpoint = self._checkpoint
-        found = trouble_of(error, self._places, str(checkpoint.directory))
-        if not found.place and (file := damaged(checkpoint.spark)):
-            path = checkpoint.spark / file
-            text = f"the checkpoint {checkpoint.directory} is damaged, {path} cannot be read"
-            return Trouble(f"{text}; restore it, or start anew", self._places.state)
-        return found
+        return trouble_at(error, self._places, checkpoint.directory, checkpoint.spark)
 
     def _recover(self, error: str) -> None:
         kafka = None if self._rejected else self._kafka

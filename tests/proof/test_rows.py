@@ -1,4 +1,4 @@
-"""The rows of the proof: all of them by `pytest tests/proof`, one in a run of the whole suite."""
+"""The rows of the proof: `pytest tests/proof` runs them, and the whole suite leaves them out."""
 
 from __future__ import annotations
 

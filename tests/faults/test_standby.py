@@ -23,7 +23,7 @@ from tests.faults.service import Service, service
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 # More are for a run by hand: STREAMER_KILLS=20 pytest tests/faults/test_standby.py
-KILLS = int(os.environ.get("STREAMER_KILLS", "2"))
+KILLS = int(os.environ.get("STREAMER_KILLS", "1"))
 SEED = int(os.environ.get("STREAMER_SEED", random.randrange(10**6)))
 TAKEOVER = 30.0
 """Seconds from a kill to a service that is ready."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from streamer.spark.lock import DirectoryLock
 
 _LOOK: Final = 1.0
+_SWITCH: Final = 0.001
+"""Seconds for which a thread may keep the interpreter from others, of which each stream has some.
+The one that answers requests asks for it many times in each; Python's own 5 ms add up."""
+
 _OF_STREAMS: Final = ("input", "buffer", "pipeline", "output")
 
 
@@ -83,6 +88,7 @@ def run_service(options: ServiceOptions) -> int:
     stopper = Stopper(lambda text: log("INFO", text, {}))
     directory = Path(options.checkpoints or _default_directory(os.environ)).absolute()
     service = _Service(options, root, directory, log, log_config.level, stopper)
+    sys.setswitchinterval(_SWITCH)
     with closing(opened(directory / OWN)) as lock, closing(service):
         if not options.standby:
             take(lock, directory)

@@ -14,7 +14,6 @@ from streamer import catalog
 from streamer.config.components import reserved
 from streamer.config.layout import yaml_text
 from streamer.config.model import Config
-from streamer.config.secrets import is_credential
 from streamer.config.sections import SECTIONS
 from streamer.durations import format_duration
 from streamer.redaction import SCRUBBED, scrub_secret, scrub_urls
@@ -108,12 +107,8 @@ class Shown:
         if field.shape in ("array", "2darray") and isinstance(value, list | tuple):
             return [self.field(field, item) for item in value]
         if field.shape == "map" and isinstance(value, Mapping) and not isinstance(value, Parsed):
-            return {self.text(key): self._of_map(field, key, item) for key, item in value.items()}
+            return {self.text(key): self._item(field, item) for key, item in value.items()}
         return self._item(field, value)
-
-    def _of_map(self, field: Field, key: str, value: Any) -> Any:
-        shown = self._item(field, value)
-        return scrub_secret(shown) if is_credential(key, value) else shown
 
     def _item(self, field: Field, value: Any) -> Any:
         if isinstance(value, ParsedComponent):

@@ -15,8 +15,6 @@ from streamer.spec import Field
 
 # Of settings that go by any name, these hold secrets; Spark hides the same ones.
 _NAMES_A_SECRET: Final = re.compile(r"(?i)secret|password|passwd|token|access.?key|credential")
-# Headers that say who asks, in maps of headers: the fields themselves are no secrets.
-_CREDENTIALS: Final = re.compile(r"(?i)(proxy-)?authorization|cookie|.*(api-?key|-token)")
 # A number, a size, a duration or a yes: what settings of other names hold, and tells nothing.
 _TELLS_NOTHING: Final = re.compile(r"(?i)[+-]?[\d.]*[a-z%]{0,2}|true|false|null|none")
 
@@ -47,24 +45,8 @@ def note_secrets(secrets: dict[str, str], field: Field, node: Node, key: Node) -
     if "://" in node.text:
         for password in url_passwords(node.text):
             secrets.setdefault(password, SCRUBBED)
-    if field.shape == "map" and isinstance(key, Scalar) and is_credential(key.text, node.text):
-        # It may be seen with the scheme (`Bearer`), and without.
-        for said in (node.text, node.text.rpartition(" ")[2]):
-            secrets.setdefault(said, SCRUBBED)
     if not field.secret or not node.text:
         return
     named = field.shape != "map" or (isinstance(key, Scalar) and _NAMES_A_SECRET.search(key.text))
     if named or not _TELLS_NOTHING.fullmatch(node.text):
         secrets.setdefault(node.text, SCRUBBED)
-
-
-def is_credential(header: str, value: object) -> bool:
-    """Tell whether a header says who asks, so that nobody may see it.
-
-    Args:
-        header: its name, or any key of a map of texts.
-        value: what stands there; what is asked of each message (`${! … }`) is no secret.
-    """
-    if not isinstance(value, str) or "${!" in value or not _CREDENTIALS.fullmatch(header):
-        return False
-    return not _TELLS_NOTHING.fullmatch(value)

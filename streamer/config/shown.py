@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamer import catalog
-from streamer.config.secrets import is_credential
 from streamer.durations import format_duration
 from streamer.redaction import scrub_secret, scrub_urls
 from streamer.spec import Field, Parsed, ParsedComponent
@@ -35,10 +34,7 @@ def _value(field: Field, value: Any) -> Any:
             if name in fields and item is not None
         }
     if isinstance(value, Mapping):
-        return {
-            name: scrub_secret(item) if is_credential(name, item) else _value(field, item)
-            for name, item in value.items()
-        }
+        return {name: _value(field, item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_value(field, item) for item in value]
     if field.duration and isinstance(value, int):

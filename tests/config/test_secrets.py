@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from streamer.config import parse_config
-from streamer.config.echo import echo
 from streamer.errors import ConfigError
 
 SECRET = "hunter2-hunter2"
@@ -65,26 +64,3 @@ def test_the_value_of_a_set_is_not_shown_when_its_field_is_secret() -> None:
     text = messages("{}", {}, f"spark.conf={SECRET}", f"http.basic_auth.salt=[{SECRET}]")
     assert text.count("--set ") == 2
     assert SECRET not in text
-
-
-@pytest.mark.parametrize(
-    "header", ["Authorization", "proxy-authorization", "Cookie", "X-API-Key", "X-Auth-Token"]
-)
-def test_a_header_that_says_who_asks_is_not_shown(header: str) -> None:
-    text = f"""
-pipeline:
-  processors:
-    - http: {{ url: http://a, headers: {{ {header}: Bearer {SECRET}, Accept: text/plain }} }}
-    - mapping: 'root = this'
-"""
-    shown = echo(parse_config(text, "c.yaml", env={}), {})
-    assert SECRET not in shown and "text/plain" in shown
-
-
-def test_a_header_of_each_message_is_shown() -> None:
-    text = """
-pipeline:
-  processors:
-    - http: { url: http://a, headers: { Authorization: 'Bearer ${! json("token") }' } }
-"""
-    assert 'json("token")' in echo(parse_config(text, "c.yaml", env={}), {})

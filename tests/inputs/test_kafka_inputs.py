@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from types import SimpleNamespace
 
 import pytest
 
@@ -179,9 +180,9 @@ input: {{{KAFKA}, sasl: {{mechanism: OAUTHBEARER, token_cache: tokens, token_key
     assert found.source.connection.sasl.token == ""
     # It is had, and is none that Java reads.
     with pytest.raises(StreamerError, match="the token of OAUTHBEARER is no JWT"):
-        found.opened(None)
+        found.opened(SimpleNamespace(local=True))
     with pytest.raises(StreamerError, match="cannot be had: key does not exist; put it into"):
-        built(text.replace("KEY", "other")).opened(None)
+        built(text.replace("KEY", "other")).opened(SimpleNamespace(local=True))
 
 
 def test_secrets_are_not_shown():

@@ -8,7 +8,6 @@ generation is what counts, whatever happens; it stays until the new one has run.
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from pyspark.sql import SparkSession
 from streamer.engine.shard_files import ShardFile, shard_file
 from streamer.errors import StreamerError
 from streamer.plan import Plan
+from streamer.retention.layout import sync
 from streamer.spark.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.generations import (
     has_run,
@@ -128,7 +128,7 @@ def rescale_checkpoint(
                 files.enter_context(ShardFile(shard_file(cut, n), new=True)) for n in range(shards)
             ]
             moved = rescale(plan.window, plan.key is not None, stores, into)
-        _sync(cut)
+        sync(cut)
         known = remembered(checkpoint)
         rescaled_generation(checkpoint, shards, cut)
     except OSError as e:
@@ -164,12 +164,3 @@ def _read_state(session: SparkSession, spark: Path, into: Path, shards: int) -> 
         except (Py4JError, PySparkException) as e:
             line = str(e).strip().splitlines()[0]
             raise StreamerError(f"the state in {spark} cannot be read: {line}") from e
-
-
-def _sync(directory: Path) -> None:
-    """Have the names in a directory on the disk; files have synced themselves."""
-    found = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(found)
-    finally:
-        os.close(found)

@@ -227,7 +227,7 @@ def test_a_full_disk_leaves_the_checkpoint_as_it_was(
     def full(*given: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("streamer.spark.rescaling._sync", full)
+    monkeypatch.setattr("streamer.spark.rescaling.sync", full)
     with pytest.raises(StreamerError, match="No space left on device; the checkpoint .* is as it"):
         rescale_checkpoint(PLAN, checkpoint, 3, never)
     assert checkpoint.record() == record

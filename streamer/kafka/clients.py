@@ -20,6 +20,7 @@ from streamer.kafka.errors import (
     COORDINATOR_MOVES,
     GROUP_IN_USE,
     GROUP_REFUSED,
+    NO_LEADERS,
     TOPIC_REFUSED,
     UNKNOWN_PARTITION,
     UNKNOWN_TOPIC,
@@ -30,7 +31,7 @@ from streamer.kafka.errors import (
 )
 from streamer.kafka.groups import TIMED_OUT, Group, Place, let_go
 
-GONE: Final = (UNKNOWN_TOPIC, UNKNOWN_PARTITION)
+GONE: Final = (UNKNOWN_TOPIC, UNKNOWN_PARTITION, NO_LEADERS)
 _NONE: Final = -1
 _STEP: Final = 0.25
 _LOOK: Final = 2.0

@@ -18,6 +18,8 @@ ALL_DOWN: Final = -187
 SSL: Final = -181
 AUTHENTICATION: Final = -169
 UNKNOWN_PARTITION: Final = -190
+NO_LEADERS: Final = -156
+"""None of the partitions that were asked for has a leader, be it that their topics are gone."""
 UNKNOWN_TOPIC: Final = 3
 BAD_TOPIC: Final = 17
 TOPIC_REFUSED: Final = 29

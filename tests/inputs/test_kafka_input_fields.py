@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from streamer.errors import ConfigError
 from streamer.inputs import kafka, kafka_franz, redpanda
 from streamer.kafka.input import KafkaInput
 from streamer.spec import REQUIRED, Field, Spec
 from tests.inputs.reading import built
+from tests.kafka.listed import connects, leaves, nested
 
 LISTED = Path(__file__).parent / "data" / "connect_kafka_inputs.yaml"
 SPECS: Mapping[str, Spec] = {one.NAME: one.SPEC for one in (kafka, kafka_franz, redpanda)}
@@ -122,16 +122,11 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def connects() -> dict[str, dict[str, Any]]:
-    documents = yaml.safe_load_all(LISTED.read_text())
-    return {name: one["input"][name] for one in documents for name in SPECS if name in one["input"]}
-
-
-def leaves(fields: tuple[Field, ...], path: str = "") -> Iterator[tuple[str, Field]]:
+def tried_leaves(fields: tuple[Field, ...], path: str = "") -> Iterator[tuple[str, Field]]:
     for field in fields:
         here = f"{path}{field.name}"
         if field.children and field.shape == "scalar" and here not in TRIED:
-            yield from leaves(field.children, f"{here}.")
+            yield from tried_leaves(field.children, f"{here}.")
         else:
             yield here, field
 
@@ -172,16 +167,11 @@ def meaning(name: str, more: Mapping[str, Any]) -> tuple[Any, ...]:
     return found.source, token is None, repr(token)
 
 
-def nested(path: str, value: Any) -> dict[str, Any]:
-    first, _, rest = path.partition(".")
-    return {first: nested(rest, value) if rest else value}
-
-
 @pytest.mark.parametrize("name", SPECS)
 def test_the_fields_are_those_of_connect_with_its_defaults(name: str) -> None:
-    listed = dict(paths(connects()[name]))
+    listed = dict(paths(connects(LISTED, "input", SPECS)[name]))
     here: dict[str, Field] = {}
-    for path, field in leaves_of_all(SPECS[name].fields):
+    for path, field in leaves(SPECS[name].fields):
         here[path] = field
     assert not listed.keys() - here.keys(), "not taken"
     assert here.keys() - listed.keys() <= ELSEWHERE | OURS
@@ -192,17 +182,9 @@ def test_the_fields_are_those_of_connect_with_its_defaults(name: str) -> None:
         assert (list(ours) if isinstance(ours, tuple) else ours) == default, path
 
 
-def leaves_of_all(fields: tuple[Field, ...], path: str = "") -> Iterator[tuple[str, Field]]:
-    for field in fields:
-        if field.children and field.shape == "scalar":
-            yield from leaves_of_all(field.children, f"{path}{field.name}.")
-        else:
-            yield f"{path}{field.name}", field
-
-
 @pytest.mark.parametrize(
     ("name", "path", "field"),
-    [(name, *leaf) for name in SPECS for leaf in leaves(SPECS[name].fields)],
+    [(name, *leaf) for name in SPECS for leaf in tried_leaves(SPECS[name].fields)],
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_a_field_does_something_or_says_that_it_does_not(

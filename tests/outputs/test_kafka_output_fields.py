@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from streamer.errors import ConfigError, StreamerError
 from streamer.kafka.output import KafkaOutput
 from streamer.message import Message
 from streamer.outputs import kafka, kafka_franz, redpanda
 from streamer.spec import REQUIRED, Field, Spec
+from tests.kafka.listed import connects, leaves, nested
 from tests.outputs.scripted import Seen, built
 
 LISTED = Path(__file__).parent / "data" / "connect_kafka_outputs.yaml"
@@ -133,21 +133,6 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def connects() -> dict[str, dict[str, Any]]:
-    documents = yaml.safe_load_all(LISTED.read_text())
-    return {
-        name: one["output"][name] for one in documents for name in SPECS if name in one["output"]
-    }
-
-
-def leaves(fields: tuple[Field, ...], path: str = "") -> Iterator[tuple[str, Field]]:
-    for field in fields:
-        if field.children and field.shape == "scalar":
-            yield from leaves(field.children, f"{path}{field.name}.")
-        else:
-            yield f"{path}{field.name}", field
-
-
 def listed_paths(listed: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in listed.items():
         if isinstance(value, dict) and value:
@@ -164,13 +149,6 @@ def merged(into: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = merged(inner, value)
         else:
             found[name] = value
-    return found
-
-
-def nested(path: str, value: Any) -> dict[str, Any]:
-    for name in reversed(path.split(".")):
-        value = {name: value}
-    found: dict[str, Any] = value
     return found
 
 
@@ -209,7 +187,7 @@ def settings(of: Any) -> Any:
 
 @pytest.mark.parametrize("name", SPECS)
 def test_the_fields_are_those_of_connect_with_its_defaults(name: str) -> None:
-    listed = dict(listed_paths(connects()[name]))
+    listed = dict(listed_paths(connects(LISTED, "output", SPECS)[name]))
     here = dict(leaves(SPECS[name].fields))
     assert not listed.keys() - here.keys() - {"sasl"}, "not taken"
     assert here.keys() - listed.keys() <= OURS

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final
 
 from streamer.tally import middle
@@ -43,9 +45,16 @@ class Times:
         """Return what Benthos shows of times outside of Prometheus, ns."""
         return {"p50": self.quantile(0.5), "p90": self.quantile(0.9), "p99": self.quantile(0.99)}
 
-    def up_to(self, ns: float) -> int:
-        """Return how many times were not longer, as far as buckets tell."""
-        return sum(number for bucket, number in self.buckets.items() if middle(bucket) <= ns)
+    def up_to(self, bounds: Sequence[float]) -> list[int]:
+        """Return for each bound how many times were not longer, as far as buckets tell.
+
+        Args:
+            bounds: the shortest first, ns.
+        """
+        found = [0] * (len(bounds) + 1)
+        for bucket, number in self.buckets.items():
+            found[bisect_left(bounds, middle(bucket))] += number
+        return list(accumulate(found[:-1]))
 
     def since(self, before: Times) -> Times:
         """Return what has been added since an earlier moment; all of it is recent."""

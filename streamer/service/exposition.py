@@ -9,7 +9,6 @@ import orjson
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as PROMETHEUS
-from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from streamer.engine.timing import Times
@@ -22,6 +21,7 @@ from streamer.service.prometheus_times import (
     add_summary,
 )
 from streamer.service.samples import Sample
+from streamer.service.text_format import Family, text_of
 from streamer.service.view import StreamView, Views
 from streamer.spec import ParsedComponent
 
@@ -34,7 +34,7 @@ def exposition(view: StreamView) -> Exposition | None:
     metrics = view.config.metrics
     if metrics.name == "prometheus":
         registry = registry_of_all(metrics, lambda: {"": view})
-        return lambda: (generate_latest(registry), PROMETHEUS)
+        return lambda: (text_of(registry), PROMETHEUS)
     if metrics.name == "json_api":
         return lambda: (orjson.dumps(by_name(view)), "application/json")
     return None
@@ -57,7 +57,7 @@ def exposition_of_all(metrics: ParsedComponent, views: Views) -> Exposition | No
     """
     if metrics.name == "prometheus":
         registry = registry_of_all(metrics, views)
-        return lambda: (generate_latest(registry), PROMETHEUS)
+        return lambda: (text_of(registry), PROMETHEUS)
     if metrics.name == "json_api":
         return lambda: (
             orjson.dumps({_full(one): one.plain() for one in labelled(views())}),
@@ -102,12 +102,12 @@ class _OfStreams(Collector):
         self._views = views
 
     def collect(self) -> Iterator[Metric]:
-        families: dict[tuple[str, str], Metric] = {}
+        families: dict[tuple[str, str], Family] = {}
         for name, labels, value, of in labelled(self._views()):
             kind = self._kind(value, of)
             if (name, kind) not in families:
                 about = of.about if of is not None else "A metric that the config has made."
-                made = families[name, kind] = Metric(name, about, kind)
+                made = families[name, kind] = Family(name, about, kind)
                 if kind == "counter":
                     made.type = _COUNTER
             family = families[name, kind]

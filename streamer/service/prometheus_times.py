@@ -20,9 +20,10 @@ def add_histogram(
 ) -> None:
     """Add times to a family of histograms; the upper bounds of their buckets are in seconds."""
     name = family.name
-    for bound in (*bounds, math.inf):
-        le = "+Inf" if bound == math.inf else f"{bound:g}"
-        family.add_sample(f"{name}_bucket", {**labels, "le": le}, times.up_to(bound * SECOND))
+    counts = times.up_to([bound * SECOND for bound in bounds])
+    for bound, number in zip(bounds, counts, strict=True):
+        family.add_sample(f"{name}_bucket", {**labels, "le": f"{bound:g}"}, number)
+    family.add_sample(f"{name}_bucket", {**labels, "le": "+Inf"}, sum(times.buckets.values()))
     family.add_sample(f"{name}_sum", labels, times.total / SECOND)
     family.add_sample(f"{name}_count", labels, times.count)
 

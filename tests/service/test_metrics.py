@@ -6,11 +6,13 @@ import json
 import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.exposition import generate_latest
 
 from streamer.cli.exporting import exported
 from streamer.config import parse_config
@@ -18,9 +20,12 @@ from streamer.config.templates.installed import installed
 from streamer.engine.delivery import LogLine
 from streamer.engine.meters import Meters
 from streamer.engine.snapshot import Snapshot
-from streamer.service.exposition import by_name, exposition
+from streamer.engine.timing import Times
+from streamer.service.exposition import by_name, exposition, registry_of_all
 from streamer.service.metrics_log import MetricsLog
+from streamer.service.text_format import text_of
 from streamer.service.view import Now, StreamView
+from streamer.tally import bucket_of
 
 WINDOW = "input: { label: in, stdin: {} }\nbuffer: { system_window: { size: 10s } }\n"
 NOW = Now(
@@ -339,3 +344,32 @@ def test_metrics_of_many_streams_are_logged_and_written_with_their_ids(tmp_path:
     with exported(parse_config(text, env={}).metrics, lambda: views, lambda *line: None):
         pass
     assert 'window_open{stream="carts"} 2.0' in path.read_text()
+
+
+@pytest.mark.parametrize("histograms", ["true", "false"])
+def test_the_text_is_what_prometheuss_client_writes(histograms: str) -> None:
+    mapping = r"""
+metrics:
+  prometheus: { use_histogram_timing: %s, add_process_metrics: true }
+  mapping: |
+    meta "odd é" = "a\"b\\c\nd"
+    meta "z" = this
+    root = this.replace_all(old: "input", new: "in put")
+"""
+    key = "processor_latency_ns", (("label", "a"), ("path", "root.x"))
+    made = view(WINDOW + mapping % histograms)
+    made.running(lambda: replace(NOW, times={key: _times()}))
+    registry = registry_of_all(made.config.metrics, lambda: {"a": made, "b": made})
+    ours = text_of(registry).decode()
+    # The process goes on between the two.
+    assert _streams(ours) == _streams(generate_latest(registry).decode())
+    assert "odd__" in ours and 'stream="b"' in ours and "process_cpu_seconds_total" in ours
+    assert ('quantile="' in ours) == (histograms == "false")
+
+
+def _times() -> Times:
+    return Times(3, 7_000_000, {bucket_of(2_000_000): 1, bucket_of(2_500_000): 2}, {})
+
+
+def _streams(text: str) -> list[str]:
+    return [line for line in text.splitlines() if "process_" not in line]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
@@ -15,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.faults.looks import looking
 from tests.faults.service import Service, service
 from tests.faults.vitals import Vitals, vitals
 
@@ -157,35 +157,30 @@ def test_streams_in_any_order_lose_nothing_double_nothing_and_leave_nothing(
         before = vitals(running.process.pid)
         names = [f"s{n}" for n in range(STREAMS)]
         until = time.monotonic() + SECONDS
-        times: list[float] = []
         memory: list[float] = []
         over = threading.Event()
 
-        def look() -> None:
-            with httpx.Client(base_url=running.client.base_url, timeout=120) as client:
-                for turn in itertools.count():
-                    if over.wait(0.25):
-                        return
-                    path = LOOKS[turn % len(LOOKS)]
-                    began = time.monotonic()
-                    answer = client.get(path)
-                    times.append(time.monotonic() - began)
-                    assert answer.status_code == 200 or path == "/ready", answer.text
-                    if turn % 40 == 0:
-                        memory.append(vitals(running.process.pid).memory)
+        def weigh() -> None:
+            while not over.wait(10):
+                memory.append(vitals(running.process.pid).memory)
 
-        with ThreadPoolExecutor(STREAMS + 1) as pool:
-            looking = pool.submit(look)
+        seen = tmp_path / "looks.jsonl"
+        with (
+            looking(str(running.client.base_url), LOOKS, seen) as looks,
+            ThreadPoolExecutor(STREAMS + 1) as pool,
+        ):
+            weighing = pool.submit(weigh)
             done = [pool.submit(lives, running, name, tmp_path, seed, until) for name in names]
             try:
                 taken = [one.result() for one in done]
             finally:
                 over.set()
-            looking.result()
+            weighing.result()
         assert all(taken), taken
-        p99 = sorted(times)[int(len(times) * 0.99)]
-        print("messages", sum(taken), "p99", p99, "memory", [round(one) for one in memory])
-        assert p99 <= 0.3, "seconds"
+        assert all(one.status == 200 or one.path == "/ready" for one in looks.all())
+        print("messages", sum(taken), "memory", [round(one) for one in memory])
+        print("p99", looks.p99(), {path: round(looks.p99(path), 3) for path in LOOKS})
+        assert looks.p99() <= 0.3, "seconds"
         # In the first third the streams come; from then on there are as many all the time.
         if len(memory) > 12:
             third = len(memory) // 3

@@ -88,6 +88,8 @@ def test_idle_streams_cost_next_to_nothing_and_windows_close_on_time(tmp_path: P
         running.wait_for(lambda: all(out.exists() for out in outs), 300, "for windows of all")
         known = [len(late(out)) for out in outs]
         busy = cores(running)
+        for out, n in zip(outs, known, strict=True):
+            print(out.name, n, [round(x, 1) for x in late(out)])
         lateness = [x for out, n in zip(outs, known, strict=True) for x in late(out)[n:]]
         print(f"idle {idle:.3f} cores, busy {busy:.3f} cores, late {max(lateness):.2f} s")
         assert lateness

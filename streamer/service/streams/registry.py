@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from streamer.config import Config
 from streamer.config.resources import ResourceText
@@ -30,6 +30,8 @@ from streamer.service.view import StreamView
 _LOOK: Final = 0.1
 _LOOKS: Final = 0.02
 _PACE: Final = 0.025
+# Those that are busy have as many looks again for themselves: what comes is to be seen soon.
+_BUSY_PACE: Final = 0.05
 _FEW: Final = 4
 
 AT_ONCE: Final = 4
@@ -37,23 +39,35 @@ AT_ONCE: Final = 4
 
 _SEES: Final = 1.0
 # A small micro-batch is so many CPU seconds; all together are to leave half of the cores free.
-_MICRO_BATCH: Final = 0.4
+_MICRO_BATCH: Final = 0.25
 _LONGEST: Final = 10.0
 
 
-def paces(streams: int, busy: int, cores: int) -> tuple[float, float]:
+class Paces(NamedTuple):
+    """How often streams that share a machine look for data, and take it.
+
+    Attributes:
+        idle: the rest between two looks that find nothing, of a stream that delivers nothing, s.
+        busy: the same, of one that has delivered something of late, s.
+        patience: how long data waits at least, s.
+    """
+
+    idle: float
+    busy: float
+    patience: float
+
+
+def paces(streams: int, busy: int, cores: int) -> Paces:
     """Return how often streams that share a machine look for data, and take it.
 
     Args:
         streams: how many there are.
         busy: how many of them have delivered something of late.
         cores: what they share.
-
-    Returns:
-        The rest between two looks that find nothing, and how long data waits at least, s.
     """
-    rest = _PACE * streams if streams > _FEW else 0.0
-    return rest, min(busy * _MICRO_BATCH / (cores / 2), _LONGEST) if busy > _FEW else 0.0
+    idle = _PACE * streams if streams > _FEW else 0.0
+    patience = min(busy * _MICRO_BATCH / (cores / 2), _LONGEST) if busy > _FEW else 0.0
+    return Paces(idle, min(idle, _BUSY_PACE * busy), patience)
 
 
 class Registry:
@@ -235,11 +249,10 @@ class Registry:
     def _repace(self) -> None:
         self._paced = time.monotonic()
         streams = self.streams().values()
-        rest, patience = paces(
-            len(streams), sum(one.supervisor.busy for one in streams), self._cores
-        )
+        found = paces(len(streams), sum(one.supervisor.busy for one in streams), self._cores)
         for managed in streams:
-            managed.supervisor.pace(rest, patience)
+            rest = found.busy if managed.supervisor.busy else found.idle
+            managed.supervisor.pace(rest, found.patience)
 
     def _told(self, stream_id: str, state: State) -> None:
         if state == State.ENDED:

@@ -395,16 +395,16 @@ def test_few_streams_start_at_a_time_and_none_waits_for_ever() -> None:
 @pytest.mark.parametrize(
     ("streams", "busy", "cores", "expected"),
     [
-        (1, 1, 2, (0.0, 0.0)),
-        (4, 4, 2, (0.0, 0.0)),
-        (60, 0, 2, (1.5, 0.0)),
-        (60, 10, 2, (1.5, 4.0)),
-        (60, 10, 8, (1.5, 1.0)),
-        (100, 100, 2, (2.5, 10.0)),
+        (1, 1, 2, (0.0, 0.0, 0.0)),
+        (4, 4, 2, (0.0, 0.0, 0.0)),
+        (60, 0, 2, (1.5, 0.0, 0.0)),
+        (60, 10, 2, (1.5, 0.5, 2.5)),
+        (60, 10, 8, (1.5, 0.5, 0.625)),
+        (100, 100, 2, (2.5, 2.5, 10.0)),
     ],
 )
 def test_the_more_streams_share_the_cores_the_longer_data_waits(
-    streams: int, busy: int, cores: int, expected: tuple[float, float]
+    streams: int, busy: int, cores: int, expected: tuple[float, float, float]
 ) -> None:
     assert paces(streams, busy, cores) == pytest.approx(expected)
 

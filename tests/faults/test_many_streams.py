@@ -180,7 +180,6 @@ def test_streams_in_any_order_lose_nothing_double_nothing_and_leave_nothing(
         assert all(one.status == 200 or one.path == "/ready" for one in looks.all())
         print("messages", sum(taken), "memory", [round(one) for one in memory])
         print("p99", looks.p99(), {path: round(looks.p99(path), 3) for path in LOOKS})
-        assert looks.p99() <= 0.3, "seconds"
         # In the first third the streams come; from then on there are as many all the time.
         if len(memory) > 12:
             third = len(memory) // 3
@@ -195,6 +194,7 @@ def test_streams_in_any_order_lose_nothing_double_nothing_and_leave_nothing(
         texts = [line for line in running.lines() if line.get("level") == "error"]
         assert {line.get("stream") for line in texts} <= {"broken"}, texts
         assert running.stop() == 0
+        assert looks.p99() <= 0.3, "seconds"
 
 
 def test_a_kill_in_the_middle_of_a_deploy_leaves_the_old_or_the_new_whole(tmp_path: Path) -> None:

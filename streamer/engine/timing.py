@@ -74,6 +74,8 @@ class Timing:
         self._total = 0
         self._all: Counter[int] = Counter()
         self._recent: list[tuple[float, Counter[int]]] = []
+        # What these add up to: who asks about a hundred streams would add up for long.
+        self._late: Counter[int] = Counter()
 
     def add(self, total: int, buckets: Iterable[tuple[int, int]], now: float) -> None:
         """Add times.
@@ -84,17 +86,27 @@ class Timing:
             now: a clock that never runs backwards, seconds.
         """
         if not self._recent or now - self._recent[-1][0] >= _SPAN:
-            self._recent = [*self._recent[1 - _SPANS :], (now, Counter())]
+            self._recent = [*self._young(now)[1 - _SPANS :], (now, Counter())]
+            self._late = _sum(self._recent)
         self._total += total
         for bucket, number in buckets:
             self._all[bucket] += number
             self._recent[-1][1][bucket] += number
+            self._late[bucket] += number
 
     def times(self, now: float) -> Times:
         """Return what was taken; others may ask while something is added."""
-        recent: Counter[int] = Counter()
-        for began, buckets in list(self._recent):
-            if now - began < _SPAN * _SPANS:
-                recent.update(dict(buckets))
+        young = self._young(now)
+        recent = dict(self._late if len(young) == len(self._recent) else _sum(young))
         found = dict(self._all)
         return Times(sum(found.values()), self._total, found, recent)
+
+    def _young(self, now: float) -> list[tuple[float, Counter[int]]]:
+        return [span for span in self._recent if now - span[0] < _SPAN * _SPANS]
+
+
+def _sum(spans: Iterable[tuple[float, Counter[int]]]) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for _, buckets in spans:
+        found.update(dict(buckets))
+    return found

@@ -78,6 +78,7 @@ class Life:
         self._former: tuple[Config, Plan] | None = None
         self._tracer = tracer_of(config.tracer, plan.name)
         self.plan = plan
+        self._backlog = 0
         self.checkpoint: Checkpoint = Checkpoint(directory)
         try:
             self.renewed = self.checkpoint.begin()
@@ -206,7 +207,7 @@ class Life:
         counts, times = dict(meters.counts), meters.times()
         trouble = stream.trouble
         found = stream.snapshot(), counts, trouble.text, times, stream.gauges
-        return Now(*found, trouble.place, stream.backlog)
+        return Now(*found, trouble.place, self._backlog)
 
     def poll(self) -> bool:
         """Look after the query, see `Stream.poll`; let a revision that fails go again.
@@ -215,6 +216,9 @@ class Life:
             StreamerError: it failed too often without getting further.
             BrokenPipeError: nobody reads the standard output any more.
         """
+        # It is in a file. Who asks about a hundred streams would read a hundred of them, and wait
+        # after each for the other threads.
+        self._backlog = self.stream.backlog
         if self._probation is None:
             return self.stream.poll()
         try:

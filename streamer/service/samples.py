@@ -131,6 +131,8 @@ def _of_stream(view: StreamView, now: Now) -> _Figures:
     yield "batch_failed", {}, now.counts.get(key_of("batch_failed", {}), 0)
     yield "micro_batch", {}, now.snapshot.batch
     yield "stream_running", {}, int(view.started)
+    if now.backlog is not None:
+        yield "backlog", {}, now.backlog
     for name, value in sorted(now.gauges().items()):
         yield name, {}, value
     if view.standing is None:

@@ -28,7 +28,7 @@ class Now:
         times: how long things took, by name and labels.
         gauges: measures what is not known until somebody asks, by name; it may read files.
         place: label and path of the component that the problem is of; empty when it is none's.
-        backlog: messages that wait at the input, for those who ask often; None when nobody knows.
+        backlog: messages that waited at the input of late; None when nobody knows.
     """
 
     snapshot: Snapshot

@@ -300,14 +300,16 @@ class Stream:
         return self._signals.backlog()
 
     def gauges(self) -> dict[str, float]:
-        """Return what is measured when it is asked for: what waits, what is kept on the disk."""
-        found: dict[str, float] = {"backlog": self.backlog}
-        if self._results is not None:
-            held = self._results.held()
-            found["retention_rows"], found["retention_bytes"] = held.rows, held.size
-            found["retention_files"] = held.files
-            found["retention_removed"] = self._results.removed
-        return found
+        """Return what is measured when it is asked for: what is kept on the disk."""
+        if self._results is None:
+            return {}
+        held = self._results.held()
+        return {
+            "retention_rows": held.rows,
+            "retention_bytes": held.size,
+            "retention_files": held.files,
+            "retention_removed": self._results.removed,
+        }
 
     @property
     def meters(self) -> Meters:

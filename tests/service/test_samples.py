@@ -25,7 +25,7 @@ def view(text: str = WINDOW, standing: Standing | None = None) -> StreamView:
     meters.count("mine", {"a": "b"}, 3)
     shot = Snapshot(dropped={"late": 1, "too_long": 5}, closed=6)
     made = StreamView(parse_config(text, env={}), None if standing is None else lambda: standing)
-    now = Now(shot, meters.counts, "", meters.times(), lambda: {"backlog": 12, "retention_rows": 3})
+    now = Now(shot, meters.counts, "", meters.times(), lambda: {"retention_rows": 3}, backlog=12)
     made.running(lambda: now)
     return made
 

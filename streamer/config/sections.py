@@ -120,8 +120,9 @@ _SPARK: Final = Field(
         Field(
             "shards",
             "int",
-            "Into how many parts the state of windows is cut; the cores when left out. The "
-            "number of an existing checkpoint wins.",
+            "Into how many parts the state of windows is cut; the cores when left out, on a "
+            "cluster those that `conf` asks for by `spark.cores.max` or "
+            "`spark.executor.instances`. The number of an existing checkpoint wins.",
             optional=True,
             check=_above_zero,
         ),

@@ -133,6 +133,16 @@ class Signals:
         """Return how long data may wait at least, s."""
         return float(self._said("patience") or 0.0)
 
+    def set_tasks(self, tasks: int) -> None:
+        """Say how many tasks can run at once, which on a cluster changes with its workers."""
+        if tasks != self.tasks():
+            self._say("tasks", tasks)
+
+    def tasks(self) -> int | None:
+        """Return how many tasks can run at once; None when nobody has said it."""
+        found: int | None = self._said("tasks")
+        return found
+
     def stop(self) -> None:
         """Say that no further micro-batch is to be started."""
         (self._directory / "stop").touch()

@@ -31,7 +31,9 @@ def explain(plan: Plan, checkpoint: str) -> str:
 
 def _lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     yield f"stream {plan.name}"
-    yield f"  master      {plan.master} ({_number(cores(plan.master), 'core')})"
+    local = plan.master.startswith("local")
+    given = _number(cores(plan.master), "core") if local else "a cluster, with the cores it gives"
+    yield f"  master      {plan.master} ({given})"
     yield f"  checkpoint  {checkpoint}"
     yield from _window(plan)
     yield ""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from streamer.bloblang import Luggage, luggage
@@ -27,6 +29,7 @@ from streamer.window.words import AnyWindow, retention
 
 WINDOW_INTERVAL = 2 * SECOND
 DIRECT_INTERVAL = SECOND // 2
+NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +167,33 @@ class Plan:
         return name if within in ([], [name]) else f"{name} with {', '.join(within)}"
 
 
-def cores(master: str) -> int:
-    """Return how many cores a master URL promises; the machine's when it does not say."""
+def cores(master: str, conf: Mapping[str, Any] = NO_SETTINGS) -> int:
+    """Return how many cores a stream is promised; the machine's where nothing says it.
+
+    Args:
+        master: Spark's master URL.
+        conf: the user's Spark settings, which may say how much of a cluster is wanted.
+    """
+    if not master.startswith("local"):
+        wanted = _wanted(conf)
+        if wanted:
+            return wanted
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if master == "local":
         return 1
     named = re.match(r"local\[(\d+)", master)
     return int(named.group(1)) if named else available or 1
+
+
+def _wanted(conf: Mapping[str, Any]) -> int:
+    """Return how many cores of a cluster the settings ask for; 0 where they do not say it."""
+
+    def number(name: str, default: int) -> int:
+        text = str(conf.get(name, default))
+        return int(text) if text.isdecimal() else default
+
+    executors = number("spark.executor.instances", 0) * number("spark.executor.cores", 1)
+    return number("spark.cores.max", 0) or executors
 
 
 def make_plan(config: Config, level: str = "INFO") -> Plan:
@@ -221,7 +244,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         late_output=late_output,
         resources=resources,
         master=master,
-        shards=(config.spark["shards"] or cores(master)) if windowing else 0,
+        shards=(config.spark["shards"] or cores(master, config.spark["conf"])) if windowing else 0,
         interval=max(interval, MILLISECOND),
         limit_bytes=limit_bytes,
         level=level,

@@ -46,7 +46,7 @@ class SourcePlan:
         signals: how the driver talks to it.
         limit: what a micro-batch may take.
         interval: how long data may wait, ns.
-        pieces: how many tasks share a micro-batch.
+        pieces: how many tasks share a micro-batch, as long as the driver has not said otherwise.
         folding: the identity of the mapping that windows fold for; empty when they do not.
         kafka: the inputs that Spark reads with its own source.
         tells_lag: whether tasks are told where Kafka's partitions end.
@@ -131,7 +131,7 @@ class StreamReader(DataSourceStreamReader):
                 "lag": more,
                 "floor": max(now, start.get("floor", now)),
                 # Wherever it comes again, the tasks are the same.
-                "pieces": plan.pieces,
+                "pieces": plan.signals.tasks() or plan.pieces,
                 **self._beside(start, kafka),
             }
         return start

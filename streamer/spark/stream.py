@@ -40,6 +40,7 @@ from streamer.plan.plan import cores
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
+from streamer.spark.cores import Cores
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.kafka_side import KafkaSide
@@ -101,6 +102,7 @@ class Stream:
         self._log = log
         self._stopping = threading.Event()
         self._signals = Signals(checkpoint.directory / "signals")
+        self._cores = Cores(self.plan, self._signals, log)
         self._answers: Answers = Answers() if former is None else former._answers
         self._drains = drains
         self._begun = checkpoint.spark
@@ -216,6 +218,7 @@ class Stream:
         self._signals.clear()
         self._signals.set_pace(self._pace)
         self._signals.set_patience(self._patience)
+        self._cores.tell(session, begins=True)
         self._newest_told = False
         self._rejected = ""
         self.meters.count("input_connection_up", self._places.input)
@@ -259,6 +262,7 @@ class Stream:
             )
             self.trouble = NO_TROUBLE
             self.delivered += 1
+            self._cores.tell(batch.sparkSession)
         except RejectedError as e:
             self._rejected = str(e)
             raise

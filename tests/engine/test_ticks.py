@@ -56,6 +56,15 @@ def test_signals_are_forgotten_at_a_start(tmp_path):
     assert signals.due() is None and not signals.stopping()
 
 
+def test_how_many_tasks_run_at_once_is_not_known_until_it_is_said(tmp_path):
+    signals = Signals(tmp_path / "signals")
+    signals.clear()
+    assert signals.tasks() is None
+    signals.set_tasks(8)
+    signals.set_tasks(6)
+    assert signals.tasks() == 6
+
+
 class Sleeper:
     """A clock that only sleeping moves, and what a test does meanwhile."""
 

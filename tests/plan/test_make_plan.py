@@ -1,5 +1,7 @@
 """The plan of a config: windows, key, shards, intervals, limits, what a checkpoint is bound to."""
 
+import json
+
 import pytest
 
 from streamer.config import parse_config
@@ -48,6 +50,23 @@ def test_a_local_master_says_how_many_cores_it_has(master, expected):
 def test_another_master_counts_as_this_machine(monkeypatch):
     monkeypatch.setattr("streamer.plan.plan.os.sched_getaffinity", lambda pid: {0, 1, 2, 5, 7})
     assert [cores(master) for master in ("local[*]", "local[*,2]", "spark://host:7077")] == [5] * 3
+
+
+@pytest.mark.parametrize(
+    ("conf", "expected"),
+    [
+        ({"spark.cores.max": "8"}, 8),
+        ({"spark.executor.instances": "4"}, 4),
+        ({"spark.executor.instances": "4", "spark.executor.cores": "3"}, 12),
+        ({"spark.executor.cores": "3"}, 5),
+        ({"spark.cores.max": "many"}, 5),
+    ],
+)
+def test_a_cluster_has_as_many_shards_as_cores_are_asked_of_it(monkeypatch, conf, expected):
+    monkeypatch.setattr("streamer.plan.plan.os.sched_getaffinity", lambda pid: set(range(5)))
+    section = {"master": "spark://host:7077", "conf": conf}
+    assert plan(WINDOW + json.dumps({"spark": section})[1:-1] + "\n").shards == expected
+    assert cores("local[2]", conf) == 2
 
 
 @pytest.mark.parametrize(

@@ -51,3 +51,21 @@ def test_a_look_says_how_many_messages_wait(tmp_path: Path) -> None:
     # What was taken waits no more.
     reader.latestOffset(end, None)  # type: ignore[arg-type]
     assert signals.backlog() == 0
+
+
+def test_a_micro_batch_is_cut_for_the_cores_that_there_are_when_it_is_planned(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "in").write_text(("x" * 99 + "\n") * 90_000)
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").resume([])
+    signals = Signals(tmp_path / "signals")
+    signals.clear()
+    reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
+    start = reader.initialOffset()
+    here = reader.latestOffset(start, None)  # type: ignore[arg-type]
+    signals.set_tasks(8)
+    there = reader.latestOffset(start, None)  # type: ignore[arg-type]
+    assert [here["pieces"], there["pieces"]] == [2, 8]
+    # One that is replayed is cut as it was before.
+    signals.set_tasks(4)
+    assert len(reader.partitions(start, there)) == 8

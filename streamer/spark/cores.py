@@ -1,0 +1,49 @@
+"""How many cores a cluster gives, which changes with its workers: who has to hear of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from streamer.engine.ticks import Signals
+from streamer.plan import Plan
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+
+class Cores:
+    """Tells what plans micro-batches into how many tasks they are to be cut.
+
+    On this machine the plan knows the number; of a cluster only Spark does.
+    """
+
+    def __init__(self, plan: Plan, signals: Signals, log: LogLine) -> None:
+        """Take the stream's plan, the way to what plans micro-batches, and the log."""
+        self._plan = plan
+        self._signals = signals
+        self._log = log
+        self._advised = False
+
+    def tell(self, session: SparkSession, begins: bool = False) -> None:
+        """Look how many there are, and pass it on.
+
+        Args:
+            session: the stream's.
+            begins: whether the query starts just now: executors may still be on their way.
+        """
+        if self._plan.master.startswith("local"):
+            return
+        found = session.sparkContext.defaultParallelism
+        self._signals.set_tasks(found)
+        shards = self._plan.shards
+        if not begins and not self._advised and self._plan.key is not None and found > shards:
+            self._advised = True
+            self._log(
+                "WARN",
+                f"The cluster gives {found} cores, and windows are cut into {shards} shards: no "
+                "more cores than these keep them. Set spark.shards before the first start, or stop "
+                "the stream and run `streamer rescale`",
+                {},
+            )

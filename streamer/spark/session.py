@@ -27,6 +27,7 @@ import streamer
 from streamer.errors import StreamerError
 from streamer.spark.cluster import SETTINGS as CLUSTER_SETTINGS
 from streamer.spark.cluster import Workers, workers
+from streamer.spark.compiling import EXECUTORS
 from streamer.spark.java import find_java
 from streamer.spark.launchers import write_launcher
 from streamer.spark.preflight import check_workers
@@ -66,16 +67,16 @@ SETTINGS: Mapping[str, str] = {
     "spark.python.daemon.module": "streamer.spark.daemon",
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
     "spark.log.structuredLogging.enabled": "false",
+    # The default forks a process for every look at a file in a directory (100 forks a micro-batch
+    # against 37, a commit in 26 ms against 7); a rename within a file system is atomic with both.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
 }
 
 LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # The default forks a process for every look at a local file (100 forks a micro-batch against
-    # 37, a commit in 26 ms against 7); a rename within a local file system is atomic with both.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
 }
 
 JAVA_OPTIONS = (
@@ -251,6 +252,9 @@ def _settings(name: str, master: str, conf: Mapping[str, str], level: str) -> Sp
         merged.get("spark.driver.extraJavaOptions", ""),
     ]
     merged["spark.driver.extraJavaOptions"] = " ".join(filter(None, options))
+    if not local:
+        # Each executor compiles for itself: optimising cost four of them more than their work.
+        merged[EXECUTORS] = " ".join(filter(None, (*JAVA_OPTIONS, merged.get(EXECUTORS, ""))))
     settings = SparkConf(loadDefaults=False).setAppName(name).setMaster(local_master(master))
     for key, value in merged.items():
         settings.set(key, value)

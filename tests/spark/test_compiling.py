@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from streamer.spark import compiling
-from streamer.spark.compiling import HARD, for_messages
+from streamer.spark.compiling import EXECUTORS, HARD, for_messages
 from streamer.spark.java import find_java
 from streamer.spark.session import _settings
 
@@ -21,8 +21,8 @@ DIRECTIVES = Path(compiling.__file__).with_name("compiler-directives.json")
 OPTIONS = "spark.driver.extraJavaOptions"
 
 
-def _levels(conf: Mapping[str, str]) -> list[str]:
-    said = _settings("test", "local[2]", conf, "INFO").get(OPTIONS) or ""
+def _levels(conf: Mapping[str, str], master: str = "local[2]", options: str = OPTIONS) -> list[str]:
+    said = _settings("test", master, conf, "INFO").get(options) or ""
     return [option for option in said.split() if option.startswith("-XX:TieredStopAtLevel=")]
 
 
@@ -32,6 +32,17 @@ def test_the_option_of_kafka_comes_after_the_sessions_and_the_users_after_both()
     assert _levels(for_messages({})) == [fast, HARD]
     own = "-XX:TieredStopAtLevel=3"
     assert _levels(for_messages({OPTIONS: own})) == [fast, HARD, own]
+
+
+def test_executors_optimise_only_where_they_handle_every_message() -> None:
+    fast, cluster = "-XX:TieredStopAtLevel=1", "spark://host:7077"
+    assert _levels({}, options=EXECUTORS) == []
+    assert _levels({}, cluster, EXECUTORS) == [fast]
+    assert _levels(for_messages({}), cluster, EXECUTORS) == [fast, HARD]
+    own = "-XX:TieredStopAtLevel=3"
+    assert _levels(for_messages({EXECUTORS: own}), cluster, EXECUTORS) == [fast, HARD, own]
+    # They have no file of ours when they start.
+    assert "Directives" not in for_messages({})[EXECUTORS]
 
 
 def test_messages_have_a_larger_heap_unless_the_user_says_how_large_it_is() -> None:

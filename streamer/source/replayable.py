@@ -23,6 +23,17 @@ class Limit(NamedTuple):
     messages: int = 1_000_000
     size: int = 256 << 20
 
+    def on(self, cores: int) -> Limit:
+        """Return the limit where so many cores share a micro-batch.
+
+        From two on each has as much as two have here: what a micro-batch costs beside its messages
+        grows with the cores, and is to stay as small a part of it. A size that the config has
+        asked for stays.
+        """
+        share = max(cores, 2) // 2
+        ours = self.size == Limit().size
+        return Limit(self.messages * share, self.size * share if ours else self.size)
+
 
 class Latest(NamedTuple):
     """What a source has beyond a position.

@@ -44,7 +44,7 @@ class SourcePlan:
         window: the windows' settings, for ticks; None without a window buffer.
         start_id: differs for every start of the program.
         signals: how the driver talks to it.
-        limit: what a micro-batch may take.
+        limit: what a micro-batch may take on this machine; on a cluster more, by its cores.
         interval: how long data may wait, ns.
         pieces: how many tasks share a micro-batch, as long as the driver has not said otherwise.
         folding: the identity of the mapping that windows fold for; empty when they do not.
@@ -108,7 +108,9 @@ class StreamReader(DataSourceStreamReader):
         kafka = _NOTHING if self._gate is None else self._gate.waiting()
         now = time.time_ns()
         ticked = tick(plan.window, start["tick"], plan.signals.due(), now)
-        found = plan.source.latest(start["data"], now, plan.limit)
+        tasks = plan.signals.tasks()
+        limit = plan.limit if tasks is None else plan.limit.on(tasks)
+        found = plan.source.latest(start["data"], now, limit)
         waiting, more = found.waiting + kafka.messages, found.more or kafka.more
         plan.signals.set_backlog(waiting)
         ended = found.ended
@@ -131,7 +133,7 @@ class StreamReader(DataSourceStreamReader):
                 "lag": more,
                 "floor": max(now, start.get("floor", now)),
                 # Wherever it comes again, the tasks are the same.
-                "pieces": plan.signals.tasks() or plan.pieces,
+                "pieces": tasks or plan.pieces,
                 **self._beside(start, kafka),
             }
         return start

@@ -69,3 +69,21 @@ def test_a_micro_batch_is_cut_for_the_cores_that_there_are_when_it_is_planned(
     # One that is replayed is cut as it was before.
     signals.set_tasks(4)
     assert len(reader.partitions(start, there)) == 8
+
+
+def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("x\n" * 10_000)
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").resume([])
+    signals = Signals(tmp_path / "signals")
+    signals.clear()
+    reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(1_000), 0, 2))
+    start = reader.initialOffset()
+    taken = []
+    for tasks in (None, 1, 2, 3, 4, 8):
+        if tasks is not None:
+            signals.set_tasks(tasks)
+        end = reader.latestOffset(start, None)  # type: ignore[arg-type]
+        taken.append(end["data"]["pos"] // 2)
+    assert taken == [1_000, 1_000, 1_000, 1_000, 2_000, 4_000]
+    assert Limit(1_000).on(8) == (4_000, 4 * Limit().size)
+    assert Limit(1_000, 5_000).on(8) == (4_000, 5_000), "a buffer of the config's has no more room"

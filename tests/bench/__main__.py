@@ -22,6 +22,9 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     http_server requests of one message, and bodies of many lines, into a running program
     processors  a pipeline of ten processors against the sum of its parts
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
+    cluster     a standalone cluster of --workers workers with one core each: CPU seconds per
+                million events, bytes shuffled and checkpointed per event, memory of a worker
+    stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
 runs. The files are written ahead with `--pace` events to a second of event time, the first second
@@ -62,6 +65,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench import (
+    cluster,
     http_requests,
     kafka,
     live,
@@ -72,6 +76,7 @@ from tests.bench import (
     pipelines,
     report,
     speed,
+    stages,
 )
 from tests.bench.windows import kinds
 from tests.bench.windows.settings import Settings
@@ -90,6 +95,8 @@ PARTS = (
     "http_server",
     "processors",
     "mappings",
+    "cluster",
+    "stages",
 )
 
 
@@ -115,6 +122,16 @@ def _arguments() -> argparse.Namespace:
     add("--whole", action="store_true", help="windows keep messages, as if nothing folded")
     add("--kinds", type=kinds_of, default=kinds.KINDS, help="windows: " + ",".join(kinds.KINDS))
     add("--alone", action="store_true", help="windows: leave the peers out")
+    add(
+        "--workers", type=counts_of, default=(1, 2, 4, 8), help="cluster, stages: how many, 1,2,4,8"
+    )
+    add(
+        "--jobs",
+        type=jobs_of,
+        default=("traffic_light",),
+        help="cluster: " + ",".join(cluster.JOBS),
+    )
+    add("--conf", action="append", default=[], help="cluster: a setting of Spark's, NAME=VALUE")
     add("--work", type=Path, help="a directory for files, some GB (a new one in /tmp)")
     return parser.parse_args()
 
@@ -126,6 +143,21 @@ def kinds_of(text: str) -> tuple[str, ...]:
     if unknown:
         raise argparse.ArgumentTypeError(
             f"there is no kind {', '.join(sorted(unknown))}; there are {', '.join(kinds.KINDS)}"
+        )
+    return found
+
+
+def counts_of(text: str) -> tuple[int, ...]:
+    """Read numbers of workers, with commas between them."""
+    return tuple(map(int, text.split(",")))
+
+
+def jobs_of(text: str) -> tuple[str, ...]:
+    """Read names of the cluster's jobs; raise ArgumentTypeError at one that there is not."""
+    found = tuple(text.split(","))
+    if unknown := set(found) - set(cluster.JOBS):
+        raise argparse.ArgumentTypeError(
+            f"there is no job {', '.join(sorted(unknown))}; there are {', '.join(cluster.JOBS)}"
         )
     return found
 
@@ -157,6 +189,12 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         pipelines.pipelines()
     elif part == "mappings":
         mappings.mappings()
+    elif part == "stages":
+        stages.stages(work, a.workers, a.pace)
+    elif part == "cluster":
+        cluster.cluster(
+            work, a.events, a.pace, a.workers, a.jobs, dict(c.split("=", 1) for c in a.conf)
+        )
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,13 +20,14 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Process:
-    """What one line of /proc/<pid>/stat says; `cpu` in seconds, children's included."""
+    """One line of /proc/<pid>/stat: CPU seconds of its own, and of children that ended."""
 
     pid: int
     parent: int
     began: int
     name: str
     cpu: float
+    ended: float
     rss: int
 
 
@@ -37,12 +38,15 @@ class Sample:
     Attributes:
         at: Unix time.
         cpu: CPU seconds since the tree's beginning.
-        rss: bytes, by kind of process: `driver`, `java`, `python` (Spark's workers), others.
+        rss: bytes, by kind of process: `driver` (the root), `java`, `python` (Spark's workers),
+            others.
+        cpu_of: CPU seconds by the same kinds; `ended` is of children that were waited for.
     """
 
     at: float
     cpu: float
     rss: Counter[str] = field(default_factory=Counter)
+    cpu_of: dict[str, float] = field(default_factory=dict)
 
     @property
     def memory(self) -> int:
@@ -57,21 +61,37 @@ def _read(pid: str) -> Process | None:
         return None
     before, _, after = text.rpartition(")")
     f = after.split()
-    cpu = sum(map(int, f[11:15])) / TICK
-    return Process(
-        int(pid), int(f[1]), int(f[19]), before.partition("(")[2], cpu, int(f[21]) * PAGE
-    )
+    own, ended = (sum(map(int, f[at : at + 2])) / TICK for at in (11, 13))
+    name = before.partition("(")[2]
+    return Process(int(pid), int(f[1]), int(f[19]), name, own, ended, int(f[21]) * PAGE)
+
+
+def _proportional(process: Process) -> int:
+    """Return the bytes of a process, where a page that n of them share counts 1/n for each."""
+    try:
+        text = Path("/proc", str(process.pid), "smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    found = text.partition("\nPss:")[2].split(maxsplit=1)
+    return int(found[0]) << 10 if found else 0  # it has ended, and its parent has not heard of it
 
 
 class Tree:
     """A process and its descendants, sampled by a thread of its own until `stop`."""
 
-    def __init__(self, root: int, every: float = 0.2) -> None:
-        """Watch the process `root`, which is running, every so many seconds."""
+    def __init__(self, root: int, every: float = 0.2, *, shared: bool = False) -> None:
+        """Watch the process `root`, which is running, every so many seconds.
+
+        Args:
+            root: its number.
+            every: seconds between two samples.
+            shared: pages that processes share count once, not for each; it takes longer to see.
+        """
         self._root = root
         self._every = every
+        self._shared = shared
         self._known: dict[int, Process] = {}
-        self._gone = 0.0
+        self._gone: defaultdict[str, float] = defaultdict(float)
         self.samples: list[Sample] = []
         self._over = threading.Event()
         self._take()
@@ -109,22 +129,38 @@ class Tree:
         for pid, was in self._known.items():
             # A parent that lives has waited for it and has its times; else they are kept here.
             if pid not in members and was.parent not in members:
-                self._gone += was.cpu
+                self._gone[self._kind(was)] += was.cpu
+                self._gone["ended"] += was.ended
         self._known = {pid: every[pid] for pid in members}
         rss: Counter[str] = Counter()
+        cpu_of = self._gone.copy()
         for process in self._known.values():
-            rss["driver" if process.pid == self._root else process.name] += process.rss
-        cpu = self._gone + sum(p.cpu for p in self._known.values())
-        self.samples.append(Sample(at, cpu, rss))
+            kind = self._kind(process)
+            rss[kind] += _proportional(process) if self._shared else process.rss
+            cpu_of[kind] += process.cpu
+            cpu_of["ended"] += process.ended
+        self.samples.append(Sample(at, sum(cpu_of.values()), rss, dict(cpu_of)))
+
+    def _kind(self, process: Process) -> str:
+        return "driver" if process.pid == self._root else process.name
 
     def cpu_at(self, at: float) -> float:
         """CPU seconds at a moment, between two samples."""
+        return sum(self.cpu_of_at(at).values())
+
+    def cpu_of_at(self, at: float) -> dict[str, float]:
+        """CPU seconds by kind of process at a moment, between two samples."""
         samples = self.samples
         i = bisect_left(samples, at, key=lambda sample: sample.at)
         if i == 0 or i == len(samples):
-            return samples[min(i, len(samples) - 1)].cpu
+            return samples[min(i, len(samples) - 1)].cpu_of
         a, b = samples[i - 1], samples[i]
-        return a.cpu + (b.cpu - a.cpu) * (at - a.at) / (b.at - a.at)
+        share = (at - a.at) / (b.at - a.at)
+        # A kind that is new, or of which none is left, began or ended at nothing.
+        return {
+            kind: (1 - share) * a.cpu_of.get(kind, 0.0) + share * b.cpu_of.get(kind, 0.0)
+            for kind in a.cpu_of.keys() | b.cpu_of.keys()
+        }
 
     def between(self, first: float, last: float) -> list[Sample]:
         """The samples of a stretch of time."""

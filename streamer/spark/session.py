@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -79,8 +80,10 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
 }
 
+_COLLECTOR = "-XX:+UseSerialGC"
+
 JAVA_OPTIONS = (
-    "-XX:+UseSerialGC",
+    _COLLECTOR,
     "-XX:TieredStopAtLevel=1",
     "-XX:-UsePerfData",
     "-Xss4m",
@@ -254,7 +257,11 @@ def _settings(name: str, master: str, conf: Mapping[str, str], level: str) -> Sp
     merged["spark.driver.extraJavaOptions"] = " ".join(filter(None, options))
     if not local:
         # Each executor compiles for itself: optimising cost four of them more than their work.
-        merged[EXECUTORS] = " ".join(filter(None, (*JAVA_OPTIONS, merged.get(EXECUTORS, ""))))
+        users = merged.get(EXECUTORS, "")
+        # Java does not start with two collectors.
+        other = re.search(r"-XX:\+Use\w*GC\b", users)
+        ours = [option for option in JAVA_OPTIONS if not (other and option == _COLLECTOR)]
+        merged[EXECUTORS] = " ".join(filter(None, (*ours, users)))
     settings = SparkConf(loadDefaults=False).setAppName(name).setMaster(local_master(master))
     for key, value in merged.items():
         settings.set(key, value)

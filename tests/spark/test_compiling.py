@@ -45,6 +45,15 @@ def test_executors_optimise_only_where_they_handle_every_message() -> None:
     assert "Directives" not in for_messages({})[EXECUTORS]
 
 
+def test_executors_have_the_collector_that_the_user_wants() -> None:
+    def collectors(conf: Mapping[str, str]) -> list[str]:
+        said = _settings("test", "spark://host:7077", conf, "INFO").get(EXECUTORS) or ""
+        return re.findall(r"Use\w+GC", said)
+
+    assert collectors({}) == ["UseSerialGC"]
+    assert collectors({EXECUTORS: "-verbose:gc -XX:+UseG1GC"}) == ["UseG1GC"]
+
+
 def test_messages_have_a_larger_heap_unless_the_user_says_how_large_it_is() -> None:
     heap = "spark.driver.memory"
     ours = for_messages({})

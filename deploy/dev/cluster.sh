@@ -9,14 +9,16 @@
 #   deploy/dev/cluster.sh stop [NAME]       ends what it started, by process id; or master, worker-N
 #   deploy/dev/cluster.sh clean             the same, and deletes logs and work
 #
-# What runs and what it keeps is in CLUSTER_HOME; the master listens on CLUSTER_PORT (7077), its
-# page is at the port after it. CLUSTER_HOST (127.0.0.1) is the address of all of them.
-# CLUSTER_CORES and CLUSTER_MEMORY are what each worker has to give.
+# What runs is in CLUSTER_HOME, and what worker N keeps on its disk in worker-N there; the master listens on CLUSTER_PORT (7077), its
+# page is at the port after it. CLUSTER_HOST (127.0.0.1) is the address of what is started, and
+# CLUSTER_MASTER, on other hosts than its own, the master's. CLUSTER_CORES and CLUSTER_MEMORY are what
+# each worker has to give.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 home=${CLUSTER_HOME:-${XDG_STATE_HOME:-$HOME/.local/state}/streamer/cluster}
 host=${CLUSTER_HOST:-127.0.0.1}
+at=${CLUSTER_MASTER:-$host}
 port=${CLUSTER_PORT:-7077}
 page=${CLUSTER_PAGE_PORT:-$((port + 1))}
 cores=${CLUSTER_CORES:-1}
@@ -67,9 +69,10 @@ begin() { # begin NAME CLASS ARGUMENT...
     rm -f "$home/$name.log"
     # A master that comes back knows its workers and programs again.
     SPARK_HOME=$spark SPARK_LOCAL_IP=$host SPARK_NO_DAEMONIZE=1 SPARK_DAEMON_MEMORY=256m \
+        SPARK_LOCAL_DIRS=${SPARK_LOCAL_DIRS:-$home/$name/local} \
         SPARK_DAEMON_JAVA_OPTS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
 -Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory=$home/recovery" \
-        SPARK_WORKER_OPTS="-Dspark.worker.cleanup.enabled=true" \
+        SPARK_WORKER_OPTS="-Dspark.worker.cleanup.enabled=true -Dspark.decommission.enabled=true" \
         setsid "$spark/bin/spark-class" "$@" >>"$home/$name.log" 2>&1 </dev/null &
     echo $! >"$home/$name.pid"
 }
@@ -127,12 +130,12 @@ step_worker() {
 begin_worker() {
     if alive "worker-$1"; then return; fi
     begin "worker-$1" "$worker" --host "$host" --webui-port 0 --cores "$cores" \
-        --memory "$memory" --work-dir "$home/work/$1" "$(step_url)"
+        --memory "$memory" --work-dir "$home/worker-$1/work" "$(step_url)"
 }
 
 registered() { told "worker-$1" "Successfully registered with master"; }
 
-step_url() { printf 'spark://%s:%s\n' "$host" "$port"; }
+step_url() { printf 'spark://%s:%s\n' "$at" "$port"; }
 
 names() { find "$home" -maxdepth 1 -name '*.pid' -printf '%f\n' 2>/dev/null | sed 's/\.pid$//' | sort -r; }
 

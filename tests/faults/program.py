@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,15 @@ from typing import Any
 class Program:
     """One run of `streamer -c config`, its log lines as JSON, its standard output in a file."""
 
-    def __init__(self, config: Path, checkpoint: Path, *more: str, **popen: Any) -> None:
+    def __init__(
+        self,
+        config: Path,
+        checkpoint: Path,
+        *more: str,
+        before: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        **popen: Any,
+    ) -> None:
         self.directory = checkpoint.parent
         self.log_path = self.directory / f"log-{time.time_ns()}.jsonl"
         self._log = self.log_path.open("wb")
@@ -25,11 +33,12 @@ class Program:
         popen.setdefault("stdout", subprocess.DEVNULL)
         self.process = subprocess.Popen(
             [
+                *before,
                 *(sys.executable, "-m", "streamer.cli.main", "-c", str(config)),
                 *("--checkpoint", str(checkpoint), "-s", "logger.format=json", *more),
             ],
             stderr=self._log,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
             **popen,
         )
 

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.servers import lasting_port
+from tests.servers.namespaces import Hosts
 
 _SCRIPT = Path(__file__).parents[2] / "deploy" / "dev" / "cluster.sh"
 
@@ -24,19 +26,33 @@ class Cluster:
         home: where its script keeps process ids and logs.
         env: what the script is called with.
         url: the master's.
+        hosts: where its parts run, each on the host of its name; None for this machine.
     """
 
     home: Path
     env: dict[str, str]
     url: str
+    hosts: Hosts | None = None
 
-    def call(self, *arguments: str) -> str:
-        """Call the script; return what it prints."""
+    def call(self, *arguments: str, on: str = "") -> str:
+        """Call the script, on a host; return what it prints."""
+        env, before = self.env, []
+        if self.hosts is not None and on:
+            env = {**env, "CLUSTER_HOST": self.hosts.address(on)}
+            before = self.hosts.inside(on)
         done = subprocess.run(
-            [_SCRIPT, *arguments], env=self.env, capture_output=True, text=True, timeout=240
+            [*before, _SCRIPT, *arguments], env=env, capture_output=True, text=True, timeout=240
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def begin(self, name: str) -> None:
+        """Start `master` or `worker-N`, and wait until it is ready."""
+        self.call(*name.split("-"), on=name)
+
+    def disk(self, name: str) -> Path:
+        """Return where `worker-N` keeps what it has on disk."""
+        return self.home / name
 
     def pid(self, name: str) -> int:
         """Return the process id of `master` or `worker-N`."""
@@ -60,20 +76,35 @@ def children(pid: int) -> list[int]:
 
 
 @contextmanager
-def spark_cluster(directory: Path, workers: int = 4) -> Iterator[Cluster]:
-    """Run a cluster of workers with one core each."""
+def spark_cluster(
+    directory: Path, workers: int = 4, hosts: Hosts | None = None
+) -> Iterator[Cluster]:
+    """Run a cluster of workers with one core each.
+
+    Args:
+        directory: is given a directory `cluster`.
+        workers: how many.
+        hosts: has `master` and each `worker-N`; None for this machine.
+    """
     home, port = directory / "cluster", lasting_port()
+    at = "127.0.0.1" if hosts is None else hosts.address("master")
     env = {
         **os.environ,
         "CLUSTER_HOME": str(home),
         "CLUSTER_PORT": str(port),
+        "CLUSTER_MASTER": at,
         "STREAMER_PYTHON": sys.executable,
         # As on hosts of a cluster: what the driver's environment has is not there.
         "PYTHONPATH": "",
     }
-    cluster = Cluster(home, env, f"spark://127.0.0.1:{port}")
+    cluster = Cluster(home, env, f"spark://{at}:{port}", hosts)
     try:
-        cluster.call("start", str(workers))
+        if hosts is None:
+            cluster.call("start", str(workers))
+        else:
+            cluster.begin("master")
+            with ThreadPoolExecutor() as starts:
+                list(starts.map(cluster.begin, [f"worker-{n + 1}" for n in range(workers)]))
         yield cluster
     finally:
         cluster.call("stop")

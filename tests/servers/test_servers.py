@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import sys
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.servers import installed, listens
 from tests.servers.memcached import memcached_server
+from tests.servers.namespaces import hosts
 from tests.servers.redis import redis_server
 
 pytestmark = pytest.mark.slow
@@ -43,3 +46,29 @@ def test_memcached_answers_and_is_gone_afterwards(
             client.sendall(b"version\r\n")
             assert client.recv(100).startswith(b"VERSION ")
     assert not listens(int(port))
+
+
+def test_hosts_reach_each_other_unless_one_is_cut_off_and_are_gone_afterwards() -> None:
+    with hosts(["here", "there"]) as net:
+        at = net.address("there")
+        listen = f"import socket; s = socket.create_server(('{at}', 80)); print(flush=True)\n"
+        listen += "while True: s.accept()"
+        connect = f"import socket; socket.create_connection(('{at}', 80), 1)"
+        server = subprocess.Popen(
+            [*net.inside("there"), sys.executable, "-c", listen], stdout=subprocess.PIPE
+        )
+        assert server.stdout is not None and server.stdout.readline()
+
+        def reaches() -> bool:
+            asked = [*net.inside("here"), sys.executable, "-c", connect]
+            return subprocess.run(asked, stderr=subprocess.DEVNULL).returncode == 0
+
+        assert reaches()
+        net.cut("there")
+        assert not reaches()
+        net.mend("there")
+        assert reaches()
+    # What still ran there was killed.
+    assert server.wait(1) < 0
+    server.stdout.close()
+    assert not list(Path("/run/netns").glob(f"{net.mark}-*"))

@@ -332,6 +332,15 @@ _ALL: Final = (
         ignorable=False,
     ),
     Rule(
+        "unsafe_spark_setting",
+        "A setting in `spark.conf` takes a guarantee away: with `spark.speculation` tasks run "
+        "twice at once and send twice; with version 1 of the state store's checkpoint format a "
+        "task that was given up can overwrite windows.",
+        "Leave the setting out; the program's own is safe.",
+        level="warning",
+        runs_ignored=True,
+    ),
+    Rule(
         "unused_ignore",
         "A `# streamer:ignore` comment silences nothing.",
         "Remove it, or put it above the line that it is for.",

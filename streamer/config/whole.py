@@ -8,6 +8,7 @@ from typing import Final
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence
 from streamer.config.reading import Reading
 from streamer.config.resources import RESOURCE_KINDS
+from streamer.config.spark_settings import check_spark_settings
 from streamer.config.window_keys import check_window_key
 from streamer.config.window_retention import check_retention
 from streamer.spec import Kind
@@ -36,6 +37,7 @@ def check_whole(reading: Reading, root: Mapping) -> None:
     _check_memory(reading, root)
     check_window_key(reading, root)
     check_retention(reading, root)
+    check_spark_settings(reading, root)
     _check_catches(reading, root)
 
 

@@ -16,6 +16,9 @@ _NOBODY: Final[Labels] = {}
 
 _OOM: Final = re.compile(r"java\.lang\.OutOfMemoryError(?::\s*([^\n]*))?")
 _FULL: Final = re.compile(r"No space left on device|Disk quota exceeded|ENOSPC")
+_THERE: Final = re.compile(r"\(TID \d+\) \((\S+) executor (?!driver\))\w+\)")
+"""Where a task ran that was lost, on a cluster."""
+
 _WORKER: Final = re.compile(
     r"Python worker (?:exited unexpectedly|process terminated|crashed)|"
     r"Python worker (?:\S+ )*(?:failed to connect|has crashed)|"
@@ -78,9 +81,10 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
             _stage(error, places),
         )
     if _FULL.search(error):
-        return Trouble(
-            f"the disk of the checkpoint {checkpoint} is full: make room there", places.state
-        )
+        there = _THERE.search(error)
+        worker = f"a disk of the worker {there[1]} is full, or " if there else ""
+        text = f"{worker}the disk of the checkpoint {checkpoint} is full: make room there"
+        return Trouble(text, places.state)
     if _is_gone(error, checkpoint):
         text = f"the checkpoint {checkpoint} was removed or changed while the stream runs"
         return Trouble(f"{text}; restore it, or start anew", places.state)

@@ -81,6 +81,20 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             "root.buffer",
         ),
         (
+            "Task 1 in stage 9.0 failed 4 times, most recent failure: Lost task 1.3 in stage 9.0 "
+            "(TID 44) (10.0.0.3 executor 2): java.nio.file.FileSystemException: /srv/spark/x.data: "
+            f"No space left on device{STACK}",
+            "a disk of the worker 10.0.0.3 is full, or the disk of the checkpoint "
+            f"{CHECKPOINT} is full: make room there",
+            "root.buffer",
+        ),
+        (
+            "Lost task 1.2 in stage 9.0 (TID 44) (laptop executor driver): java.io.IOException: "
+            f"No space left on device{STACK}",
+            f"the disk of the checkpoint {CHECKPOINT} is full: make room there",
+            "root.buffer",
+        ),
+        (
             "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
             f"{STACK}Caused by: java.io.EOFException{STACK}",
             "a Python worker ended (killed, or out of memory): what it did is done again",

@@ -167,6 +167,8 @@ def test_only_with_executors_it_may_ask_kubernetes_for_anything() -> None:
     assert binding["subjects"][0]["name"] == account["metadata"]["name"]
     executor = pods(found)[1]
     assert executor["automountServiceAccountToken"] is False
+    # What Spark fetches lies where an executor runs: not in the volume that all of them have.
+    assert [container["workingDir"] for container in executor["containers"]] == ["/tmp"]
     claims = [
         volume["persistentVolumeClaim"] for volume in executor["volumes"] if volume["name"] != "tmp"
     ]
@@ -180,6 +182,8 @@ def test_spark_is_told_of_the_ports_and_names_that_the_pod_has() -> None:
     config = next(one for one in of_kind(found, "ConfigMap") if "service.yaml" in one["data"])
     spark = yaml.safe_load(config["data"]["service.yaml"])["spark"]
     assert spark["master"].startswith("k8s://")
+    # Executors are of the same image: what they need is not packed, and is not unpacked.
+    assert spark["environment"] == "installed"
     conf = spark["conf"]
     (container,) = service["spec"]["template"]["spec"]["containers"]
     ports = {port["name"]: str(port["containerPort"]) for port in container["ports"]}

@@ -52,6 +52,8 @@ def test_the_program_takes_its_arguments_and_its_config(
     found: list[Manifest], spec: Manifest, tmp_path: Path
 ) -> None:
     given = cli.make_context("streamer", list(spec["arguments"])).params
+    # Executors are of the same image: what they need is not packed, and is not unpacked.
+    assert "spark.environment=installed" in given["sets"]
     (container,) = spec["driver"]["template"]["spec"]["containers"]
     mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     assert str(Path(given["config"]).parent) in mounts

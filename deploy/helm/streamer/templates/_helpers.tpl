@@ -62,7 +62,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   "spark.driver.port" "7078"
   "spark.driver.blockManager.port" "7079"
 -}}
-{{- $spark := dict "master" "k8s://https://kubernetes.default.svc" "conf" $conf -}}
+{{- $spark := dict "master" "k8s://https://kubernetes.default.svc" "environment" "installed" "conf" $conf -}}
 {{- $config = mergeOverwrite (dict "spark" $spark) $config -}}
 {{- end -}}
 {{- toYaml $config -}}

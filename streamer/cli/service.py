@@ -78,7 +78,7 @@ def run_service(options: ServiceOptions) -> int:
     Raises:
         StreamerError: it cannot be started; the text says why.
     """
-    root = _root(options)
+    root = read_root(options)
     log_config = LogConfig.from_parsed(root.logger, options.level)
     logger = Logger(log_config, secrets=with_variables(root.secrets))
 
@@ -100,8 +100,23 @@ def run_service(options: ServiceOptions) -> int:
             return 0
 
 
-def _root(options: ServiceOptions) -> Config:
-    """Read the service's own config."""
+def template_files() -> tuple[str, ...]:
+    """Return the files of templates that the command line has brought."""
+    return tuple(one.file for one in INSTALLED.get({}).values())
+
+
+def reader_of(options: ServiceOptions, root: Config, templates: tuple[str, ...]) -> Reader:
+    """Return what reads the configs of a service's streams."""
+    allowance = Allowance(options.programs, options.local)
+    return Reader(root, allowance, options.resources, options.chilled, templates)
+
+
+def read_root(options: ServiceOptions) -> Config:
+    """Read the service's own config.
+
+    Raises:
+        ConfigError: there is something wrong with it, or it is the config of a stream.
+    """
     root = load_config(
         options.root, sets=options.sets, resources=options.resources, chilled=options.chilled
     )
@@ -160,7 +175,7 @@ class _Service:
         self._host: Any = None
         self._conf: Mapping[str, str] = {}
         # They are there for the thread that has read them, and streams are deployed in others.
-        self._templates = tuple(one.file for one in INSTALLED.get({}).values())
+        self._templates = template_files()
 
     def check(self) -> dict[str, tuple[Config, Draft]]:
         """Read what the service would run, before there is a need for it.
@@ -284,14 +299,7 @@ class _Service:
             watcher.close()
 
     def _reader(self) -> Reader:
-        options = self._options
-        return Reader(
-            self._root,
-            Allowance(options.programs, options.local),
-            options.resources,
-            options.chilled,
-            self._templates,
-        )
+        return reader_of(self._options, self._root, self._templates)
 
     def _registry(self) -> Registry:
         options = self._options

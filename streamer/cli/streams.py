@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,9 @@ from streamer.cli.options import (
     watch_options,
 )
 from streamer.cli.paths import expand
+
+if TYPE_CHECKING:
+    from streamer.cli.service import ServiceOptions
 
 
 @click.command("streams", short_help="Run many streams, with an API to change them.")
@@ -86,28 +89,38 @@ def streams_cli(root_options: Options, /, paths: tuple[str, ...], **given: Any) 
     A stream's id is its file's name. What belongs to the service (http, logger, metrics, spark)
     stands in the config that -o names.
     """
-    from streamer.cli.service import ServiceOptions, run_service
+    from streamer.cli.service import run_service
+
+    return run_service(service_options(root_options, paths, **given))
+
+
+def service_options(root_options: Options, paths: tuple[str, ...], **given: Any) -> ServiceOptions:
+    """Return what the command line says of a service, as it gave it to the command.
+
+    Raises:
+        UsageError: a duration is none, or options lack what they are for.
+    """
+    # Imported here: `--help` shall not wait for it.
+    from streamer.cli.service import ServiceOptions
 
     resources = tuple(dict.fromkeys((*root_options.resources, *expand(given["resources"]))))
     level = given["log_level"].upper() if given["log_level"] else root_options.log_level
-    return run_service(
-        ServiceOptions(
-            paths=paths,
-            root=given["root"] or root_options.config,
-            sets=(*root_options.sets, *sets_of(given["sets"], given["master"])),
-            resources=resources,
-            checkpoints=given["checkpoints"] or root_options.checkpoint,
-            level=level,
-            chilled=bool(given["chilled"] or root_options.chilled),
-            api=not given["no_api"],
-            prefixed=given["prefix_stream_endpoints"],
-            programs=given["allow_programs"],
-            local=given["allow_local"],
-            restarts=given["restarts"],
-            watch=watch_of(
-                *(given["watcher"], given["on_reset"], given["rollback_on_failure"]),
-                given["rollback_after"],
-            ),
-            standby=given["standby"],
-        )
+    return ServiceOptions(
+        paths=paths,
+        root=given["root"] or root_options.config,
+        sets=(*root_options.sets, *sets_of(given["sets"], given["master"])),
+        resources=resources,
+        checkpoints=given["checkpoints"] or root_options.checkpoint,
+        level=level,
+        chilled=bool(given["chilled"] or root_options.chilled),
+        api=not given["no_api"],
+        prefixed=given["prefix_stream_endpoints"],
+        programs=given["allow_programs"],
+        local=given["allow_local"],
+        restarts=given["restarts"],
+        watch=watch_of(
+            *(given["watcher"], given["on_reset"], given["rollback_on_failure"]),
+            given["rollback_after"],
+        ),
+        standby=given["standby"],
     )

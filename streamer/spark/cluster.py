@@ -83,7 +83,7 @@ def workers(conf: Mapping[str, str], log: LogLine) -> Workers:
         # As Spark names it; without a name, the one on the workers' PATH.
         return Workers(conf.get("spark.pyspark.python", "python3"))
     if wanted == "packed":
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamer"
+        cache = cache_directory(os.environ)
         try:
             archive = str(packed(cache, lambda text: log("INFO", text, {})))
         except OSError as e:
@@ -96,6 +96,11 @@ def workers(conf: Mapping[str, str], log: LogLine) -> Workers:
     given = [text for text in conf.get("spark.archives", "").split(",") if text]
     archives = ",".join([*map(_absolute, given), f"{archive}#{NAME}"])
     return Workers(PYTHON, _driver_directory(), {**_absolutes(conf), "spark.archives": archives})
+
+
+def cache_directory(environ: Mapping[str, str]) -> Path:
+    """Return where archives that were packed are kept for this user."""
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamer"
 
 
 def _archive(wanted: str) -> str:

@@ -57,10 +57,32 @@ def spark_conf(
         StreamerError: it reads Kafka, and there is no connector.
     """
     conf = _conf(section)
-    if not _reads_kafka(plan.input):
+    if not reads_kafka(plan.input):
         return conf
     connector = connector_settings(conf, environ, log, section["jars_directory"])
     return {**conf, **connector, **for_messages(conf)}
+
+
+def shipped_jars(
+    inputs: Iterable[ParsedComponent], section: Parsed, environ: Mapping[str, str], log: LogLine
+) -> list[Path]:
+    """Return the connector's jars that a driver on another machine takes along; none without Kafka.
+
+    Args:
+        inputs: of its streams.
+        section: the `spark` section of its config.
+        environ: see `connector_settings`.
+        log: see `connector_settings`.
+
+    Raises:
+        StreamerError: one of them reads Kafka, and there is no connector.
+    """
+    directory = section["jars_directory"]
+    if not any(map(reads_kafka, inputs)):
+        return []
+    if not connector_settings(section["conf"], environ, log, directory):
+        return []
+    return connector_jars(environ, directory)
 
 
 def host_conf(
@@ -86,7 +108,7 @@ def host_conf(
     """
     conf = _conf(section)
     directory = section["jars_directory"]
-    reads = any(map(_reads_kafka, inputs))
+    reads = any(map(reads_kafka, inputs))
     if not reads and not connector_jars(environ, directory, shared):
         return conf
     connector = connector_settings(conf, environ, log, directory, shared)
@@ -107,10 +129,11 @@ def no_connector(environ: Mapping[str, str]) -> StreamerError:
     )
 
 
-def _reads_kafka(input: ParsedComponent) -> bool:
+def reads_kafka(input: ParsedComponent) -> bool:
+    """Whether Spark reads an input, or a part of it, from Kafka."""
     if input.kind is Kind.INPUT and input.name in _INPUTS:
         return True
-    return any(_reads_kafka(one) for one in inside(input))
+    return any(reads_kafka(one) for one in inside(input))
 
 
 def connector_settings(

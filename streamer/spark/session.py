@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -92,6 +93,9 @@ JAVA_OPTIONS = (
     "-XX:-BytecodeVerificationRemote",
 )
 
+_SECRET = re.compile(r"secret|password|token|access[.]?key|account[.]key", re.I)
+"""Names of settings whose values are secret: those of Spark's `spark.redaction.regex`, and more."""
+
 SPARK_LEVELS: Mapping[str, str] = {"DEBUG": "warn", "TRACE": "info", "ALL": "info"}
 """How much of Spark's log is let through at a level of ours; nothing at the others."""
 
@@ -128,6 +132,11 @@ class Jvm:
             self.log(level, parts[2], {"component": f"spark.{parts[1]}"})
         elif self.shown:
             self.log("DEBUG", text, {"component": "jvm"})
+
+
+def spark_home() -> Path:
+    """Return the directory of the installed PySpark, which has Spark's `bin` and `jars`."""
+    return Path(pyspark.__file__).resolve().parent
 
 
 def local_master(master: str) -> str:
@@ -169,7 +178,9 @@ def start_session(
     found = Workers(_python(root)) if local else workers(conf, log)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = found.python
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.pop("SPARK_HOME", None)
+    # A packed PySpark has no jars: there, Spark is the worker's.
+    if (spark_home() / "jars").is_dir():
+        os.environ.pop("SPARK_HOME", None)
     os.environ["PYTHONPATH"] = os.pathsep.join(
         dict.fromkeys([root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
     )
@@ -181,7 +192,7 @@ def start_session(
     try:
         try:
             gateway = launch_gateway(
-                settings,
+                _without_secrets(settings),
                 popen_kwargs={
                     "stdout": writer,
                     "stderr": subprocess.STDOUT,
@@ -202,6 +213,15 @@ def start_session(
     if not local:
         _check(context, log)
     return SparkSession(context)
+
+
+def _without_secrets(settings: SparkConf) -> SparkConf:
+    """Return settings for the JVM's command line, which everybody sees; Spark gets all of them."""
+    found = SparkConf(loadDefaults=False)
+    for key, text in settings.getAll():
+        if not _SECRET.search(key):
+            found.set(key, text)
+    return found
 
 
 def _why(error: Exception, jvm: Jvm) -> str:

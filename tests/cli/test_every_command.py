@@ -113,6 +113,17 @@ CASES = (
     Case("rescale windows.yaml --shards 3", 1, "", "there is no checkpoint", coloured=True),
     Case("rescale windows.yaml --shards 0", 1, "", "Invalid value for '--shards'"),
     Case("rescale bad.yaml --shards 3", 1, "", SAID, coloured=True),
+    Case("submit bad.yaml --master spark://127.0.0.1:9", 1, "", SAID, coloured=True),
+    Case("submit good.yaml", 1, "", "expected spark://HOST:7077, or for", coloured=True),
+    Case(
+        "submit good.yaml --master spark://127.0.0.1:9", 1, "", "needs a checkpoint", coloured=True
+    ),
+    Case(
+        "submit empty.yaml --master spark://127.0.0.1:9", 1, "", "the input is stdin", coloured=True
+    ),
+    Case("submit", 1, "", "submit needs a config"),
+    Case("submit good.yaml --status a --kill b", 1, "", "do not go together"),
+    Case("submit good.yaml --name a/b", 1, "", "expected what a file can be called"),
     Case("pack environment.zip", 1, "", "expected a name that ends in .tar.gz"),
     Case("pack nowhere/a.tar.gz", 1, "", "cannot be written: No such file", coloured=True),
     Case("query kept", 0, '{"n":1}', coloured=True),

@@ -1,0 +1,233 @@
+"""Drivers on a standalone cluster: submitted to its master, looked at, stopped.
+
+Spark's `spark-submit --deploy-mode cluster` refuses Python there, and its REST server is off unless
+somebody turns it on. This talks to the master as Spark's own client for drivers does. The driver is
+Spark's `PythonRunner`, which runs a Python file that the driver's host can read.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkConf
+from pyspark.java_gateway import launch_gateway
+
+from streamer.errors import StreamerError
+from streamer.spark.java import find_java
+
+ENDED: Final = frozenset({"FINISHED", "FAILED", "KILLED", "ERROR"})
+"""States that a driver does not leave."""
+
+_WRAPPER: Final = "org.apache.spark.deploy.worker.DriverWrapper"
+_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
+# It only waits; the program's own JVM has the memory that the master gives.
+_JAVA_OPTIONS: Final = (
+    *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """What is submitted.
+
+    Attributes:
+        jar: the URL of a jar that the worker copies; Spark asks for one.
+        file: the Python file, as the driver's host sees it.
+        python: what runs it there.
+        memory: as Spark writes it, `1g` for example.
+        cores: how many.
+        supervise: whether the worker starts it again when it fails.
+    """
+
+    jar: str
+    file: str
+    python: str
+    memory: str
+    cores: int
+    supervise: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a driver is.
+
+    Attributes:
+        state: `SUBMITTED`, `RUNNING`, `RELAUNCHING`, or one of `ENDED`.
+        worker: host and port of its worker; empty before there is one.
+        error: what the worker said of it; empty for nothing.
+    """
+
+    state: str
+    worker: str = ""
+    error: str = ""
+
+
+class Master:
+    """The active master of a standalone cluster."""
+
+    def __init__(self, url: str, conf: Mapping[str, str]) -> None:
+        """Start a JVM, and find the master.
+
+        Args:
+            url: `spark://HOST:PORT`, or several (`spark://A:7077,B:7077`).
+            conf: the user's Spark settings.
+
+        Raises:
+            NoJavaError: there is no Java.
+            StreamerError: none of them answers.
+        """
+        os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
+        os.environ.pop("SPARK_HOME", None)
+        # By no argument: what stands in `conf` may be secret, and a command line is not.
+        self._gateway = launch_gateway(
+            SparkConf(loadDefaults=False),
+            {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True},
+        )
+        self.url = url
+        try:
+            self._masters = self._connected(conf)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the JVM."""
+        self._gateway.shutdown()
+        self._gateway.proc.stdin.close()
+        self._gateway.proc.wait()
+
+    def _connected(self, conf: Mapping[str, str]) -> list[Any]:
+        jvm = self._gateway.jvm
+        settings = jvm.org.apache.spark.SparkConf(False)
+        for name, text in {"spark.rpc.askTimeout": "10s", **conf}.items():
+            settings.set(name, text)
+        rpc = jvm.org.apache.spark.rpc
+        # It only asks, and listens nowhere.
+        manager = _object(jvm.org.apache.spark, "SecurityManager")
+        security = jvm.org.apache.spark.SecurityManager(
+            settings,
+            *(getattr(manager, f"$lessinit$greater$default${number}")() for number in (2, 3)),
+        )
+        env = rpc.RpcEnv.create("streamer-submit", "127.0.0.1", 0, settings, security, True)
+        found, why = [], ""
+        for one in self.url.removeprefix("spark://").split(","):
+            try:
+                address = rpc.RpcAddress.fromSparkURL(f"spark://{one}")
+                found.append(env.setupEndpointRef(address, "Master"))
+            except Py4JJavaError as e:
+                why = _cause(e)
+        if not found:
+            raise StreamerError(
+                f"no master answers at {self.url}: {why}; expected the URL that stands on the "
+                "master's page, spark://HOST:7077 for example"
+            )
+        return found
+
+    def _ask(self, message: str, *arguments: Any) -> Any:
+        """Ask all masters; return the answer of the one that is active."""
+        jvm = self._gateway.jvm
+        tag = _object(jvm.scala.reflect, "ClassTag").AnyRef()
+        words = getattr(jvm.org.apache.spark.deploy, f"DeployMessages${message}")(*arguments)
+        utils = _object(jvm.org.apache.spark.util, "Utils")
+        why = ""
+        for master in self._masters:
+            try:
+                answer = master.askSync(words, tag)
+            except Py4JJavaError as e:
+                why = _cause(e)
+                continue
+            # A master that stands by says so in the text of its answer.
+            why = answer.toString()
+            if not utils.responseFromBackup(why):
+                return answer
+        raise StreamerError(f"no active master at {self.url}: {why}")
+
+    def submit(self, driver: Driver) -> str:
+        """Submit a driver; return its id.
+
+        Raises:
+            StreamerError: the master refuses it.
+        """
+        jvm = self._gateway.jvm
+        convert = jvm.org.apache.spark.api.python.PythonUtils
+        seq, scala_map = convert.toSeq, convert.toScalaMap
+        wrapped = ["{{WORKER_URL}}", "{{USER_JAR}}", _RUNNER, driver.file, ""]
+        # Nothing of this machine's environment: Spark's client would send all of it.
+        environ = {"PYSPARK_PYTHON": driver.python, "PYSPARK_PIN_THREAD": "false"}
+        deploy = jvm.org.apache.spark.deploy
+        command = deploy.Command(
+            *(_WRAPPER, seq(self._list(wrapped)), scala_map(self._map(environ))),
+            *(seq(self._list(())), seq(self._list(())), seq(self._list(_JAVA_OPTIONS))),
+        )
+        memory = _object(jvm.org.apache.spark.util, "Utils").memoryStringToMb(driver.memory)
+        description = deploy.DriverDescription(
+            *(driver.jar, memory, driver.cores, driver.supervise, command, seq(self._list(()))),
+        )
+        answer = self._ask("RequestSubmitDriver", description)
+        if not answer.success():
+            raise StreamerError(f"the master {self.url} refuses the driver: {answer.message()}")
+        return str(answer.driverId().get())
+
+    def status(self, driver: str) -> Status | None:
+        """Return how a driver is; None when the master does not know it."""
+        answer = self._ask("RequestDriverStatus", driver)
+        if not answer.found():
+            return None
+        worker, error = answer.workerHostPort(), answer.exception()
+        return Status(
+            answer.state().get().toString(),
+            str(worker.get()) if worker.isDefined() else "",
+            str(error.get().toString()) if error.isDefined() else "",
+        )
+
+    def kill(self, driver: str) -> None:
+        """Have a driver stopped, as SIGTERM stops it.
+
+        Raises:
+            StreamerError: the master does not know it, or it has ended.
+        """
+        answer = self._ask("RequestKillDriver", driver)
+        if not answer.success():
+            raise StreamerError(f"the master {self.url}: {answer.message()}")
+
+    def _list(self, items: Any) -> Any:
+        found = self._gateway.jvm.java.util.ArrayList()
+        for item in items:
+            found.add(item)
+        return found
+
+    def _map(self, items: Mapping[str, str]) -> Any:
+        found = self._gateway.jvm.java.util.HashMap()
+        for name, text in items.items():
+            found.put(name, text)
+        return found
+
+
+def _object(package: Any, name: str) -> Any:
+    """Return a Scala object."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+
+def _cause(error: Py4JJavaError) -> str:
+    """Return what is at the bottom of an exception."""
+    found = error.java_exception
+    while (cause := found.getCause()) is not None:
+        found = cause
+    return str(found.getMessage() or found.toString()).partition("\n")[0]

@@ -182,3 +182,39 @@ def test_options_that_pods_cannot_have_are_refused(
     config.write_text(CONFIG)
     assert invoke(["submit", str(config), "--master", "k8s://http://127.0.0.1:9", option]) == 1
     assert said in capsys.readouterr().err
+
+
+CLIENT = """\
+#!/bin/sh
+printf '%s\\n' "$@" >'{to}/arguments'
+cp -r "$SPARK_CONF_DIR" '{to}/conf'
+while [ "$1" != --properties-file ]; do shift; done
+cp "$2" '{to}/properties' && stat -c %a "$2" >'{to}/mode'
+echo 'Exception in thread "main" java.lang.IllegalStateException: of no use' >&2
+echo 'Caused by: java.net.ConnectException: Connection refused' >&2
+echo '	at java.base/sun.nio.ch.Net.connect' >&2
+exit 1
+"""
+
+
+def test_sparks_client_gets_settings_in_a_file_and_its_deepest_cause_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    client = tmp_path / "bin" / "spark-submit"
+    client.write_text(CLIENT.format(to=tmp_path))
+    client.chmod(0o755)
+    monkeypatch.setattr("streamer.spark.session.spark_home", lambda: tmp_path)
+    monkeypatch.setenv("TOPIC", "counts")
+    config = tmp_path / "lights.yaml"
+    config.write_text(CONFIG)
+    assert invoke(["submit", str(config), "--master", "k8s://http://127.0.0.1:9"]) == 1
+    said = capsys.readouterr().err
+    assert "does not take the driver: java.net.ConnectException: Connection refused" in said
+    arguments = (tmp_path / "arguments").read_text().splitlines()
+    assert arguments[:4] == ["--master", "k8s://http://127.0.0.1:9", "--deploy-mode", "cluster"]
+    assert not [one for one in arguments if "n0t-for-command-lines" in one]
+    properties = (tmp_path / "properties").read_text()
+    assert "spark.hadoop.fs.s3a.secret.key n0t-for-command-lines\n" in properties
+    assert (tmp_path / "mode").read_text() == "600\n"
+    assert (tmp_path / "conf" / "lights.yaml").read_text() == CONFIG

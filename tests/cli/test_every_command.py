@@ -122,6 +122,14 @@ CASES = (
         "submit empty.yaml --master spark://127.0.0.1:9", 1, "", "the input is stdin", coloured=True
     ),
     Case("submit", 1, "", "submit needs a config"),
+    Case(
+        "submit --master spark://127.0.0.1:9 streams --checkpoints c bad.yaml",
+        *(1, "", SAID, True),
+    ),
+    Case(
+        "submit --master spark://127.0.0.1:9 streams good.yaml", 1, "", "needs a checkpoint", True
+    ),
+    Case("submit streams -w good.yaml", 1, "", "watches files of this machine"),
     Case("submit good.yaml --status a --kill b", 1, "", "do not go together"),
     Case("submit good.yaml --name a/b", 1, "", "expected what a file can be called"),
     Case("pack environment.zip", 1, "", "expected a name that ends in .tar.gz"),

@@ -16,6 +16,9 @@ from streamer.source.replayable import Chunk, Latest, Limit, Offset
 from streamer.source.spool import forget, segment_path
 
 _SMALLEST = 1 << 20
+_INSIDE = 32 << 20
+"""Bytes of a micro-batch that travel inside of its tasks, at most: Spark refuses a task that is too
+large (`spark.rpc.message.maxSize`), and the driver's heap holds them more than once."""
 
 
 class Stretch(NamedTuple):
@@ -59,10 +62,11 @@ class Landed:
         safe = read_safe(self.directory)
         number, position = start["segment"], start["pos"]
         messages, size = 0, 0
+        most = min(limit.size, _INSIDE) if self.inside else limit.size
         while number <= safe.segment:
             end = safe.size if number == safe.segment else self._length(number)
             for block in self._blocks(number, position, end):
-                if messages and (messages >= limit.messages or size >= limit.size):
+                if messages and (messages >= limit.messages or size >= most):
                     return Latest({"segment": number, "pos": block.start}, messages, more=True)
                 messages += block.messages
                 size += block.end - block.start

@@ -42,6 +42,8 @@ SETTINGS: Mapping[str, str] = {
     # A host that is gone answers no connection: three attempts of five seconds.
     "spark.shuffle.io.connectionTimeout": "15s",
     "spark.executor.memory": "1g",
+    # What an input has received travels inside of tasks, and one message may be large; MiB.
+    "spark.rpc.message.maxSize": "512",
 }
 
 _PATHS: Final = ("spark.archives", "spark.files", "spark.jars", "spark.submit.pyFiles")

@@ -115,6 +115,16 @@ def test_pieces_are_cut_at_blocks_and_together_have_all_in_order(tmp_path):
         assert found == [b"%02d" % number for number in range(16)]
 
 
+def test_bytes_that_travel_in_tasks_are_fewer_in_a_micro_batch(tmp_path):
+    store = Store(tmp_path)
+    for _ in range(20):
+        store.append([each([b"x" * (4 << 20)], {})])
+    store.close()
+    for inside, expected in ((False, [20]), (True, [8, 8, 4])):
+        steps = planned(Landed(tmp_path, inside=inside), Limit())
+        assert [latest.waiting for _, latest in steps if latest.waiting] == expected
+
+
 def test_a_full_store_takes_nothing_until_something_is_read(tmp_path):
     store = Store(tmp_path, capacity=500, segment_bytes=100)
     with pytest.raises(StoreFullError, match="more than 500 bytes that are still to be read"):

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamer.errors import StreamerError
 from streamer.landing.cutting import pour
 from streamer.landing.landed import Landed
 from streamer.landing.lander import Lander, StoppedError
-from streamer.landing.store import Store
+from streamer.landing.store import NAME, Store
 from streamer.message import NO_META, Execution
 from streamer.source.opening import Room
 from streamer.source.ranges import ByteRange, blocks, overlaps_itself
@@ -19,6 +20,7 @@ from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws, Repla
 from streamer.source.scanning import ScanError, Splitting
 from streamer.source.series import Series, Spot
 from streamer.source.spool import (
+    DURABLE,
     Durable,
     SpoolWriter,
     forget,
@@ -67,12 +69,23 @@ class StdinInput:
     directory: Path = Path()
 
     def opened(self, room: Room) -> Replayable:
-        """Begin to move what is piped in to the spool, and return what reads that."""
+        """Begin to move what is piped in to the spool, and return what reads that.
+
+        Raises:
+            StreamerError: the spool is laid out as by another master.
+        """
         room.claim("the standard input")
         # Bytes land as they come where every part of them can be cut by itself, by workers that see
         # the spool.
         splits = isinstance(self.scanner, Splitting) and not overlaps_itself(self.scanner.delimiter)
-        if not splits or not room.local:
+        lands = not splits or not room.local
+        if (room.directory / (DURABLE if lands else NAME)).exists():
+            raise StreamerError(
+                f"the spool {room.directory} holds what was piped in while spark.master, or the "
+                "scanner, was another: on a cluster it is laid out in another way; start once more "
+                "as before, and let what was piped in come out"
+            )
+        if lands:
             return self._landed(room)
         limit = room.spool_limit
         size = segment_size(limit)

@@ -27,7 +27,8 @@ _SHORT: Final = 64 << 10
 
 _POINTER: Final = struct.Struct("<QQB")
 _SUM: Final = struct.Struct("<I")
-_NAME: Final = "safe"
+NAME: Final = "safe"
+"""The pointer's file."""
 
 
 class StoreFullError(StreamerError):
@@ -52,7 +53,7 @@ def read_safe(directory: Path) -> Safe:
     """Return how far a store may be read; nothing when there is none, or while it is opened."""
     for _ in range(3):
         try:
-            data = (directory / _NAME).read_bytes()
+            data = (directory / NAME).read_bytes()
         except FileNotFoundError:
             return Safe()
         body = data[: _POINTER.size]
@@ -94,7 +95,7 @@ class Store:
         directory.mkdir(parents=True, exist_ok=True)
         # The directory has to be synced too: a file that a power cut takes back keeps no promise.
         self._entries = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        self._pointer = os.open(directory / _NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        self._pointer = os.open(directory / NAME, os.O_RDWR | os.O_CREAT, 0o644)
         self._number, self._size = 0, 0
         self._file = -1
         self._recover()

@@ -10,6 +10,7 @@ import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from socket import gethostname
 from typing import Any, NamedTuple
 
 from streamer.errors import StreamerError
@@ -147,7 +148,20 @@ class Files:
         ]
 
     def read(self, piece: Piece | ScannedPiece, ex: Execution) -> Iterator[Chunk]:
-        """Read the messages of one piece."""
+        """Read the messages of one piece.
+
+        Raises:
+            StreamerError: the file is not where this is read.
+        """
+        try:
+            yield from self._read(piece, ex)
+        except FileNotFoundError as e:
+            raise StreamerError(
+                f"there is no file {e.filename} any more, or not on {gethostname()}: on a cluster "
+                "workers read files themselves, and all need them at the same path"
+            ) from e
+
+    def _read(self, piece: Piece | ScannedPiece, ex: Execution) -> Iterator[Chunk]:
         if isinstance(piece, ScannedPiece):
             yield from read_scanned(self.scanner, piece, _metadata(piece.path, piece.shown), ex)
             return

@@ -33,6 +33,10 @@ class Durable(NamedTuple):
     closed: bool = False
 
 
+DURABLE = "durable.json"
+"""The file that says what is safe."""
+
+
 def segment_size(capacity: int) -> int:
     """Return the bytes of a segment where a spool may hold so many.
 
@@ -49,7 +53,7 @@ def segment_path(directory: Path, number: int) -> Path:
 def read_durable(directory: Path) -> Durable:
     """Return what is safe in a spool; nothing when there is none yet."""
     try:
-        return Durable(*json.loads((directory / "durable.json").read_bytes()))
+        return Durable(*json.loads((directory / DURABLE).read_bytes()))
     except FileNotFoundError:
         return Durable()
 
@@ -142,12 +146,12 @@ class SpoolWriter:
         self._size += len(data)
 
     def _publish(self, durable: Durable) -> None:
-        draft = self._directory / "durable.json.tmp"
+        draft = self._directory / f"{DURABLE}.tmp"
         with open(draft, "wb") as file:
             file.write(json.dumps(durable).encode())
             file.flush()
             os.fdatasync(file.fileno())
-        os.replace(draft, self._directory / "durable.json")
+        os.replace(draft, self._directory / DURABLE)
         os.fsync(self._entries)
 
 

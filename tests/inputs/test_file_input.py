@@ -117,6 +117,19 @@ def test_a_large_file_is_cut_into_pieces_that_follow_each_other(here):
     assert [raw.decode() for raw in raws_of(source, start, latest.offset, 4)] == lines
 
 
+@pytest.mark.parametrize("scanner", ["", ", scanner: {json_documents: {}}"])
+def test_a_worker_that_does_not_find_the_file_says_which_and_where(here, scanner):
+    path = write("a", "1\n")
+    source = file_input("a", more=scanner)
+    start = source.initial()
+    end = source.latest(start, 0, ALL).offset
+    pieces = source.split(start, end, 1)
+    os.unlink(path)
+    expected = f"there is no file {path} any more, or not on .*: on a cluster workers read files"
+    with pytest.raises(StreamerError, match=expected):
+        list(source.read(pieces[0], Said().execution()))
+
+
 def test_a_source_that_is_behind_says_so(here):
     write("a", "line\n" * 100)
     source = file_input("a")

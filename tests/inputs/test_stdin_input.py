@@ -1,11 +1,16 @@
 """The `stdin` input: the spool's segments as one stream, and what may be forgotten."""
 
+import io
 import os
 
+import pytest
+
+from streamer.errors import StreamerError
 from streamer.source.replayable import Limit
 from streamer.source.spool import SpoolWriter, read_durable
 
 from .reading import built, planned, raws_of
+from .rooms import lodging
 
 
 def stdin_input(directory, scanner: str = "{}"):
@@ -77,3 +82,17 @@ def test_segments_are_forgotten_when_the_checkpoint_has_all_of_them(tmp_path):
     after = {"segment": 3, "pos": 0}
     assert raws_of(source, after, source.latest(after, 0, Limit()).offset) == [b"3"]
     assert read_durable(tmp_path).segment == 4
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_what_was_piped_in_on_one_machine_is_not_read_as_if_it_were_a_clusters(tmp_path, before):
+    def opened(local: bool) -> None:
+        with lodging(tmp_path, read_stdin=io.BytesIO(b"1\n").read) as found:
+            found.house.local = local
+            built("input: {stdin: {}}\n").opened(found.room)
+            assert found.house.left(10)
+
+    opened(before)
+    opened(before)
+    with pytest.raises(StreamerError, match="piped in while spark.master, or the scanner, was"):
+        opened(not before)

@@ -9,10 +9,11 @@
 #   deploy/dev/cluster.sh stop [NAME]       ends what it started, by process id; or master, worker-N
 #   deploy/dev/cluster.sh clean             the same, and deletes logs and work
 #
-# What runs is in CLUSTER_HOME, and what worker N keeps on its disk in worker-N there; the master listens on CLUSTER_PORT (7077), its
-# page is at the port after it. CLUSTER_HOST (127.0.0.1) is the address of what is started, and
-# CLUSTER_MASTER, on other hosts than its own, the master's. CLUSTER_CORES and CLUSTER_MEMORY are what
-# each worker has to give.
+# What runs is in CLUSTER_HOME, and what worker N keeps on its disk in worker-N there; the master
+# listens on CLUSTER_PORT (7077), its page is at the port after it. CLUSTER_HOST (127.0.0.1) is the
+# address of what is started, and CLUSTER_MASTER, on other hosts than its own, the master's.
+# CLUSTER_CORES and CLUSTER_MEMORY are what each worker has to give. CLUSTER_UNDER is a program that
+# each worker is started by, with the command as its arguments.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -73,7 +74,7 @@ begin() { # begin NAME CLASS ARGUMENT...
         SPARK_DAEMON_JAVA_OPTS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
 -Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory=$home/recovery" \
         SPARK_WORKER_OPTS="-Dspark.worker.cleanup.enabled=true -Dspark.decommission.enabled=true" \
-        setsid "$spark/bin/spark-class" "$@" >>"$home/$name.log" 2>&1 </dev/null &
+        setsid ${under:+"$under"} "$spark/bin/spark-class" "$@" >>"$home/$name.log" 2>&1 </dev/null &
     echo $! >"$home/$name.pid"
 }
 
@@ -129,8 +130,8 @@ step_worker() {
 
 begin_worker() {
     if alive "worker-$1"; then return; fi
-    begin "worker-$1" "$worker" --host "$host" --webui-port 0 --cores "$cores" \
-        --memory "$memory" --work-dir "$home/worker-$1/work" "$(step_url)"
+    under=${CLUSTER_UNDER:-} begin "worker-$1" "$worker" --host "$host" --webui-port 0 \
+        --cores "$cores" --memory "$memory" --work-dir "$home/worker-$1/work" "$(step_url)"
 }
 
 registered() { told "worker-$1" "Successfully registered with master"; }

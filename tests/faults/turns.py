@@ -1,4 +1,5 @@
-"""Tests of faults take turns: the whole suite runs one file of each pair, another one each hour.
+"""Tests of faults and of clusters take turns: the whole suite runs one file of each pair, another
+one each hour.
 
 Each takes a minute or more, most of it waiting for what was broken to come back. By name
 (`pytest tests/faults`), or with STREAMER_FAULTS=all, all of them run.
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 SHARES = 2
-_HERE = Path(__file__).parent
+FOLDERS = ("faults", "cluster")
+_TESTS = Path(__file__).parents[1]
 
 
 def share() -> int | None:
@@ -26,9 +28,10 @@ def share() -> int | None:
 def take_turns(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the files whose turn it is not."""
     turn = share()
-    if turn is None or any("faults" in argument for argument in config.args):
+    named = any(folder in argument for folder in FOLDERS for argument in config.args)
+    if turn is None or named:
         return
-    files = sorted(path for path in _HERE.glob("test_*.py"))
+    files = sorted(path for folder in FOLDERS for path in (_TESTS / folder).glob("test_*.py"))
     resting = {path for number, path in enumerate(files) if number % SHARES != turn}
     left = [item for item in items if item.path in resting]
     config.hook.pytest_deselected(items=left)

@@ -17,7 +17,7 @@ from streamer.cli.hidden import hidden
 from streamer.cli.opened import merged, opened
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.errors import StreamerError
-from streamer.plan.place import default_checkpoint
+from streamer.plan.place import default_checkpoint, local_directory
 from streamer.value import dump_json
 
 if TYPE_CHECKING:
@@ -117,11 +117,11 @@ def _directory(options: Options) -> Path:
     if named is not None and Path(named).is_dir():
         return Path(named) / RESULTS
     if named is None:
-        return Path(str(options.checkpoint)) / RESULTS
+        return _local(str(options.checkpoint)) / RESULTS
     with opened(options) as config:
         found = options.checkpoint or config.spark["checkpoint"]
         found = found or default_checkpoint(config.path, os.environ)
-        directory = Path(str(found).removeprefix("file://")) / RESULTS
+        directory = _local(str(found)) / RESULTS
         if config.buffer.config.get("retention") is None and not directory.exists():
             shown = hidden(config)(config.path)
             raise StreamerError(
@@ -129,6 +129,12 @@ def _directory(options: Options) -> Path:
                 "give a window buffer one (retention: 7d), and start the stream"
             )
         return directory
+
+
+def _local(checkpoint: str) -> Path:
+    """Return the directory of a checkpoint, or what a machine keeps of one elsewhere."""
+    local = checkpoint.removeprefix("file://")
+    return local_directory(checkpoint, os.environ) if "://" in local else Path(local)
 
 
 def _show_results(directory: Path, question: Question, limit: int, form: str) -> bool:

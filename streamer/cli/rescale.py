@@ -42,7 +42,13 @@ def _rescale(config: Config, options: Options, shards: int) -> int:
     plan = make_plan(config, level="OFF")
     directory = checkpoint_of(config, options)
     local = directory.removeprefix("file://")
-    if "://" not in local and not Path(local).is_dir():
+    if "://" in local:
+        raise StreamerError(
+            f"the checkpoint is {directory}: shards can be changed in a directory of this machine "
+            "only; let open windows out by `streamer -w --on-reset drain` and a change of the "
+            "windows, or start with another checkpoint and spark.shards"
+        )
+    if not Path(local).is_dir():
         raise StreamerError(
             f"there is no checkpoint {local}: set spark.shards in the config, and the first start "
             "has so many"

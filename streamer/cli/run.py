@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from streamer import __version__
@@ -36,7 +36,7 @@ LINGER = 0.1
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What one run has at hand."""
+    """What one run has at hand; Spark's session where it had to be started first."""
 
     options: Options
     life: Life
@@ -44,6 +44,7 @@ class _Run:
     status: StatusLine
     stopper: Stopper
     took: Callable[[Config], None]
+    session: Any = None
 
 
 def run_command(config: Config, options: Options) -> int:
@@ -90,8 +91,9 @@ def _begin(
     took: Callable[[Config], None],
 ) -> _Run:
     """Take the checkpoint, and say what is going to run."""
-    life = Life(config, plan, checkpoint_of(config, options), log, view)
-    directory = str(life.checkpoint.directory)
+    place, session = _held(config, plan, checkpoint_of(config, options), log)
+    life = Life(config, plan, place, log, view)
+    directory = str(life.checkpoint)
     if life.renewed:
         text = "The earlier run read its input to the end; this one begins anew"
         log("INFO", text, {"checkpoint": directory})
@@ -108,7 +110,37 @@ def _begin(
     banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
     life.stopping, life.changed = stopper.asked.is_set, took
-    return _Run(options, life, log, StatusLine(sys.stderr, time.time_ns), stopper, took)
+    return _Run(options, life, log, StatusLine(sys.stderr, time.time_ns), stopper, took, session)
+
+
+def _held(config: Config, plan: Plan, directory: str, log: RunLog) -> tuple[Any, Any]:
+    """Take a checkpoint that only Spark reaches, and start that; leave all others for later."""
+    if "://" not in directory.removeprefix("file://"):
+        return directory, None
+    from streamer.spark.elsewhere import settings_for, take_elsewhere
+
+    def start(lock: int) -> Any:
+        return _started(config, plan, lock, log, directory, settings_for(directory))
+
+    log("INFO", "Starting Spark, which reaches the checkpoint", {})
+    return take_elsewhere(directory, os.environ, start, log)
+
+
+def _started(
+    config: Config,
+    plan: Plan,
+    lock: int,
+    log: RunLog,
+    directory: str = "",
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
+    """Start Spark."""
+    from streamer.spark.jars import spark_conf
+    from streamer.spark.session import start_session
+
+    conf = {**more, **spark_conf(plan, config.spark, os.environ, log, directory)}
+    name = f"streamer {plan.name}"
+    return start_session(name, plan.master, conf, log, log.level, keep_open=(lock,))
 
 
 def checkpoint_of(config: Config, options: Options) -> str:
@@ -128,23 +160,19 @@ def _way(plan: Plan) -> tuple[str, ...]:
 
 
 def _run(run: _Run) -> int:
-    from streamer.spark.jars import spark_conf
-    from streamer.spark.session import start_session
-
     life, log, status, stopper = run.life, run.log, run.status, run.stopper
     status.update(0, 0.0, 0, None, 0, "starting Spark")
     began = time.monotonic()
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
     life.open(status if sys.stdout.isatty() else None, on_reset)
-    session = start_session(
-        f"streamer {life.plan.name}",
-        life.plan.master,
-        spark_conf(life.plan, life.config.spark, os.environ, log),
-        log,
-        log.level,
-        keep_open=(life.checkpoint.lock,),
-    )
+    session = run.session
+    if session is None:
+        session = _started(life.config, life.plan, life.checkpoint.lock, log)
+    if not life.plan.master.startswith("local"):
+        from streamer.spark.preflight import check_checkpoint
+
+        check_checkpoint(session, life.checkpoint.root)
     stopper.install()
     life.start(session)
     log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
@@ -167,7 +195,7 @@ def _run(run: _Run) -> int:
     status.update(*meter.figures(life.snapshot()), "stopping")
     _delay(run)
     finished = _leave(run)
-    _farewell(life.snapshot(), stopped, life.checkpoint.directory, log)
+    _farewell(life.snapshot(), stopped, str(life.checkpoint), log)
     if not stopped and finished:
         life.finish()
     if not finished:
@@ -175,6 +203,7 @@ def _run(run: _Run) -> int:
         status.close()
         sys.stderr.flush()
         os._exit(0)
+    life.checkpoint.close()
     return 0
 
 
@@ -213,14 +242,14 @@ def _leave(run: _Run) -> bool:
     return finished
 
 
-def _farewell(last: Snapshot, stopped: bool, checkpoint: Path, log: Callable[..., None]) -> None:
+def _farewell(last: Snapshot, stopped: bool, checkpoint: str, log: Callable[..., None]) -> None:
     fields: dict[str, Any] = {"messages": last.messages}
     if last.dropped:
         fields["dropped"] = sum(last.dropped.values())
     if last.held:
         fields["held"] = last.held
         fields["open_windows"] = last.open_windows
-        fields["checkpoint"] = str(checkpoint)
+        fields["checkpoint"] = checkpoint
         log("INFO", "Stopped; open windows stay in the checkpoint for the next start", fields)
     else:
         log("INFO", "Stopped" if stopped else "The input has ended and all is written", fields)

@@ -86,7 +86,7 @@ def run_service(options: ServiceOptions) -> int:
         logger.emit(level, text, fields, time.time_ns())
 
     stopper = Stopper(lambda text: log("INFO", text, {}))
-    directory = Path(options.checkpoints or _default_directory(os.environ)).absolute()
+    directory = _directory(options.checkpoints)
     service = _Service(options, root, directory, log, log_config.level, stopper)
     sys.setswitchinterval(_SWITCH)
     with closing(opened(directory / OWN)) as lock, closing(service):
@@ -132,6 +132,16 @@ def read_root(options: ServiceOptions) -> Config:
     if wrong:
         raise ConfigError(wrong)
     return root
+
+
+def _directory(named: str | None) -> Path:
+    directory = (named or _default_directory(os.environ)).removeprefix("file://")
+    if "://" in directory:
+        raise StreamerError(
+            f"--checkpoints is {directory}: a service keeps the checkpoints of its streams in a "
+            "directory of its machine; `streamer -c` runs a single stream with one elsewhere"
+        )
+    return Path(directory).absolute()
 
 
 def _default_directory(env: Mapping[str, str]) -> str:
@@ -250,6 +260,7 @@ class _Service:
     def _start_spark(self, files: Mapping[str, tuple[Config, Draft]], lock: DirectoryLock) -> None:
         from streamer.spark.host import SparkHost
         from streamer.spark.jars import host_conf
+        from streamer.spark.preflight import check_checkpoint
         from streamer.spark.session import start_session
 
         spark, log = self._root.spark, self._log
@@ -260,17 +271,22 @@ class _Service:
                 return
             self._host.stop()
         self._conf = conf
-        self._host = SparkHost(
-            lambda ours: start_session(
+        local = spark["master"].startswith("local")
+
+        def start(ours: Mapping[str, str]) -> Any:
+            found = start_session(
                 "streamer streams",
                 spark["master"],
                 {**ours, **conf},
                 log,
                 self._level,
                 keep_open=(lock.file,),
-            ),
-            local=spark["master"].startswith("local"),
-        )
+            )
+            if not local:
+                check_checkpoint(found, self._directory)
+            return found
+
+        self._host = SparkHost(start, local=local)
         self._stopper.install()
 
     @contextmanager

@@ -139,7 +139,7 @@ _SPARK: Final = Field(
             "checkpoint",
             "string",
             "The directory for offsets and open windows; one that belongs to the config when "
-            "left out.",
+            "left out. A URL (`s3a://…`, `hdfs://…`) is one that all machines reach.",
             optional=True,
         ),
         Field(

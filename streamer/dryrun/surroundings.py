@@ -46,10 +46,14 @@ def checkpoint(plan: Plan, directory: str) -> str:
     Raises:
         StreamerError: it cannot be used; the text says why.
     """
-    from streamer.spark.checkpoint import Checkpoint
+    from streamer.spark.checkpoint import Checkpoint, is_remote
 
+    if is_remote(directory):
+        from streamer.spark.elsewhere import checked
+
+        return f"{checked(directory)}: looked at when Spark has started, with the stream"
     path = Path(directory.removeprefix("file://"))
-    if "://" not in directory.removeprefix("file://") and not path.exists():
+    if not path.exists():
         writable_place(path / "streamer.json")
         return f"{path}: new"
     held = Checkpoint(directory, wait=0.0)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from streamer.engine.location import Location, numbers_in
 from streamer.errors import StreamerError
 from streamer.kafka.reading import KafkaReading, Metadata, Offsets
 from streamer.message import Execution
@@ -140,7 +140,7 @@ class Planned(NamedTuple):
         return cls(*json.loads(text))
 
 
-def planned(spark: Path, number: int) -> Planned:
+def planned(spark: Location, number: int) -> Planned:
     """Read where a micro-batch ends from Spark's checkpoint.
 
     Args:
@@ -161,15 +161,12 @@ def planned(spark: Path, number: int) -> Planned:
     return Planned(number, json.loads(settings)["batchTimestampMs"], ours, kafka)
 
 
-def newest_planned(spark: Path) -> Planned | None:
+def newest_planned(spark: Location) -> Planned | None:
     """Read where the newest micro-batch of a checkpoint ends; None before there is any."""
-    try:
-        numbers = [int(path.name) for path in (spark / "offsets").iterdir() if path.name.isdigit()]
-    except FileNotFoundError:
-        return None
-    return planned(spark, max(numbers)) if numbers else None
+    newest = max(numbers_in(spark / "offsets"), default=None)
+    return None if newest is None else planned(spark, newest)
 
 
-def is_committed(spark: Path, number: int) -> bool:
+def is_committed(spark: Location, number: int) -> bool:
     """Tell whether all of a micro-batch is done, as Spark's checkpoint has it."""
     return (spark / "commits" / str(number)).exists()

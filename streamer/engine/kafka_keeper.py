@@ -10,10 +10,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from streamer.engine.beside import KafkaChild, is_committed, planned
+from streamer.engine.location import Location
 from streamer.errors import StreamerError
 from streamer.kafka.reading import Offsets
 
@@ -37,7 +37,7 @@ class KafkaKeeper:
     def __init__(
         self,
         children: Sequence[KafkaChild],
-        spark: Path,
+        spark: Location,
         gauge: SetGauge,
         log: Callable[[str, str, Mapping[str, Any]], None],
     ) -> None:

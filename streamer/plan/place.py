@@ -1,16 +1,29 @@
-"""Where a stream keeps its checkpoint when neither config nor command line says."""
+"""Where a stream keeps its checkpoint, or a part of it, when nobody says."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 
 def default_checkpoint(config_path: str, env: Mapping[str, str]) -> Path:
     """Return the directory that belongs to a config: in the user's state directory, by its path."""
-    state = env.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     whole = os.path.abspath(config_path) if config_path else os.getcwd()
     mark = hashlib.sha256(whole.encode()).hexdigest()[:8]
-    return Path(state) / "streamer" / f"{Path(config_path).stem or 'stdin'}-{mark}"
+    return _state(env) / f"{Path(config_path).stem or 'stdin'}-{mark}"
+
+
+def local_directory(url: str, env: Mapping[str, str]) -> Path:
+    """Return the directory for what this machine keeps of a checkpoint that is elsewhere."""
+    url = url.rstrip("/")
+    mark = hashlib.sha256(url.encode()).hexdigest()[:8]
+    name = re.sub(r"[^\w.-]", "_", url.rpartition("/")[2])
+    return _state(env) / f"{name}-{mark}"
+
+
+def _state(env: Mapping[str, str]) -> Path:
+    state = env.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(state) / "streamer"

@@ -27,7 +27,7 @@ from streamer.service.tracing import tracer_of
 from streamer.service.view import Now, StreamView
 
 if TYPE_CHECKING:
-    from streamer.spark.checkpoint import Checkpoint
+    from streamer.spark.checkpoint import Checkpoint, Elsewhere
     from streamer.spark.stream import Stream
 
 
@@ -48,14 +48,19 @@ class Life:
     """
 
     def __init__(
-        self, config: Config, plan: Plan, directory: str, log: LogLine, view: StreamView
+        self,
+        config: Config,
+        plan: Plan,
+        directory: str | Elsewhere,
+        log: LogLine,
+        view: StreamView,
     ) -> None:
         """Take the checkpoint.
 
         Args:
             config: the config.
             plan: its plan.
-            directory: the checkpoint directory.
+            directory: the checkpoint directory, or one elsewhere that is held already.
             log: takes log lines.
             view: is told when the stream runs, and when it has ended.
 

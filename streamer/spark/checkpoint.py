@@ -13,20 +13,27 @@
             /signals         hints between driver and planner
             /results         results that are kept for queries (`streamer.retention`)
 ```
+
+On another file system (`s3a://…`) are the record and Spark's part: `streamer.json`, `spark`, and in
+place of the lock the files of a lease. All else is in a directory of this machine.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamer.engine.location import Anywhere, RemoteLocation, numbers_in, remove_tree, replace_file
 from streamer.errors import StreamerError
+from streamer.spark.lease import Lease
 from streamer.spark.lock import DirectoryLock, taken
+from streamer.spec import ParsedComponent
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 FORMAT = 1
 
@@ -47,42 +54,134 @@ class CheckpointError(StreamerError):
     """The checkpoint cannot be used; the text says why and what to do."""
 
 
-class Checkpoint:
-    """A checkpoint directory that this program holds."""
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A checkpoint that is not on this machine.
 
-    def __init__(self, directory: str | Path, wait: float = 10.0) -> None:
+    Attributes:
+        root: where it is.
+        lock: of the directory for what stays on this machine.
+        directory: that one.
+        lease: taken; it is this program's.
+        stayed: whether this directory is that of the program which had the checkpoint before.
+    """
+
+    root: RemoteLocation
+    lock: DirectoryLock
+    directory: Path
+    lease: Lease
+    stayed: bool
+
+
+def is_remote(directory: str) -> bool:
+    """Tell whether a checkpoint is on a file system that only Spark reaches."""
+    return "://" in directory.removeprefix("file://")
+
+
+def lock_directory(directory: Path, wait: float = 10.0) -> DirectoryLock:
+    """Make a directory if it is not there, and take its lock.
+
+    Args:
+        directory: the directory.
+        wait: seconds to wait for the JVM of a program that was killed.
+
+    Raises:
+        CheckpointError: another program uses it, or it cannot be written.
+    """
+    try:
+        lock = DirectoryLock(directory)
+    except OSError as e:
+        raise CheckpointError(
+            f"the checkpoint directory {directory} cannot be written: {e}; "
+            "name another one with --checkpoint or spark.checkpoint"
+        ) from None
+    if not taken(lock, wait):
+        holder = lock.holder()
+        lock.close()
+        raise used(str(directory), str(holder or ""))
+    return lock
+
+
+def used(checkpoint: str, holder: str) -> CheckpointError:
+    """Return what is wrong when another program has a checkpoint."""
+    return CheckpointError(
+        f"another streamer uses the checkpoint {checkpoint}{f' ({holder})' if holder else ''}; "
+        "stop it, or name another directory with --checkpoint"
+    )
+
+
+class Checkpoint:
+    """A checkpoint that this program holds.
+
+    Attributes:
+        directory: the directory on this machine.
+        root: where the record is, and Spark's part; the directory, or a place elsewhere.
+    """
+
+    root: Anywhere
+
+    def __init__(self, directory: str | Path | Elsewhere, wait: float = 10.0) -> None:
         """Make the directory if it is not there, and take its lock.
 
         Args:
-            directory: a local path.
+            directory: a local path, or a place elsewhere that is held already.
             wait: seconds to wait for the JVM of a program that was killed.
 
         Raises:
             CheckpointError: another program uses it, it cannot be written, or it is no local path.
         """
-        text = str(directory).removeprefix("file://")
-        if "://" in text:
+        self._known: dict[str, Any] | None = None
+        self._elsewhere = directory if isinstance(directory, Elsewhere) else None
+        if isinstance(directory, Elsewhere):
+            self.directory, self.root = directory.directory, directory.root
+            self._lock = directory.lock
+        else:
+            if is_remote(str(directory)):
+                raise CheckpointError(
+                    f"the checkpoint is {directory}: expected a directory of this machine; "
+                    "on other file systems, it is for `streamer -c` with one stream"
+                )
+            self.directory = self.root = Path(str(directory).removeprefix("file://")).absolute()
+            self._lock = lock_directory(self.directory, wait)
+        self._file = self.root / "streamer.json"
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is on another file system than this machine's."""
+        return self._elsewhere is not None
+
+    @property
+    def has_stayed(self) -> bool:
+        """Whether what is kept on this machine is of the program that had it last."""
+        return self._elsewhere is None or self._elsewhere.stayed
+
+    def wait_held(self, stopping: Callable[[], bool]) -> None:
+        """Wait, for a checkpoint elsewhere, until it is sure that it is still this program's.
+
+        Args:
+            stopping: ends the wait.
+
+        Raises:
+            CheckpointError: it is not.
+        """
+        if self._elsewhere is not None and not self._elsewhere.lease.wait_valid(stopping):
+            self.look_held()
+            raise CheckpointError(f"the stream stops while the checkpoint {self} does not answer")
+
+    def look_held(self) -> None:
+        """See whether another program was seen to have taken it.
+
+        Raises:
+            CheckpointError: so it was.
+        """
+        if self._elsewhere is not None and (loser := self._elsewhere.lease.loser):
             raise CheckpointError(
-                f"spark.checkpoint is {text}: expected a directory of this machine; "
-                "remote file systems are not available yet"
+                f"another streamer has taken the checkpoint {self} over ({loser}): this one gave "
+                "no sign of life for a while; it ends, and the other goes on"
             )
-        self.directory = Path(text).absolute()
-        try:
-            self._lock = DirectoryLock(self.directory)
-        except OSError as e:
-            raise CheckpointError(
-                f"the checkpoint directory {self.directory} cannot be written: {e}; "
-                "name another one with --checkpoint or spark.checkpoint"
-            ) from None
-        if not taken(self._lock, wait):
-            holder = self._lock.holder()
-            self._lock.close()
-            raise CheckpointError(
-                f"another streamer uses the checkpoint {self.directory}"
-                f"{f' ({holder})' if holder else ''}; stop it, or name another directory with "
-                "--checkpoint"
-            )
-        self._file = self.directory / "streamer.json"
 
     @property
     def lock(self) -> int:
@@ -90,9 +189,9 @@ class Checkpoint:
         return self._lock.file
 
     @property
-    def spark(self) -> Path:
+    def spark(self) -> Anywhere:
         """Spark's own checkpoint, of the generation that runs."""
-        return self.directory / _numbered("spark", self._number("generation"))
+        return self.root / _numbered("spark", self._number("generation"))
 
     @property
     def spool(self) -> Path:
@@ -140,11 +239,17 @@ class Checkpoint:
         return int(self._read().get(name, 0))
 
     def _read(self) -> dict[str, Any]:
+        if self._known is not None:
+            return self._known
         try:
             found = json.loads(self._file.read_bytes())
         except (FileNotFoundError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
+
+    def _keep(self, record: dict[str, Any]) -> None:
+        """Know the record of a checkpoint elsewhere: nobody else writes it meanwhile."""
+        self._known = record if self.is_elsewhere else None
 
     @property
     def resumes(self) -> bool:
@@ -154,8 +259,7 @@ class Checkpoint:
     @property
     def is_planned(self) -> bool:
         """Whether a micro-batch of the generation was planned."""
-        # Spark names a file by its micro-batch once it is whole, and otherwise before that.
-        return any(path.name.isdecimal() for path in (self.spark / "offsets").glob("*"))
+        return any(True for _ in numbers_in(self.spark / "offsets"))
 
     def forget_unplanned(self) -> None:
         """Delete what a start has left that ended before a micro-batch was planned.
@@ -163,7 +267,7 @@ class Checkpoint:
         Of half a file of offsets Spark says that the directory should be empty, at every start.
         """
         if not self.is_planned:
-            shutil.rmtree(self.spark, ignore_errors=True)
+            remove_tree(self.spark)
 
     def record(self) -> dict[str, Any]:
         """Return what `bind` wrote, or an empty dict.
@@ -171,6 +275,8 @@ class Checkpoint:
         Raises:
             CheckpointError: it cannot be read.
         """
+        if self._known is not None:
+            return self._known
         try:
             found = json.loads(self._file.read_bytes())
             if not isinstance(found, dict):
@@ -178,36 +284,50 @@ class Checkpoint:
         except FileNotFoundError:
             if self.resumes:
                 raise CheckpointError(
-                    f"{self.directory} holds a Spark checkpoint but no {self._file.name}: "
+                    f"{self} holds a Spark checkpoint but no {self._file.name}: "
                     "it is not streamer's; name another directory with --checkpoint"
                 ) from None
             return {}
         except ValueError as e:
             raise CheckpointError(
                 f"{self._file} cannot be read ({e}); restore it from a backup, or delete "
-                f"{self.directory} to start from the beginning of the input"
+                f"{self} to start from the beginning of the input"
             ) from None
         if found.get("format") != FORMAT:
             raise CheckpointError(
-                f"the checkpoint {self.directory} has format {found.get('format')}, this program "
+                f"the checkpoint {self} has format {found.get('format')}, this program "
                 f"reads {FORMAT}; run the version that wrote it, or delete the directory to start "
                 "from the beginning of the input"
             )
+        self._keep(found)
         return found
 
     def begin(self) -> bool:
         """Clear what a finished run left; tell whether there was one."""
         finished = bool(self.record().get("finished"))
         if finished:
-            for pattern in ("spark", "spark-*", "seed-*", "spool", "spool-*", "signals"):
-                for path in self.directory.glob(pattern):
-                    shutil.rmtree(path, ignore_errors=True)
+            for path in self.found("spark", "spark-*", "seed-*", "spool", "spool-*", "signals"):
+                remove_tree(path)
             # Micro-batches are numbered anew: a journal that stayed would take the first ones for
             # replays and cut files back.
             for journal in self.directory.glob("files*.json"):
                 journal.unlink()
-            self._file.unlink()
+            self._forget()
         return finished
+
+    def found(self, *patterns: str) -> list[Anywhere]:
+        """Return what has names like these, here and elsewhere."""
+        places: list[Anywhere] = [self.directory]
+        if self.is_elsewhere:
+            places.append(self.root)
+        return [path for place in places for name in patterns for path in place.glob(name)]
+
+    def _forget(self) -> None:
+        file, self._known = self._file, None
+        if isinstance(file, Path):
+            file.unlink()
+        else:
+            file.delete()
 
     def bind(self, fingerprint: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
         """Write down what the state belongs to.
@@ -227,12 +347,9 @@ class Checkpoint:
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Replace the record at once: after a crash there is the one before, or this one."""
-        draft = self._file.with_suffix(".tmp")
-        with draft.open("w") as out:
-            out.write(json.dumps({"format": FORMAT, **record}, indent=1))
-            out.flush()
-            os.fdatasync(out.fileno())
-        draft.replace(self._file)
+        whole = {"format": FORMAT, **record}
+        replace_file(self._file, json.dumps(whole, indent=1).encode())
+        self._keep(whole)
 
     def check(self, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
         """Compare the config with what the state is bound to; return the state's own fingerprint.
@@ -251,7 +368,7 @@ class Checkpoint:
                 continue
             if self.resumes or name == "input":
                 raise CheckpointError(
-                    f"the checkpoint {self.directory} was made with the {what} {bound.get(name)}, "
+                    f"the checkpoint {self} was made with the {what} {bound.get(name)}, "
                     f"the config has {fingerprint.get(name)}, and open windows cannot be moved; "
                     f"change the {what} back, name another directory with --checkpoint, or delete "
                     "this one to start from the beginning of the input (its open windows are lost)"
@@ -260,7 +377,35 @@ class Checkpoint:
 
     def close(self) -> None:
         """Give the lock back; a JVM that inherited it holds it until it ends."""
+        if self._elsewhere is not None:
+            self._elsewhere.lease.release()
         self._lock.close()
+
+
+def look_at_spool(
+    checkpoint: Checkpoint, input: ParsedComponent, resumes: bool, log: LogLine
+) -> None:
+    """See that what an input has received is on this machine, where the checkpoint is not.
+
+    Args:
+        checkpoint: the stream's.
+        input: the stream's, which has been opened.
+        resumes: whether there was something to go on with before that.
+        log: takes log lines.
+
+    Raises:
+        CheckpointError: it is on the machine that ran before.
+    """
+    if not checkpoint.is_elsewhere or next(checkpoint.spool.rglob("*.seg"), None) is None:
+        return
+    if resumes and not checkpoint.has_stayed:
+        raise CheckpointError(
+            f"the checkpoint {checkpoint} is of another machine, which has on its disk what the "
+            f"input {input.name} has received and nobody sends again: start it there, or name "
+            "another checkpoint"
+        )
+    text = "What the input receives waits on this machine; no other can go on from it"
+    log("WARN", text, {"directory": str(checkpoint.spool), "path": input.path})
 
 
 def _numbered(name: str, number: int) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
+from streamer.engine.location import Location
 from streamer.engine.places import Places
 from streamer.engine.troubles import Trouble, trouble_of
 
@@ -22,7 +22,7 @@ _NOTHING: Final = "-"
 """Stands in the line of a source that has no offset yet."""
 
 
-def trouble_at(error: str, places: Places, checkpoint: Path, directory: Path) -> Trouble:
+def trouble_at(error: str, places: Places, checkpoint: Location, directory: Location) -> Trouble:
     """Return why a micro-batch has failed, and which component it is of.
 
     Args:
@@ -33,28 +33,28 @@ def trouble_at(error: str, places: Places, checkpoint: Path, directory: Path) ->
     """
     found = trouble_of(error, places, str(checkpoint))
     if not found.place and (file := damaged(directory)):
-        text = f"the checkpoint {checkpoint} is damaged, {directory / file} cannot be read"
+        text = f"the checkpoint {checkpoint} is damaged, {directory}/{file} cannot be read"
         return Trouble(f"{text}; restore it, or start anew", places.state)
     return found
 
 
-def damaged(directory: Path) -> str:
+def damaged(directory: Location) -> str:
     """Return the first file that cannot be read, by its path below a directory; empty for none.
 
     Args:
         directory: what Spark calls the checkpoint's location.
     """
     files = (path for path in _needed(directory) if not _is_readable(path))
-    return next((str(path.relative_to(directory)) for path in files), "")
+    return next((str(path).removeprefix(f"{directory}/") for path in files), "")
 
 
-def _needed(directory: Path) -> Iterator[Path]:
+def _needed(directory: Location) -> Iterator[Location]:
     for log in _LOGS:
         found = (path for path in (directory / log).glob("*") if path.name.isdecimal())
         yield from sorted(found, key=lambda path: -int(path.name))[:_READ]
 
 
-def _is_readable(path: Path) -> bool:
+def _is_readable(path: Location) -> bool:
     """Tell whether a file has a version in its first line, and JSON in each of the others."""
     try:
         version, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")

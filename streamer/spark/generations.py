@@ -23,6 +23,7 @@ from typing import Any, Final
 from streamer import __version__
 from streamer.config import Config
 from streamer.engine.journal import FileJournal
+from streamer.engine.location import Location, numbers_in, remove_tree
 from streamer.plan import Plan
 from streamer.spark.checkpoint import Checkpoint, CheckpointError
 
@@ -43,11 +44,11 @@ class Drain:
     keeps_input: bool
 
 
-def committed_offsets(spark: Path) -> list[dict[str, Any]]:
+def committed_offsets(spark: Location) -> list[dict[str, Any]]:
     """Return the offsets up to which a Spark checkpoint has taken its input in.
 
     Args:
-        spark: the checkpoint's directory.
+        spark: Spark's checkpoint.
 
     Returns:
         That of our source, and those of Kafka inputs; nothing when no micro-batch was committed.
@@ -60,10 +61,9 @@ def committed_offsets(spark: Path) -> list[dict[str, Any]]:
     return [{} if line == "-" else json.loads(line) for line in lines]
 
 
-def _newest(log: Path) -> int | None:
+def _newest(log: Location) -> int | None:
     """Return the newest number in one of Spark's logs."""
-    numbers = [int(path.name) for path in log.glob("*") if path.name.isdecimal()]
-    return max(numbers, default=None)
+    return max(numbers_in(log), default=None)
 
 
 def begin_drain(checkpoint: Checkpoint, drain: Drain) -> None:
@@ -89,7 +89,7 @@ def drain_of(checkpoint: Checkpoint) -> Drain | None:
         raise CheckpointError(
             f"a deploy was letting open windows out when it was broken off, and {path} cannot be "
             f"read ({e}); start the streamer that began it once more with the same checkpoint, or "
-            f"take `draining` out of {checkpoint.directory / 'streamer.json'} and start the former "
+            f"take `draining` out of {checkpoint.root / 'streamer.json'} and start the former "
             "config"
         ) from None
 
@@ -102,8 +102,11 @@ def remember(checkpoint: Checkpoint, config: Config, plan: Plan) -> None:
 def remembered(checkpoint: Checkpoint) -> tuple[Config, Plan] | None:
     """Return what ran last; None when that was not kept, or by another version of the program.
 
-    What ran in a former generation is of no use: its windows are out.
+    What ran in a former generation is of no use: its windows are out; nor is what ran here before
+    another machine had the checkpoint.
     """
+    if not checkpoint.has_stayed:
+        return None
     try:
         generation, config, plan = _read(checkpoint.directory / _RUNNING)
     except (OSError, ValueError):
@@ -258,9 +261,8 @@ def _journals(directory: Path) -> list[Path]:
 def sweep(checkpoint: Checkpoint) -> None:
     """Delete what former generations have left."""
     keep = {checkpoint.spark, checkpoint.spool, checkpoint.seed}
-    for pattern in ("spark", "spark-*", "seed-*", "spool", "spool-*"):
-        for path in checkpoint.directory.glob(pattern):
-            if path not in keep:
-                shutil.rmtree(path, ignore_errors=True)
+    for path in checkpoint.found("spark", "spark-*", "seed-*", "spool", "spool-*"):
+        if path not in keep:
+            remove_tree(path)
     if "draining" not in checkpoint.record():
         (checkpoint.directory / _PLAN).unlink(missing_ok=True)

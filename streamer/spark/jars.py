@@ -7,8 +7,6 @@ for is among Spark's own.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,12 +16,14 @@ from streamer.plan import Plan
 from streamer.spark.cluster import ENVIRONMENT
 from streamer.spark.compiling import for_messages
 from streamer.spark.ivy import FetchError, fetch
+from streamer.spark.jar_directories import VARIABLE, Modules, kept, look
+from streamer.spark.s3_jars import s3_settings
 from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.spec.inside import inside
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
-NEEDED: Mapping[str, tuple[str, str]] = {
+NEEDED: Modules = {
     "spark-sql-kafka-0-10_2.13": ("org.apache.spark", "4.2.0"),
     # Some repositories lack its newer versions; this one works with the connector above.
     "spark-token-provider-kafka-0-10_2.13": ("org.apache.spark", "4.0.0"),
@@ -33,30 +33,34 @@ NEEDED: Mapping[str, tuple[str, str]] = {
 """What Spark needs, as Maven names it: the artifact, its group and the version that is fetched."""
 
 _INPUTS = ("kafka", "kafka_franz", "redpanda")
-VARIABLE = "STREAMER_JARS"
 SHARED = Path("/opt/streamer/jars")
 _POM = "deploy/jars/pom.xml"
-# Names of jars may have the group before them, as Spark's own downloads do.
-_NAME = re.compile(r"(?:[\w.-]+_)?({})-(\d[\w.-]*)\.jar".format("|".join(map(re.escape, NEEDED))))
 
 
 def spark_conf(
-    plan: Plan, section: Parsed, environ: Mapping[str, str], log: LogLine
+    plan: Plan,
+    section: Parsed,
+    environ: Mapping[str, str],
+    log: LogLine,
+    checkpoint: str = "",
 ) -> Mapping[str, str]:
-    """Return the Spark settings of a stream: the user's, and what it takes if it reads Kafka.
+    """Return the Spark settings of a stream: the user's, and what its input and checkpoint take.
 
-    That is the connector, and a JVM that is made for a row for every message.
+    For Kafka that is the connector, and a JVM that is made for a row for every message.
 
     Args:
         plan: the stream.
         section: the config's `spark` section.
         environ: see `connector_settings`.
         log: see `connector_settings`.
+        checkpoint: where the checkpoint is, if not on this machine.
 
     Raises:
-        StreamerError: it reads Kafka, and there is no connector.
+        StreamerError: it reads Kafka, and there is no connector; or the same with S3.
     """
     conf = _conf(section)
+    if checkpoint.startswith("s3a://"):
+        conf = {**conf, **s3_settings(conf, environ, log, section["jars_directory"])}
     if not reads_kafka(plan.input):
         return conf
     connector = connector_settings(conf, environ, log, section["jars_directory"])
@@ -175,20 +179,14 @@ def connector_jars(
     Raises:
         StreamerError: a directory that was named lacks a jar.
     """
-    return _named(environ, directory) or _look(shared)[0] or _look(kept(environ))[0]
-
-
-def kept(environ: Mapping[str, str]) -> Path:
-    """Return the directory where jars that were fetched are kept for this user."""
-    caches = environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "streamer" / "jars"
+    return _named(environ, directory) or look(shared, NEEDED)[0] or look(kept(environ), NEEDED)[0]
 
 
 def _named(environ: Mapping[str, str], directory: str | None) -> list[Path]:
     """Return the jars of the directory that somebody named, if somebody did."""
     for name, place in ((VARIABLE, environ.get(VARIABLE)), ("spark.jars_directory", directory)):
         if place:
-            jars, lacking = _look(Path(place))
+            jars, lacking = look(Path(place), NEEDED)
             if lacking:
                 raise StreamerError(
                     f"{name} names {place}, which {lacking}; reading Kafka takes all of "
@@ -203,7 +201,7 @@ def _fetched(
 ) -> list[Path]:
     own = kept(environ)
     seen = [f"{VARIABLE} is not set", "spark.jars_directory is not set"]
-    seen += [f"{place} {_look(place)[1]}" for place in (shared, own)]
+    seen += [f"{place} {look(place, NEEDED)[1]}" for place in (shared, own)]
     wanted = [(group, name, version) for name, (group, version) in NEEDED.items()]
     log("INFO", "Fetching the jars with which Spark reads Kafka", {"into": str(own)})
     try:
@@ -215,33 +213,11 @@ def _fetched(
             f"{_with_maven(own)} Or name a repository that has them in spark.conf: "
             "spark.jars.repositories, or an Ivy settings file as spark.jars.ivySettings."
         ) from e
-    jars, lacking = _look(own)
+    jars, lacking = look(own, NEEDED)
     if lacking:
         raise StreamerError(f"{own} {lacking} though it was fetched: is somebody deleting there?")
     log("INFO", "Fetched the jars with which Spark reads Kafka", {"into": str(own)})
     return jars
-
-
-def _look(place: Path) -> tuple[list[Path], str]:
-    """Return a directory's jars, and what it lacks in words; of two versions the newer counts."""
-    try:
-        names = os.listdir(place)
-    except FileNotFoundError:
-        return [], "is not there"
-    except OSError as e:
-        return [], f"cannot be read ({e.strerror})"
-    best: dict[str, tuple[list[int], str]] = {}
-    for name in names:
-        matched = _NAME.fullmatch(name)
-        if matched is not None:
-            version = [int(number) for number in re.findall(r"\d+", matched[2])]
-            best[matched[1]] = max((version, name), best.get(matched[1], ([], "")))
-    lacking = [name for name in NEEDED if name not in best]
-    if lacking:
-        return [], "has none of them" if len(lacking) == len(NEEDED) else (
-            f"lacks {', '.join(lacking)}"
-        )
-    return [place.absolute() / best[name][1] for name in NEEDED], ""
 
 
 def _with_maven(place: Path) -> str:

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamer.engine.beside import KafkaChild, newest_planned, planned
 from streamer.engine.kafka_keeper import KafkaKeeper, SetGauge
 from streamer.engine.kafka_rows import Wanted
+from streamer.engine.location import Location
 from streamer.engine.ticks import Signals
 from streamer.errors import StreamerError
 from streamer.kafka.reading import Offsets
@@ -38,7 +38,7 @@ class KafkaSide:
         self,
         children: Sequence[KafkaChild],
         plan: Plan,
-        spark: Path,
+        spark: Location,
         signals: Signals,
         gauge: SetGauge,
         log: LogLine,

@@ -6,13 +6,19 @@ import re
 import socket
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Final
 
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
+from streamer.engine.location import Anywhere, remove_tree
+from streamer.engine.troubles import said
 from streamer.errors import StreamerError
 
 
@@ -105,6 +111,47 @@ def _wait_for_executors(context: SparkContext, patience: float) -> int:
                 "(spark.executor.memory, spark.executor.cores) that are asked for"
             )
         time.sleep(0.2)
+
+
+def check_checkpoint(session: SparkSession, place: Anywhere) -> None:
+    """See that every executor writes where the driver reads, before a micro-batch has to.
+
+    Args:
+        session: a cluster's.
+        place: the checkpoint.
+
+    Raises:
+        StreamerError: one does not; the text is one sentence.
+    """
+    context = session.sparkContext
+    probe = place / f"probe-{uuid.uuid4().hex[:12]}"
+    url = probe.as_uri() if isinstance(probe, Path) else str(probe)
+    tasks = 2 * context.defaultParallelism
+    try:
+        # By Hadoop, and so with the jars, the names and the rights with which Spark keeps state.
+        hosts = context.parallelize(range(tasks), tasks).mapPartitionsWithIndex(_mark)
+        hosts.saveAsTextFile(url)
+        found = context.textFile(url).collect()
+        lost = set(range(tasks)) - {int(line.partition(" ")[0]) for line in found}
+    except Exception as e:
+        why = said(str(e))
+        raise StreamerError(f"workers cannot write to the checkpoint {place}: {why}") from e
+    finally:
+        with suppress(OSError):
+            remove_tree(probe)
+    if lost:
+        raise StreamerError(_NOT_SHARED.format(place=place))
+
+
+_NOT_SHARED: Final = (
+    "the workers' {place} is not the driver's: the checkpoint has to be a directory that all of "
+    "them mount at this path, or on a file system that all reach (s3a://…, hdfs://…)"
+)
+
+
+def _mark(number: int, _: Iterator[int]) -> Iterator[str]:
+    time.sleep(0.1)
+    yield f"{number} {socket.gethostname()}"
 
 
 _VERSIONS: Final = re.compile(

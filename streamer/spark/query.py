@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamer.engine.location import Location
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.source.replayable import Replayable
@@ -42,7 +42,7 @@ def begin(
     source: Replayable,
     source_plan: SourcePlan,
     beside: Sequence[DataFrame],
-    checkpoint: Path,
+    checkpoint: Location,
     deliver: Deliver,
 ) -> StreamingQuery:
     """Start a query.

@@ -109,7 +109,7 @@ def rescale_checkpoint(
     began = time.monotonic()
     before = shards_of(plan, checkpoint)
     assert plan.window is not None
-    former = checkpoint.spark
+    former = Path(str(checkpoint.spark))
     draft = checkpoint.directory / _DRAFT
     shutil.rmtree(draft, ignore_errors=True)
     try:

@@ -39,7 +39,7 @@ from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
-from streamer.spark.checkpoint import Checkpoint
+from streamer.spark.checkpoint import Checkpoint, look_at_spool
 from streamer.spark.cores import Cores
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
@@ -191,7 +191,9 @@ class Stream:
     def _open_source(self) -> Replayable:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
+        before = self._checkpoint.resumes
         found = opened(source, house.room())
+        look_at_spool(self._checkpoint, self.plan.input, before, self._log)
         self._bind(house.remembered)
         house.save = self._bind
         return found
@@ -248,6 +250,7 @@ class Stream:
 
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
+        self._checkpoint.wait_held(self._stopping.is_set)
         if self._kafka is not None:
             self._kafka.plans(batch, number)
         wanted = self.tap.most
@@ -360,6 +363,7 @@ class Stream:
             BrokenPipeError: nobody reads the standard output any more.
         """
         assert self._query is not None
+        self._checkpoint.look_held()
         try:
             active = self._query.isActive
         except (Py4JError, OSError) as e:
@@ -469,7 +473,7 @@ class Stream:
     def _trouble(self, error: str) -> Trouble:
         """Return why a micro-batch has failed."""
         checkpoint = self._checkpoint
-        return trouble_at(error, self._places, checkpoint.directory, checkpoint.spark)
+        return trouble_at(error, self._places, checkpoint.root, checkpoint.spark)
 
     def _recover(self, error: str) -> None:
         kafka = None if self._rejected else self._kafka

@@ -105,6 +105,20 @@ def test_a_worker_that_lacks_something_is_named_at_the_start(
     assert "a worker lacks the Python package streamer: let spark.environment be" in last
 
 
+def test_a_checkpoint_that_workers_have_elsewhere_is_named_at_the_start(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    config = tmp_path / "one.yaml"
+    config.write_text("input: {generate: {mapping: root = 1, count: 1}}\noutput: {stdout: {}}\n")
+    # Each process has another directory by this name.
+    path = Path("/proc/self/cwd/checkpoint")
+    more = ("--master", cluster.url, "--checkpoint", str(path))
+    with program(config, tmp_path / "none", *more, cwd=tmp_path) as run:
+        assert run.finish(240) == 1
+        last = run.messages()[-1]
+    assert last.startswith(f"the workers' {path} is not the driver's: the checkpoint has to be")
+
+
 def executor(cluster: Cluster, rng: random.Random) -> None:
     for pid in cluster.executors(f"worker-{rng.randint(1, WORKERS)}"):
         os.kill(pid, signal.SIGKILL)

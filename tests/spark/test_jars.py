@@ -20,15 +20,11 @@ from streamer.config import parse_config
 from streamer.engine.kafka_rows import Wanted
 from streamer.errors import StreamerError
 from streamer.plan import Plan, make_plan
+from streamer.spark import s3_jars
 from streamer.spark.compiling import HARD, for_messages
 from streamer.spark.ivy import FetchError, fetch
-from streamer.spark.jars import (
-    NEEDED,
-    connector_settings,
-    host_conf,
-    kept,
-    spark_conf,
-)
+from streamer.spark.jar_directories import kept
+from streamer.spark.jars import NEEDED, connector_settings, host_conf, spark_conf
 from streamer.spark.kafka import kafka_rows
 from streamer.spec import Parsed
 from tests.servers import free_port
@@ -63,6 +59,34 @@ def test_the_pom_and_the_program_name_the_same_jars() -> None:
         for one in pom.iterfind(".//m:dependency", names)
     }
     assert in_pom == {(name, group, version) for name, (group, version) in NEEDED.items()}
+
+
+def test_the_pom_for_s3_and_the_program_name_the_same_versions() -> None:
+    names = {"m": "http://maven.apache.org/POM/4.0.0"}
+    pom = ElementTree.parse(ROOT / "deploy/image/s3-pom.xml")
+    sdk = pom.findtext("m:properties/m:sdk", "", names)
+    for one in pom.iterfind("m:dependencies/m:dependency", names):
+        name, group, version = (
+            one.findtext(f"m:{part}", "", names) for part in ("artifactId", "groupId", "version")
+        )
+        assert s3_jars.NEEDED[name] == (group, version or sdk)
+
+
+def _with_s3(conf: Mapping[str, str], home: Path, directory: Path) -> str:
+    environ = {"XDG_CACHE_HOME": str(home)}
+    settings = s3_jars.s3_settings(conf, environ, _silent, str(directory), shared=home / "none")
+    return settings.get("spark.jars", "")
+
+
+def test_the_jars_for_s3_are_found_where_all_of_them_are(tmp_path: Path) -> None:
+    files = [f"{name}-{version}.jar" for name, (_, version) in s3_jars.NEEDED.items()]
+    kept_here = _fill(tmp_path / "streamer/jars/s3", *files)
+    some = _fill(tmp_path / "some", *files[1:])
+    expected = [str(kept_here / name) for name in files]
+    assert _with_s3({"spark.jars": "own.jar"}, tmp_path, some) == ",".join(["own.jar", *expected])
+    _fill(some, files[0])
+    assert _with_s3({}, tmp_path, some) == ",".join(str(some / name) for name in files)
+    assert _with_s3({"spark.jars": "/x/hadoop-aws-3.5.0.jar"}, tmp_path, some) == ""
 
 
 def test_the_directory_that_is_named_goes_before_the_machines_and_the_users(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streamer.spark.jars import connector_jars, kept
+from streamer.spark.jar_directories import kept
+from streamer.spark.jars import connector_jars
 
 _POMS = "deploy/dev/broker-pom.xml", "deploy/jars/pom.xml"
 

@@ -1,0 +1,175 @@
+"""Take a checkpoint that is not on this machine: on any file system that Hadoop reaches.
+
+Spark is started first, since it is what reaches it; the lease (`streamer.spark.lease`) sees to it
+that one program uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotInTimeError
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+from streamer.engine.location import remove_tree, replace_file
+from streamer.plan.place import local_directory
+from streamer.spark.checkpoint import CheckpointError, Elsewhere, lock_directory, used
+from streamer.spark.hadoop import FilesError, HadoopFiles, HadoopPath
+from streamer.spark.lease import Lease, TakenError
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+_MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
+_RENAMING: Final = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
+)
+_S3: Final = {
+    _MANAGER: "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager",
+    # Files of state are sent like all others: the other way is by a second client, with which not
+    # every server that speaks S3 gets on.
+    "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
+}
+_PATIENCE: Final = 45.0
+"""Seconds for the file system's first answer."""
+
+
+def checked(url: str) -> str:
+    """Return the URL of a checkpoint as it is told to Spark.
+
+    Raises:
+        CheckpointError: it is none.
+    """
+    parts = urlsplit(url)
+    if "@" in parts.netloc and parts.scheme != "abfss":
+        # What stands before it may be a password.
+        raise CheckpointError(
+            f"the checkpoint {parts.scheme}://…@{parts.netloc.rpartition('@')[2]}{parts.path} has "
+            "credentials in it: give them in spark.conf (spark.hadoop.fs.s3a.access.key, …), or by "
+            "the environment"
+        )
+    if parts.scheme in ("s3", "s3n"):
+        raise CheckpointError(
+            f"the checkpoint is {url}: Spark reaches S3 by s3a://{parts.netloc}{parts.path}"
+        )
+    if not parts.path.strip("/"):
+        raise CheckpointError(
+            f"the checkpoint is {url}: expected a directory in it, such as "
+            f"{url.rstrip('/')}/checkpoints/traffic"
+        )
+    return url.rstrip("/")
+
+
+def settings_for(url: str) -> dict[str, str]:
+    """Return how Spark writes the files of a checkpoint there, so that each is whole at once."""
+    return dict(_S3) if url.startswith("s3a://") else {_MANAGER: _RENAMING}
+
+
+def take_elsewhere(
+    url: str,
+    environ: Mapping[str, str],
+    start: Callable[[int], SparkSession],
+    log: LogLine,
+) -> tuple[Elsewhere, SparkSession]:
+    """Take a checkpoint that is not on this machine.
+
+    Args:
+        url: where it is.
+        environ: says where this machine keeps its own part (`XDG_STATE_HOME`).
+        start: starts Spark; its JVM inherits this file descriptor.
+        log: takes log lines.
+
+    Raises:
+        CheckpointError: another program has it, or it cannot be reached; the text says why.
+    """
+    url = checked(url)
+    directory = local_directory(url, environ)
+    lock = lock_directory(directory)
+    try:
+        session = start(lock.file)
+        root = _reached(session, url)
+        lease = Lease(_TermFiles(root / "lease"))
+        mark = directory / "mark"
+        ours = mark.read_text() if mark.exists() else ""
+        text = "The checkpoint was not given back; waiting until it is sure that nobody uses it"
+        former = lease.take(ours, lambda holder: log("WARN", text, {"last": holder}))
+        if ours and not former:
+            # It was deleted there, so that all begins anew.
+            _clear(directory)
+        replace_file(mark, lease.mark.encode())
+    except TakenError as e:
+        lock.close()
+        raise used(url, e.holder) from None
+    except FilesError as e:
+        lock.close()
+        raise unreachable(url, str(e)) from None
+    except BaseException:
+        lock.close()
+        raise
+    return Elsewhere(root, lock, directory, lease, former in (ours, "")), session
+
+
+def _clear(directory: Path) -> None:
+    for path in directory.iterdir():
+        if path.is_dir():
+            remove_tree(path)
+        elif path.name != "lock":
+            path.unlink()
+
+
+def unreachable(url: str, why: str) -> CheckpointError:
+    """Return what is wrong when a file system refuses."""
+    return CheckpointError(
+        f"the checkpoint {url} cannot be used: {why}; see that it is there and may be written, and "
+        "what spark.conf says of it (spark.hadoop.fs.…)"
+    )
+
+
+def _reached(session: SparkSession, url: str) -> HadoopPath:
+    def reach() -> HadoopPath:
+        root = HadoopPath(HadoopFiles(session, url), url)
+        for _ in root.glob("*"):
+            break
+        return root
+
+    # A thread that is stuck in Java is left behind.
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(reach).result(_PATIENCE)
+    except NotInTimeError:
+        raise FilesError(f"it did not answer within {_PATIENCE:.0f} s") from None
+    finally:
+        pool.shutdown(wait=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _TermFiles:
+    """The files of a lease; `lease.Terms`."""
+
+    place: HadoopPath
+
+    def names(self) -> Iterator[str]:
+        """See `Terms`."""
+        return (path.name for path in self.place.glob("*"))
+
+    def read(self, name: str) -> bytes:
+        """See `Terms`."""
+        return (self.place / name).read_bytes()
+
+    def create(self, name: str, body: bytes) -> None:
+        """See `Terms`."""
+        self.place.files.create(str(self.place / name), body)
+
+    def put(self, name: str, body: bytes) -> None:
+        """See `Terms`."""
+        (self.place / name).put(body)
+
+    def delete(self, name: str) -> None:
+        """See `Terms`."""
+        with suppress(OSError):
+            (self.place / name).delete()

@@ -1,0 +1,54 @@
+"""Directories of jars that PySpark does not bring, and what of them is there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+Modules = Mapping[str, tuple[str, str]]
+"""Jars as Maven names them: the artifact, its group and the version that is fetched."""
+
+VARIABLE = "STREAMER_JARS"
+
+
+def kept(environ: Mapping[str, str]) -> Path:
+    """Return the directory where jars that were fetched are kept for this user."""
+    caches = environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "streamer" / "jars"
+
+
+def look(place: Path, needed: Modules) -> tuple[list[Path], str]:
+    """Return a directory's jars, and what it lacks in words; of two versions the newer counts.
+
+    Args:
+        place: the directory.
+        needed: the jars, by their artifacts' names.
+    """
+    try:
+        names = os.listdir(place)
+    except FileNotFoundError:
+        return [], "is not there"
+    except OSError as e:
+        return [], f"cannot be read ({e.strerror})"
+    best: dict[str, tuple[list[int], str]] = {}
+    pattern = _pattern(needed)
+    for name in names:
+        matched = pattern.fullmatch(name)
+        if matched is not None:
+            version = [int(number) for number in re.findall(r"\d+", matched[2])]
+            best[matched[1]] = max((version, name), best.get(matched[1], ([], "")))
+    lacking = [name for name in needed if name not in best]
+    if lacking:
+        return [], "has none of them" if len(lacking) == len(needed) else (
+            f"lacks {', '.join(lacking)}"
+        )
+    return [place.absolute() / best[name][1] for name in needed], ""
+
+
+def _pattern(needed: Modules) -> re.Pattern[str]:
+    # Names of jars may have the group before them, as Spark's own downloads do.
+    return re.compile(
+        r"(?:[\w.-]+_)?({})-(\d[\w.-]*)\.jar".format("|".join(map(re.escape, needed)))
+    )

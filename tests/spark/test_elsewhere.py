@@ -1,0 +1,67 @@
+"""What is wrong with the URL of a checkpoint, and what keeps to a directory: said without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamer.cli.main import invoke
+from streamer.plan.place import local_directory
+from streamer.spark.checkpoint import CheckpointError
+from streamer.spark.elsewhere import checked, settings_for
+
+CONFIG = """
+input: {generate: {mapping: root = 1, count: 1}}
+buffer: {tumbling_window: {size: 1s, timestamp_mapping: root = now()}}
+output: {drop: {}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("s3a://me:secret@lights/a", "s3a://…@lights/a has credentials in it: give them in spark"),
+        ("s3://lights/a", "Spark reaches S3 by s3a://lights/a"),
+        ("s3a://lights", "expected a directory in it, such as s3a://lights/checkpoints/traffic"),
+        ("hdfs://name:8020/", "expected a directory in it"),
+    ],
+)
+def test_a_url_that_is_of_no_use_is_refused_without_its_secrets(url: str, said: str) -> None:
+    with pytest.raises(CheckpointError) as refused:
+        checked(url)
+    assert said in str(refused.value) and "secret" not in str(refused.value)
+
+
+def test_what_stays_on_the_machine_is_told_apart_by_the_url(tmp_path: Path) -> None:
+    env = {"XDG_STATE_HOME": str(tmp_path)}
+    one, same = (local_directory(f"s3a://lights/a{end}", env) for end in ("", "/"))
+    assert one == same and one.parent == tmp_path / "streamer" and one.name.startswith("a-")
+    assert one != local_directory("s3a://others/a", env)
+
+
+def test_objects_are_sent_at_once_and_other_files_renamed() -> None:
+    name = "spark.sql.streaming.checkpointFileManagerClass"
+    assert "AbortableStream" in settings_for("s3a://a/b")[name]
+    assert "FileContext" in settings_for("hdfs://a/b")[name]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            ["rescale", "{config}", "--shards=4", "--checkpoint"],
+            "directory of this machine only",
+        ),
+        (["streams", "--checkpoints"], "in a directory of its machine"),
+    ],
+)
+def test_commands_that_need_a_directory_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], said: str
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIG)
+    words = [word.format(config=config) for word in command]
+    assert invoke([*words, "s3a://lights/a"]) == 1
+    refused = capsys.readouterr().err
+    assert said in refused and refused.count("\n") == 1

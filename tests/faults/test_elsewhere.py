@@ -26,7 +26,7 @@ from .test_kill import CONFIG, check, read_whole_lines
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
-# By hand: STREAMER_KILLS=20 pytest tests/faults/test_elsewhere.py
+# By hand: STREAMER_ELSEWHERE=all STREAMER_KILLS=20 pytest tests/faults/test_elsewhere.py
 KILLS = int(os.environ.get("STREAMER_KILLS", "1"))
 SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
 TAKEOVER = 30.0
@@ -164,7 +164,9 @@ def read_whole(out: Path) -> Iterator[bytes]:
         yield line[line.rfind(b"{") :]
 
 
-by_hand = pytest.mark.skipif(KILLS < 2, reason="by hand: STREAMER_KILLS=2")
+by_hand = pytest.mark.skipif(
+    os.environ.get("STREAMER_ELSEWHERE") != "all", reason="by hand: STREAMER_ELSEWHERE=all"
+)
 
 
 @by_hand

@@ -1,0 +1,195 @@
+"""A checkpoint that is not on this machine: what another machine finds of it, and what not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamer.config import parse_config
+from streamer.plan import make_plan
+from streamer.spark.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    Elsewhere,
+    lock_directory,
+    look_at_spool,
+)
+from streamer.spark.generations import next_generation, remember, remembered, sweep
+from streamer.spark.lease import Lease, Pace
+
+CONFIG = """
+input: {generate: {mapping: root = 1}}
+buffer: {tumbling_window: {size: 1s, timestamp_mapping: root = now()}}
+output: {drop: {}}
+"""
+FITS = {"input": "generate", "window": "w", "key": None, "shards": 1}
+
+
+class Place:
+    """A directory that is reached by what a file system elsewhere offers, and not as a path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"far://{self.path}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and self.path == other.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def __truediv__(self, name: str) -> Place:
+        return Place(self.path / name)
+
+    def iterdir(self) -> Iterator[Place]:
+        return map(Place, self.path.iterdir())
+
+    def glob(self, pattern: str) -> Iterator[Place]:
+        return map(Place, self.path.glob(pattern))
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def read_bytes(self) -> bytes:
+        return self.path.read_bytes()
+
+    def read_text(self, encoding: str | None = None) -> str:
+        return self.path.read_text(encoding)
+
+    def put(self, body: bytes) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_bytes(body)
+
+    def delete(self) -> None:
+        shutil.rmtree(self.path) if self.path.is_dir() else self.path.unlink(missing_ok=True)
+
+
+class Terms:
+    """The files of a lease."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    def names(self) -> list[str]:
+        return list(self.kept)
+
+    def read(self, name: str) -> bytes:
+        return self.kept[name]
+
+    def create(self, name: str, body: bytes) -> None:
+        self.kept[name] = body
+
+    put = create
+
+    def delete(self, name: str) -> None:
+        del self.kept[name]
+
+
+Machine = Callable[..., Checkpoint]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """Take the one checkpoint on a machine of a name; each has a disk of its own."""
+    terms = Terms()
+    held: list[Checkpoint] = []
+
+    def take(name: str, stayed: bool = True) -> Checkpoint:
+        if held:
+            held.pop().close()
+        lease = Lease(terms, Pace(beat=60.0))
+        lease.take()
+        directory = tmp_path / name
+        lock = lock_directory(directory)
+        found = Elsewhere(Place(tmp_path / "far"), lock, directory, lease, stayed)
+        held.append(Checkpoint(found))
+        return held[-1]
+
+    yield take
+    for checkpoint in held:
+        checkpoint.close()
+
+
+def planned(checkpoint: Checkpoint, number: int = 0) -> None:
+    """Leave what Spark does when a micro-batch is planned and committed."""
+    offset = json.dumps({"data": 7})
+    lines = f'v1\n{{"batchTimestampMs":1}}\n{offset}'
+    spark: Any = checkpoint.spark
+    (spark / "offsets" / str(number)).put(lines.encode())
+    (spark / "commits" / str(number)).put(b"v1\n{}")
+
+
+def test_another_machine_finds_the_record_and_where_the_input_was(machine: Machine) -> None:
+    one = machine("one")
+    one.bind(FITS, {"input": {"seen": 3}})
+    planned(one)
+    identity = one.identity
+    other = machine("other", stayed=False)
+    assert other.resumes and other.identity == identity
+    assert other.record()["inputs"] == {"input": {"seen": 3}}
+    assert other.check(FITS) == FITS
+    assert str(other.spark).startswith("far://") and other.spool.is_relative_to(other.directory)
+
+
+def test_a_generation_begins_and_the_former_is_swept_where_it_is(machine: Machine) -> None:
+    one = machine("one")
+    one.bind(FITS, {})
+    planned(one)
+    former: Any = one.spark
+    next_generation(one, FITS, keeps_input=True)
+    assert one.begins_at == {"data": 7} and not one.resumes
+    assert one.spark.name == "spark-1" and former.exists()
+    sweep(one)
+    assert not former.exists()
+
+
+def test_what_has_finished_is_cleared_here_and_there(machine: Machine) -> None:
+    one = machine("one")
+    one.bind(FITS, {})
+    planned(one)
+    one.spool.mkdir()
+    one.finish()
+    again = machine("one")
+    assert again.begin()
+    assert not again.resumes and again.record() == {} and not again.spool.exists()
+    assert not again.begin()
+
+
+def test_what_ran_is_known_to_the_machine_on_which_it_did(machine: Machine) -> None:
+    config = parse_config(CONFIG, "config.yaml")
+    one = machine("one")
+    one.bind(FITS, {})
+    remember(one, config, make_plan(config))
+    stayed = machine("one")
+    assert remembered(stayed) is not None
+    assert remembered(machine("one", stayed=False)) is None
+
+
+def test_a_machine_without_what_was_received_is_refused(machine: Machine) -> None:
+    source, said = make_plan(parse_config(CONFIG, "config.yaml")).input, []
+
+    def log(*line: Any) -> None:
+        said.append(line)
+
+    one = machine("one")
+    look_at_spool(one, source, resumes=True, log=log)
+    one.spool.mkdir()
+    (one.spool / "0000000001.seg").touch()
+    assert not said
+    look_at_spool(one, source, resumes=True, log=log)
+    assert [line[0] for line in said] == ["WARN"]
+    other = machine("one", stayed=False)
+    with pytest.raises(CheckpointError, match="which has on its disk what the input generate has"):
+        look_at_spool(other, source, resumes=True, log=log)
+    look_at_spool(other, source, resumes=False, log=log)

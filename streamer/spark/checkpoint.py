@@ -31,9 +31,6 @@ from streamer.engine.location import Anywhere, RemoteLocation, numbers_in, remov
 from streamer.errors import StreamerError
 from streamer.spark.lease import Lease
 from streamer.spark.lock import DirectoryLock, taken
-from streamer.spec import ParsedComponent
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 FORMAT = 1
 
@@ -380,32 +377,6 @@ class Checkpoint:
         if self._elsewhere is not None:
             self._elsewhere.lease.release()
         self._lock.close()
-
-
-def look_at_spool(
-    checkpoint: Checkpoint, input: ParsedComponent, resumes: bool, log: LogLine
-) -> None:
-    """See that what an input has received is on this machine, where the checkpoint is not.
-
-    Args:
-        checkpoint: the stream's.
-        input: the stream's, which has been opened.
-        resumes: whether there was something to go on with before that.
-        log: takes log lines.
-
-    Raises:
-        CheckpointError: it is on the machine that ran before.
-    """
-    if not checkpoint.is_elsewhere or next(checkpoint.spool.rglob("*.seg"), None) is None:
-        return
-    if resumes and not checkpoint.has_stayed:
-        raise CheckpointError(
-            f"the checkpoint {checkpoint} is of another machine, which has on its disk what the "
-            f"input {input.name} has received and nobody sends again: start it there, or name "
-            "another checkpoint"
-        )
-    text = "What the input receives waits on this machine; no other can go on from it"
-    log("WARN", text, {"directory": str(checkpoint.spool), "path": input.path})
 
 
 def _numbered(name: str, number: int) -> str:

@@ -39,7 +39,7 @@ from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
-from streamer.spark.checkpoint import Checkpoint, look_at_spool
+from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
@@ -49,6 +49,7 @@ from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
 from streamer.spark.retries import Retries
 from streamer.spark.source import SourcePlan
+from streamer.spark.staying import say_what_stays
 
 _PLACE = ("label", "path")
 
@@ -191,9 +192,8 @@ class Stream:
     def _open_source(self) -> Replayable:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
-        before = self._checkpoint.resumes
         found = opened(source, house.room())
-        look_at_spool(self._checkpoint, self.plan.input, before, self._log)
+        say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind
         return found

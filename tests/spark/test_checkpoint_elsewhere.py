@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ from streamer.spark.checkpoint import (
     CheckpointError,
     Elsewhere,
     lock_directory,
-    look_at_spool,
 )
 from streamer.spark.generations import next_generation, remember, remembered, sweep
 from streamer.spark.lease import Lease, Pace
+from streamer.spark.staying import say_what_stays
 
 CONFIG = """
 input: {generate: {mapping: root = 1}}
@@ -176,20 +176,32 @@ def test_what_ran_is_known_to_the_machine_on_which_it_did(machine: Machine) -> N
     assert remembered(machine("one", stayed=False)) is None
 
 
+def said(checkpoint: Checkpoint, config: str = CONFIG) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+
+    def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
+        found.append((level, fields.get("path", "")))
+
+    say_what_stays(checkpoint, make_plan(parse_config(config, "config.yaml")), log)
+    return found
+
+
 def test_a_machine_without_what_was_received_is_refused(machine: Machine) -> None:
-    source, said = make_plan(parse_config(CONFIG, "config.yaml")).input, []
-
-    def log(*line: Any) -> None:
-        said.append(line)
-
     one = machine("one")
-    look_at_spool(one, source, resumes=True, log=log)
+    one.bind(FITS, {})
+    assert said(one) == []
     one.spool.mkdir()
     (one.spool / "0000000001.seg").touch()
-    assert not said
-    look_at_spool(one, source, resumes=True, log=log)
-    assert [line[0] for line in said] == ["WARN"]
-    other = machine("one", stayed=False)
+    assert said(one) == [("WARN", "input")]
+    unplanned = machine("one", stayed=False)
+    assert said(unplanned) == [("WARN", "input")]
+    planned(unplanned)
     with pytest.raises(CheckpointError, match="which has on its disk what the input generate has"):
-        look_at_spool(other, source, resumes=True, log=log)
-    look_at_spool(other, source, resumes=False, log=log)
+        said(machine("one", stayed=False))
+
+
+def test_it_is_said_what_another_machine_repeats_or_lacks(machine: Machine) -> None:
+    files = CONFIG.replace("{drop: {}}", "{broker: {outputs: [{file: {path: x}}, {drop: {}}]}}")
+    assert said(machine("one"), files) == [("INFO", "output.broker.outputs.0")]
+    results = CONFIG.replace("{size", "{retention: 1d, size")
+    assert said(machine("one"), results) == [("INFO", "")]

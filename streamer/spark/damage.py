@@ -44,8 +44,11 @@ def damaged(directory: Location) -> str:
     Args:
         directory: what Spark calls the checkpoint's location.
     """
-    files = (path for path in _needed(directory) if not _is_readable(path))
-    return next((str(path).removeprefix(f"{directory}/") for path in files), "")
+    try:
+        files = (path for path in _needed(directory) if not _is_readable(path))
+        return next((str(path).removeprefix(f"{directory}/") for path in files), "")
+    except OSError:
+        return ""  # A file system elsewhere, which does not answer.
 
 
 def _needed(directory: Location) -> Iterator[Location]:

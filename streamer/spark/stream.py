@@ -213,7 +213,6 @@ class Stream:
         Raises:
             NotStartedError: Spark does not take it.
         """
-        self._checkpoint.forget_unplanned()
         # Streams that share a session would change each other's settings.
         session = self._session = session if session is self._session else session.newSession()
         self._caches = self._caches or self.plan.host_caches()
@@ -225,8 +224,9 @@ class Stream:
         self._rejected = ""
         self.meters.count("input_connection_up", self._places.input)
         try:
+            self._checkpoint.forget_unplanned()
             self._query = self._begun_query(session)
-        except (Py4JError, PySparkException) as e:
+        except (Py4JError, PySparkException, OSError) as e:
             raise NotStartedError(self._trouble(str(e)).text, str(e)) from e
 
     def _begun_query(self, session: SparkSession) -> StreamingQuery:

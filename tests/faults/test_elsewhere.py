@@ -199,6 +199,25 @@ def test_one_that_hangs_is_followed_and_ends_when_it_wakes_up(tmp_path: Path, s3
 
 
 @by_hand
+def test_a_stream_goes_on_when_s3_answers_again(tmp_path: Path, s3: S3) -> None:
+    out = tmp_path / "out.jsonl"
+    config = written(tmp_path, s3, out)
+    with machine(tmp_path / "one", config) as run:
+        grown(run, out)
+        os.kill(s3.pid, signal.SIGSTOP)
+        time.sleep(45)
+        os.kill(s3.pid, signal.SIGCONT)
+        for _ in range(3):
+            grown(run, out)
+        run.kill()
+    # The same machine knows that the program and its JVM are gone.
+    with machine(tmp_path / "one", config, "-s", "input.generate.count=1") as run:
+        assert run.finish(240) == 0
+        assert WAITS not in run.messages()
+    assert check(out.read_bytes().splitlines(), slides=1, repeats=False) > 1000
+
+
+@by_hand
 def test_on_a_cluster_no_disk_is_shared_by_the_drivers(tmp_path: Path, s3: S3) -> None:
     with spark_cluster(tmp_path / "spark", 2) as cluster:
         killed_again_and_again(tmp_path, s3, "--master", cluster.url)

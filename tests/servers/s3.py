@@ -22,10 +22,12 @@ class S3:
     Attributes:
         url: its endpoint.
         client: boto3's.
+        pid: its process.
     """
 
     url: str
     client: Any
+    pid: int
 
     def conf(self) -> dict[str, str]:
         """Return Spark's settings for it."""
@@ -65,7 +67,7 @@ def s3_server(directory: Path) -> Iterator[S3]:
         return True
 
     command = [str(Path(sys.executable).parent / "moto_server"), "-H", "127.0.0.1", "-p", str(port)]
-    with running(command, directory / "s3.log", is_up):
+    with running(command, directory / "s3.log", is_up) as server:
         place = {"LocationConstraint": "eu-west-1"}
         client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration=place)
-        yield S3(url, client)
+        yield S3(url, client, server.pid)

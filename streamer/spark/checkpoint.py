@@ -75,12 +75,13 @@ def is_remote(directory: str) -> bool:
     return "://" in directory.removeprefix("file://")
 
 
-def lock_directory(directory: Path, wait: float = 10.0) -> DirectoryLock:
+def lock_directory(directory: Path, wait: float = 10.0, shown: str = "") -> DirectoryLock:
     """Make a directory if it is not there, and take its lock.
 
     Args:
         directory: the directory.
         wait: seconds to wait for the JVM of a program that was killed.
+        shown: the checkpoint that it belongs to, if it is not that itself.
 
     Raises:
         CheckpointError: another program uses it, or it cannot be written.
@@ -95,7 +96,7 @@ def lock_directory(directory: Path, wait: float = 10.0) -> DirectoryLock:
     if not taken(lock, wait):
         holder = lock.holder()
         lock.close()
-        raise used(str(directory), str(holder or ""))
+        raise used(shown or str(directory), str(holder or ""))
     return lock
 
 

@@ -89,7 +89,7 @@ def take_elsewhere(
     """
     url = checked(url)
     directory = local_directory(url, environ)
-    lock = lock_directory(directory)
+    lock = lock_directory(directory, shown=url)
     try:
         session = start(lock.file)
         root = _reached(session, url)

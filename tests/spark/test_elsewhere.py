@@ -8,8 +8,8 @@ import pytest
 
 from streamer.cli.main import invoke
 from streamer.plan.place import local_directory
-from streamer.spark.checkpoint import CheckpointError
-from streamer.spark.elsewhere import checked, settings_for
+from streamer.spark.checkpoint import CheckpointError, lock_directory
+from streamer.spark.elsewhere import checked, settings_for, take_elsewhere
 
 CONFIG = """
 input: {generate: {mapping: root = 1, count: 1}}
@@ -44,6 +44,18 @@ def test_objects_are_sent_at_once_and_other_files_renamed() -> None:
     name = "spark.sql.streaming.checkpointFileManagerClass"
     assert "AbortableStream" in settings_for("s3a://a/b")[name]
     assert "FileContext" in settings_for("hdfs://a/b")[name]
+
+
+def test_a_second_program_of_the_machine_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    env, url = {"XDG_STATE_HOME": str(tmp_path)}, "s3a://lights/a"
+    held = lock_directory(local_directory(url, env))
+    try:
+        with pytest.raises(
+            CheckpointError, match=r"uses the checkpoint s3a://lights/a \(.+:\d+\);"
+        ):
+            take_elsewhere(url, env, lambda lock: pytest.fail("Spark was started"), print)
+    finally:
+        held.close()
 
 
 @pytest.mark.parametrize(

@@ -118,12 +118,16 @@ def _held(config: Config, plan: Plan, directory: str, log: RunLog) -> tuple[Any,
     if "://" not in directory.removeprefix("file://"):
         return directory, None
     from streamer.spark.elsewhere import settings_for, take_elsewhere
+    from streamer.spark.session import look_at_workers
 
     def start(lock: int) -> Any:
         return _started(config, plan, lock, log, directory, settings_for(directory))
 
     log("INFO", "Starting Spark, which reaches the checkpoint", {})
-    return take_elsewhere(directory, os.environ, start, log)
+    held, session = take_elsewhere(directory, os.environ, start, log)
+    # Not before: a cluster whose cores the other program has would be waited for.
+    look_at_workers(session, log)
+    return held, session
 
 
 def _started(
@@ -140,7 +144,9 @@ def _started(
 
     conf = {**more, **spark_conf(plan, config.spark, os.environ, log, directory)}
     name = f"streamer {plan.name}"
-    return start_session(name, plan.master, conf, log, log.level, keep_open=(lock,))
+    return start_session(
+        name, plan.master, conf, log, log.level, keep_open=(lock,), looks=not directory
+    )
 
 
 def checkpoint_of(config: Config, options: Options) -> str:

@@ -155,6 +155,7 @@ def start_session(
     log: LogLine,
     level: str,
     keep_open: tuple[int, ...] = (),
+    looks: bool = True,
 ) -> SparkSession:
     """Find a Java, start Spark and return its session.
 
@@ -166,6 +167,7 @@ def start_session(
         level: the program's log level; decides how much Spark says.
         keep_open: file descriptors that the JVM inherits, so that a lock outlives a killed driver
             for as long as its JVM does.
+        looks: see that a cluster's workers can run streamer; if not, `look_at_workers` does later.
 
     Raises:
         NoJavaError: there is no Java.
@@ -210,9 +212,10 @@ def start_session(
     except Exception as e:
         listener.join(1.0)
         raise StreamerError(f"Spark did not start (master {master}):\n  {_why(e, jvm)}") from e
-    if not local:
-        _check(context, log)
-    return SparkSession(context)
+    session = SparkSession(context)
+    if looks:
+        look_at_workers(session, log)
+    return session
 
 
 def _without_secrets(settings: SparkConf) -> SparkConf:
@@ -232,7 +235,15 @@ def _why(error: Exception, jvm: Jvm) -> str:
     return "\n  ".join(jvm.last) or str(error)
 
 
-def _check(context: SparkContext, log: LogLine) -> None:
+def look_at_workers(session: SparkSession, log: LogLine) -> None:
+    """See that a cluster's workers can run streamer; there are none in local mode.
+
+    Raises:
+        StreamerError: they cannot, and Spark was stopped.
+    """
+    context = session.sparkContext
+    if context.master.startswith("local"):
+        return
     began = time.monotonic()
     try:
         count = check_workers(context)

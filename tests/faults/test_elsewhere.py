@@ -218,6 +218,24 @@ def test_a_stream_goes_on_when_s3_answers_again(tmp_path: Path, s3: S3) -> None:
 
 
 @by_hand
+def test_windows_that_begin_anew_do_so_beside_the_former_ones(tmp_path: Path, s3: S3) -> None:
+    out, config = tmp_path / "out.jsonl", tmp_path / "short.yaml"
+    settings = "".join(f"    {name}: '{value}'\n" for name, value in s3.conf().items())
+    config.write_text(SHORT.format(out=out) + settings)
+    with machine(tmp_path / "one", config, "-w", "--on-reset", "drain") as run:
+        grown(run, out)
+        config.write_text(config.read_text().replace("size: 1s", "size: 2s"))
+        run.wait_for(lambda: s3.names("ours/a/spark-1/commits/") != [], 120, "for the deploy")
+        run.wait_for(lambda: s3.names("ours/a/spark/") == [], 60, "for the former one to go")
+        grown(run, out)
+        run.kill()
+    with machine(tmp_path / "one", config, "-s", "input.generate.count=1") as run:
+        assert run.finish(240) == 0
+    found = Counter(json.loads(line)["id"] for line in read_whole(out))
+    assert set(found) == set(range(len(found))) and set(found.values()) == {1}
+
+
+@by_hand
 def test_on_a_cluster_no_disk_is_shared_by_the_drivers(tmp_path: Path, s3: S3) -> None:
     with spark_cluster(tmp_path / "spark", 2) as cluster:
         killed_again_and_again(tmp_path, s3, "--master", cluster.url)

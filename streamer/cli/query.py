@@ -17,7 +17,7 @@ from streamer.cli.hidden import hidden
 from streamer.cli.opened import merged, opened
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.errors import StreamerError
-from streamer.plan.place import default_checkpoint, local_directory
+from streamer.plan.place import default_checkpoint, is_remote, local_directory
 from streamer.value import dump_json
 
 if TYPE_CHECKING:
@@ -133,8 +133,9 @@ def _directory(options: Options) -> Path:
 
 def _local(checkpoint: str) -> Path:
     """Return the directory of a checkpoint, or what a machine keeps of one elsewhere."""
-    local = checkpoint.removeprefix("file://")
-    return local_directory(checkpoint, os.environ) if "://" in local else Path(local)
+    if is_remote(checkpoint):
+        return local_directory(checkpoint, os.environ)
+    return Path(checkpoint.removeprefix("file://"))
 
 
 def _show_results(directory: Path, question: Question, limit: int, form: str) -> bool:

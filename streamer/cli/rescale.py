@@ -11,6 +11,7 @@ from streamer.cli.opened import merged, opened
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.config import Config
 from streamer.errors import StreamerError
+from streamer.plan.place import is_remote
 
 
 @click.command("rescale", short_help="Change the number of shards of a stopped stream.")
@@ -42,7 +43,7 @@ def _rescale(config: Config, options: Options, shards: int) -> int:
     plan = make_plan(config, level="OFF")
     directory = checkpoint_of(config, options)
     local = directory.removeprefix("file://")
-    if "://" in local:
+    if is_remote(directory):
         raise StreamerError(
             f"the checkpoint is {directory}: shards can be changed in a directory of this machine "
             "only; let open windows out by `streamer -w --on-reset drain` and a change of the "

@@ -24,7 +24,7 @@ from streamer.durations import SECOND, format_duration
 from streamer.engine.snapshot import Snapshot
 from streamer.errors import StreamerError
 from streamer.plan import Plan, make_plan
-from streamer.plan.place import default_checkpoint
+from streamer.plan.place import default_checkpoint, is_remote
 from streamer.service.life import Life
 from streamer.service.replacing import OnReset
 from streamer.service.view import StreamView
@@ -115,7 +115,7 @@ def _begin(
 
 def _held(config: Config, plan: Plan, directory: str, log: RunLog) -> tuple[Any, Any]:
     """Take a checkpoint that only Spark reaches, and start that; leave all others for later."""
-    if "://" not in directory.removeprefix("file://"):
+    if not is_remote(directory):
         return directory, None
     from streamer.spark.elsewhere import settings_for, take_elsewhere
     from streamer.spark.session import look_at_workers

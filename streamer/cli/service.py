@@ -25,6 +25,7 @@ from streamer.config.templates.template import INSTALLED
 from streamer.engine.delivery import LogLine
 from streamer.errors import ConfigError, Lint, StreamerError
 from streamer.logs import LogConfig, Logger
+from streamer.plan.place import is_remote
 from streamer.service.streams.allowance import Allowance
 from streamer.service.streams.boot import read_files
 from streamer.service.streams.checkpoints import OWN
@@ -135,13 +136,13 @@ def read_root(options: ServiceOptions) -> Config:
 
 
 def _directory(named: str | None) -> Path:
-    directory = (named or _default_directory(os.environ)).removeprefix("file://")
-    if "://" in directory:
+    directory = named or _default_directory(os.environ)
+    if is_remote(directory):
         raise StreamerError(
             f"--checkpoints is {directory}: a service keeps the checkpoints of its streams in a "
             "directory of its machine; `streamer -c` runs a single stream with one elsewhere"
         )
-    return Path(directory).absolute()
+    return Path(directory.removeprefix("file://")).absolute()
 
 
 def _default_directory(env: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from streamer.durations import format_duration
 from streamer.errors import StreamerError
 from streamer.plan import Plan
+from streamer.plan.place import is_remote
 from streamer.source.places import writable_place
 from streamer.spec import Parsed
 
@@ -46,7 +47,7 @@ def checkpoint(plan: Plan, directory: str) -> str:
     Raises:
         StreamerError: it cannot be used; the text says why.
     """
-    from streamer.spark.checkpoint import Checkpoint, is_remote
+    from streamer.spark.checkpoint import Checkpoint
 
     if is_remote(directory):
         from streamer.spark.elsewhere import checked

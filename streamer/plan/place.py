@@ -16,6 +16,11 @@ def default_checkpoint(config_path: str, env: Mapping[str, str]) -> Path:
     return _state(env) / f"{Path(config_path).stem or 'stdin'}-{mark}"
 
 
+def is_remote(checkpoint: str) -> bool:
+    """Tell whether a checkpoint is on a file system that only Spark reaches."""
+    return "://" in checkpoint.removeprefix("file://")
+
+
 def local_directory(url: str, env: Mapping[str, str]) -> Path:
     """Return the directory for what this machine keeps of a checkpoint that is elsewhere."""
     url = url.rstrip("/")

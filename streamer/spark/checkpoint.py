@@ -29,6 +29,7 @@ from typing import Any
 
 from streamer.engine.location import Anywhere, RemoteLocation, numbers_in, remove_tree, replace_file
 from streamer.errors import StreamerError
+from streamer.plan.place import is_remote
 from streamer.spark.lease import Lease
 from streamer.spark.lock import DirectoryLock, taken
 
@@ -68,11 +69,6 @@ class Elsewhere:
     directory: Path
     lease: Lease
     stayed: bool
-
-
-def is_remote(directory: str) -> bool:
-    """Tell whether a checkpoint is on a file system that only Spark reaches."""
-    return "://" in directory.removeprefix("file://")
 
 
 def lock_directory(directory: Path, wait: float = 10.0, shown: str = "") -> DirectoryLock:

@@ -6,9 +6,8 @@ that one program uses it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotInTimeError
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,20 +130,26 @@ def unreachable(url: str, why: str) -> CheckpointError:
 
 
 def _reached(session: SparkSession, url: str) -> HadoopPath:
-    def reach() -> HadoopPath:
-        root = HadoopPath(HadoopFiles(session, url), url)
-        for _ in root.glob("*"):
-            break
-        return root
+    found: list[HadoopPath | FilesError] = []
 
-    # A thread that is stuck in Java is left behind.
-    pool = ThreadPoolExecutor(1)
-    try:
-        return pool.submit(reach).result(_PATIENCE)
-    except NotInTimeError:
-        raise FilesError(f"it did not answer within {_PATIENCE:.0f} s") from None
-    finally:
-        pool.shutdown(wait=False)
+    def reach() -> None:
+        try:
+            root = HadoopPath(HadoopFiles(session, url), url)
+            for _ in root.glob("*"):
+                break
+            found.append(root)
+        except FilesError as e:
+            found.append(e)
+
+    # One that is stuck in Java is left behind, and nobody waits for it at the end either.
+    thread = threading.Thread(target=reach, daemon=True, name="reach")
+    thread.start()
+    thread.join(_PATIENCE)
+    if not found:
+        raise FilesError(f"it did not answer within {_PATIENCE:.0f} s")
+    if isinstance(found[0], FilesError):
+        raise found[0]
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True)

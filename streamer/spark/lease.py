@@ -141,7 +141,8 @@ class Lease:
         """
         before = self._newest()
         former = str(before.said.get("mark", ""))
-        sure = not before.number or former == gone or before.said.get("over") is True
+        ours = bool(gone) and former == gone
+        sure = not before.number or ours or before.said.get("over") is True
         if not sure:
             waits(before.holder)
             sure = self._is_over_after_silence(before)

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -27,6 +28,7 @@ from .test_kill import CONFIG, check, read_whole_lines
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 # By hand: STREAMER_ELSEWHERE=all STREAMER_KILLS=20 pytest tests/faults/test_elsewhere.py
+BY_HAND = os.environ.get("STREAMER_ELSEWHERE") == "all"
 KILLS = int(os.environ.get("STREAMER_KILLS", "1"))
 SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
 TAKEOVER = 30.0
@@ -165,9 +167,7 @@ def read_whole(out: Path) -> Iterator[bytes]:
         yield line[line.rfind(b"{") :]
 
 
-by_hand = pytest.mark.skipif(
-    os.environ.get("STREAMER_ELSEWHERE") != "all", reason="by hand: STREAMER_ELSEWHERE=all"
-)
+by_hand = pytest.mark.skipif(not BY_HAND, reason="by hand: STREAMER_ELSEWHERE=all")
 
 
 @by_hand
@@ -291,6 +291,10 @@ def test_what_cannot_be_reached_is_said_in_a_sentence_and_in_time(tmp_path: Path
         )
         dead = ask(f"s3a://{BUCKET}/b", f"http://127.0.0.1:{free_port()}")
         assert "cannot be used: " in dead and "Connection refused" in dead
+        if BY_HAND:
+            with socket.create_server(("127.0.0.1", 0)) as silent:
+                port = silent.getsockname()[1]
+                assert "cannot be used: " in ask(f"s3a://{BUCKET}/d", f"http://127.0.0.1:{port}")
         # From here on the server looks at keys, of which it knows none.
         httpx.post(f"{s3.url}/moto-api/reset-auth", content=b"0").raise_for_status()
         refused = ask(f"s3a://{BUCKET}/c", s3.url)

@@ -472,8 +472,7 @@ class Stream:
 
     def _trouble(self, error: str) -> Trouble:
         """Return why a micro-batch has failed."""
-        checkpoint = self._checkpoint
-        return trouble_at(error, self._places, checkpoint.root, checkpoint.spark)
+        return trouble_at(error, self._places, self._checkpoint.root, self._checkpoint.spark)
 
     def _recover(self, error: str) -> None:
         kafka = None if self._rejected else self._kafka
@@ -492,10 +491,8 @@ class Stream:
                 f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
             )
         pause = retries.pause
-        fields = {**trouble.place, "micro_batch": self._delivery.batch + 1}
-        self._log(
-            "ERROR", f"The micro-batch failed: {trouble.text}; trying again in {pause:g} s", fields
-        )
+        text = f"The micro-batch failed: {trouble.text}; trying again in {pause:g} s"
+        self._log("ERROR", text, {**trouble.place, "micro_batch": self._delivery.batch + 1})
         if not self._stopping.wait(pause):
             assert self._session is not None
             try:

@@ -152,6 +152,29 @@ class Signals:
         return os.path.exists(self._directory / "stop")
 
 
+class Pace:
+    """How often a source looks, and takes what waits: said when it changes, and at each start."""
+
+    def __init__(self, signals: Signals) -> None:
+        """Begin without any rest."""
+        self._signals = signals
+        self._seconds = self._patience = 0.0
+
+    def set(self, seconds: float, patience: float) -> None:
+        """Say it, see `Signals.pace` and `Signals.patience`; s."""
+        if seconds != self._seconds:
+            self._seconds = seconds
+            self._signals.set_pace(seconds)
+        if patience != self._patience:
+            self._patience = patience
+            self._signals.set_patience(patience)
+
+    def tell(self) -> None:
+        """Say it again: at a start, signals are cleared."""
+        self._signals.set_pace(self._seconds)
+        self._signals.set_patience(self._patience)
+
+
 class Rest:
     """The pause between two looks that find nothing: Spark may look more often than it is worth."""
 

@@ -30,7 +30,7 @@ from streamer.engine.recent import LAG, Recent
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace
 from streamer.engine.tapping import Tap
-from streamer.engine.ticks import Signals
+from streamer.engine.ticks import Pace, Signals
 from streamer.engine.troubles import NO_TROUBLE, Trouble, said
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
@@ -103,6 +103,7 @@ class Stream:
         self._log = log
         self._stopping = threading.Event()
         self._signals = Signals(checkpoint.directory / "signals")
+        self._pace = Pace(self._signals)
         self._cores = Cores(self.plan, self._signals, log)
         self._answers: Answers = Answers() if former is None else former._answers
         self._drains = drains
@@ -126,7 +127,6 @@ class Stream:
             on_samples=lambda body, at: self.tap.hear(body, at),
         )
         self._results = results
-        self._pace = self._patience = 0.0
         self._broken: Exception | None = None
         self._newest_told = False
         self._rejected = ""
@@ -217,8 +217,7 @@ class Stream:
         session = self._session = session if session is self._session else session.newSession()
         self._caches = self._caches or self.plan.host_caches()
         self._signals.clear()
-        self._signals.set_pace(self._pace)
-        self._signals.set_patience(self._patience)
+        self._pace.tell()
         self._cores.tell(session, begins=True)
         self._newest_told = False
         self._rejected = ""
@@ -336,13 +335,7 @@ class Stream:
             patience: how long data waits at least, s; windows close on time all the same, and
                 whoever waits for an answer gets it as soon as ever.
         """
-        if seconds != self._pace:
-            self._pace = seconds
-            self._signals.set_pace(seconds)
-        patience = 0.0 if self.answers else patience
-        if patience != self._patience:
-            self._patience = patience
-            self._signals.set_patience(patience)
+        self._pace.set(seconds, 0.0 if self.answers else patience)
 
     @property
     def problem(self) -> str:

@@ -152,6 +152,10 @@ class Signals:
         return os.path.exists(self._directory / "stop")
 
 
+def _differs(seconds: float, before: float) -> bool:
+    return abs(seconds - before) > before / 5
+
+
 class Pace:
     """How often a source looks, and takes what waits: said when it changes, and at each start."""
 
@@ -161,11 +165,15 @@ class Pace:
         self._seconds = self._patience = 0.0
 
     def set(self, seconds: float, patience: float) -> None:
-        """Say it, see `Signals.pace` and `Signals.patience`; s."""
-        if seconds != self._seconds:
+        """Say it, see `Signals.pace` and `Signals.patience`; s.
+
+        A change by less than a fifth is not worth a file: where streams come and go, each of a
+        hundred would write one every second.
+        """
+        if _differs(seconds, self._seconds):
             self._seconds = seconds
             self._signals.set_pace(seconds)
-        if patience != self._patience:
+        if _differs(patience, self._patience):
             self._patience = patience
             self._signals.set_patience(patience)
 

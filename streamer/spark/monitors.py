@@ -28,12 +28,11 @@ def monitors(session: SparkSession) -> list[Any]:
     context = session.sparkContext
     named = f"Idle Worker Monitor for {context.pythonExec}"
     jvm: Any = context._jvm
-    found = jvm.org.apache.commons.lang3.ThreadUtils.findThreadsByName(named)
-    return [
-        thread
-        for thread in jvm.java.util.ArrayList(found)
-        if not getattr(thread, _OUTER)().useDaemonEnabled()
-    ]
+    # An array, since the end of a Java iterator is an exception: to be told which one costs PySpark
+    # a score of calls, for which all streams of a service wait.
+    found = jvm.org.apache.commons.lang3.ThreadUtils.findThreadsByName(named).toArray()
+    threads = [found[number] for number in range(len(found))]
+    return [one for one in threads if not getattr(one, _OUTER)().useDaemonEnabled()]
 
 
 def end_monitors(session: SparkSession) -> None:

@@ -1,7 +1,7 @@
 """When a micro-batch starts: plenty of data, old data, a window due."""
 
 from streamer.durations import SECOND
-from streamer.engine.ticks import PLENTY, Pacer, Rest, Signals, tick
+from streamer.engine.ticks import PLENTY, Pace, Pacer, Rest, Signals, tick
 from streamer.window import SystemWindow
 
 
@@ -120,3 +120,19 @@ def test_a_window_that_is_due_and_a_stop_end_a_rest(tmp_path):
     sleeper.meanwhile = lambda: signals.stop() if sleeper.at >= 8 else None
     rest.take()
     assert 8 <= sleeper.at <= 8.25
+
+
+def test_a_pace_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
+    signals = paced(tmp_path, 9.0)
+    pace = Pace(signals)
+    pace.set(2.5, 4.0)
+    assert (signals.pace(), signals.patience()) == (2.5, 4.0)
+    pace.set(2.9, 4.5)
+    assert (signals.pace(), signals.patience()) == (2.5, 4.0), "about the same"
+    pace.set(3.1, 0.0)
+    assert (signals.pace(), signals.patience()) == (3.1, 0.0)
+    signals.clear()
+    pace.tell()
+    assert (signals.pace(), signals.patience()) == (3.1, 0.0)
+    pace.set(0.0, 0.1)
+    assert (signals.pace(), signals.patience()) == (0.0, 0.1)

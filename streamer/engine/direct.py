@@ -11,7 +11,7 @@ import orjson
 
 from streamer.engine.blame import blaming
 from streamer.engine.encode import OutputStage, Stage
-from streamer.engine.feed import feed, seen
+from streamer.engine.feed import feed, seen, size
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.spans import Tracing
 from streamer.engine.task import Task
@@ -19,8 +19,8 @@ from streamer.failure import Origin
 from streamer.message import Batch, Execution, MicroBatch
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
-from streamer.plan.origins import origin_of
-from streamer.source.replayable import Chunk, Raws, Readable
+from streamer.plan.origins import inner_inputs, origin_of
+from streamer.source.replayable import Chunk, Readable
 from streamer.source.several import way_of
 from streamer.tally import Tally
 
@@ -78,7 +78,9 @@ class DirectStage:
         self, source: Readable, number: int, piece: Any, ex: Execution, tracing: Tracing | None
     ) -> Iterator[Payload]:
         taken_through = self._processors_of(piece)
-        given = seen(source.read(piece, ex), self._plan.input, ex)
+        plan = self._plan
+        inner = [*inner_inputs(plan.input, piece, plan.resources)]
+        given = seen(source.read(piece, ex), plan.input, ex, inner)
         read = blaming(given, Origin(self._plan.input).fields)
         if tracing is not None:
             read = _heeded(read, tracing)
@@ -118,8 +120,7 @@ def _heeded(chunks: Iterable[Chunk], tracing: Tracing) -> Iterator[Chunk]:
 
 def _counted(chunks: Iterable[Chunk], ex: Execution) -> Iterator[Chunk]:
     for chunk in chunks:
-        taken = len(chunk.raws) if isinstance(chunk, Raws) else sum(map(len, chunk))
-        ex.count("input_received", taken)
+        ex.count("input_received", size(chunk))
         yield chunk
 
 

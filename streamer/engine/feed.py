@@ -38,16 +38,36 @@ def feed(
         yield from batches
 
 
-def seen(chunks: Iterable[Chunk], component: ParsedComponent, ex: Execution) -> Iterator[Chunk]:
-    """Return what an input gives, and take samples of it where somebody watches."""
+def seen(
+    chunks: Iterable[Chunk],
+    component: ParsedComponent,
+    ex: Execution,
+    inner: Sequence[ParsedComponent] = (),
+) -> Iterator[Chunk]:
+    """Return what an input gives, and take samples of it where somebody watches.
+
+    Args:
+        chunks: what it gives.
+        component: the input.
+        ex: the run.
+        inner: the inputs inside of it that these have come through, each of which counts them.
+    """
     sampler = ex.sampler
     key = Origin(component).key
+    fields = [Origin(one).fields for one in inner]
     for chunk in chunks:
         if sampler is not None:
             some = [[one] for one in _messages(chunk, 0)] if isinstance(chunk, Raws) else chunk
             for batch in some:
                 sampler.note(batch, key, "after")
+        for labels in fields:
+            ex.count("input_received", size(chunk), **labels)
         yield chunk
+
+
+def size(chunk: Chunk) -> int:
+    """Return how many messages a chunk has."""
+    return len(chunk.raws) if isinstance(chunk, Raws) else sum(map(len, chunk))
 
 
 def _messages(chunk: Chunk, start: int) -> list[Message]:

@@ -24,7 +24,7 @@ from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.message import Execution, Message
 from streamer.plan import Plan
-from streamer.plan.origins import origin_of
+from streamer.plan.origins import inner_inputs, origin_of
 from streamer.source.replayable import Raws, Readable
 from streamer.timestamps import parse_event_time
 from streamer.window import Kind, Packer, Reading, Row
@@ -110,7 +110,8 @@ def _packed(
     packer = _packer(plan, arrival, partition, fold, folded.after, side)
     tally = ex.tally(Origin(plan.buffer).key)
     newest: Message | None = None
-    given = seen(source.read(piece, ex), plan.input, ex)
+    inner = [*inner_inputs(plan.input, piece, plan.resources)]
+    given = seen(source.read(piece, ex), plan.input, ex, inner)
     for chunk in blaming(given, Origin(plan.input).fields):
         if tracing is not None:
             tracing.heed(chunk)

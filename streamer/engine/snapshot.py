@@ -45,7 +45,7 @@ class Snapshot:
         dropped: Counter[str] = Counter()
         messages = 0
         for (name, labels), number in counts.items():
-            if name == "input_received":
+            if name == "input_received" and not labels:
                 messages += number
             elif name == "input_dropped":
                 dropped[dict(labels).get("reason", "")] += number

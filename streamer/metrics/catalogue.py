@@ -53,7 +53,8 @@ _INPUT: Final = (
         _C,
         _PLACE,
         "messages",
-        "Messages that came in; with windows since the checkpoint began.",
+        "Messages that came in; with windows since the checkpoint began. Inputs inside of another "
+        "one count since the program's start.",
         "When it stands still, look at input_connection_lost and at what sends the messages.",
     ),
     Metric("input_latency_ns", _T, _PLACE, "ns", "How long a micro-batch took, read to delivered."),

@@ -9,7 +9,8 @@ from typing import Any
 from streamer.inputs.broker import children
 from streamer.plan.resources import Resources, resolved
 from streamer.source.several import ChildPiece
-from streamer.spec import ParsedComponent
+from streamer.spec import Kind, ParsedComponent
+from streamer.spec.inside import inside
 
 
 def origin_of(component: ParsedComponent, piece: Any, resources: Resources) -> ParsedComponent:
@@ -35,6 +36,29 @@ def origins(component: ParsedComponent, resources: Resources) -> Iterator[Parsed
     for child in component.config["inputs"]:
         for one in origins(child, resources):
             yield _within(component, one)
+
+
+def inner_inputs(
+    component: ParsedComponent, piece: Any, resources: Resources
+) -> Iterator[ParsedComponent]:
+    """Return the inputs inside of an input that a piece has come through, the outermost first.
+
+    What has come through which input of a `sequence` a piece does not know: all of them are
+    returned.
+
+    Args:
+        component: the plan's input.
+        piece: what its source has made.
+        resources: the plan's.
+    """
+    inner = [one for one in inside(component) if one.kind == Kind.INPUT]
+    further = None
+    if component.name == "broker" and isinstance(piece, ChildPiece):
+        inner, further = [children(component)[piece.child]], piece.piece
+    for one in inner:
+        found = resolved(one, resources)
+        yield found
+        yield from inner_inputs(found, further, resources)
 
 
 def _within(broker: ParsedComponent, child: ParsedComponent) -> ParsedComponent:

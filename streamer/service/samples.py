@@ -70,8 +70,11 @@ def samples(view: StreamView) -> Iterator[tuple[Expected | None, Sample]]:
     """Return the figures of a stream, each with the component that it is of, if it is of one."""
     now = view.now()
     told: set[Key] = set()
+    # What comes in at the outermost input is known since the checkpoint began, where there are
+    # windows; those inside of it count for themselves.
+    outermost = next((one for one in view.expected if one.kind == Kind.INPUT), None)
     for component in view.expected:
-        for sample in _of(component, now):
+        for sample in _of(component, now, component is outermost):
             told.add(key_of(sample.name, sample.labels))
             yield component, sample
     of_place = {(each.label, each.path): each for each in view.expected}
@@ -87,11 +90,11 @@ def samples(view: StreamView) -> Iterator[tuple[Expected | None, Sample]]:
         yield None, Sample.made(*found)
 
 
-def _of(component: Expected, now: Now) -> Iterator[Sample]:
+def _of(component: Expected, now: Now, outermost: bool) -> Iterator[Sample]:
     labels = {"label": component.label, "path": component.path}
     for last in _OF_KIND[component.kind]:
         name = f"{component.kind}_{last}"
-        if name == "input_received":
+        if outermost and name == "input_received":
             yield Sample.made(name, labels, now.snapshot.messages)
         else:
             yield Sample.made(name, labels, now.counts.get(key_of(name, labels), 0))

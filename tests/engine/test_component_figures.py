@@ -233,3 +233,38 @@ def test_metrics_of_the_config_count_once_when_tasks_are_tried_again(
     meters = run.delivery.meters
     assert (meters.counts["Sum", ()], meters.counts["Newest", ()]) == (45, 9)
     assert meters.times()["Took", ()].count == 10
+
+
+@pytest.mark.parametrize("buffer", ["none", "window"])
+def test_inputs_inside_of_others_count_what_has_come_through_them(buffer: str) -> None:
+    windows = "system_window: { timestamp_mapping: root = this.at, size: 10s }"
+
+    def numbers(count: int) -> str:
+        made = f"mapping: root.at = {T // SECOND}, interval: ''"
+        return f"generate: {{ count: {count}, {made} }}"
+
+    run = Run(
+        "input:\n  broker:\n    inputs:\n"
+        f"      - {{ label: x, {numbers(3)} }}\n"
+        "      - broker:\n          inputs:\n"
+        "            - resource: y\n"
+        f"            - {{ label: z, {numbers(3)} }}\n"
+        f"input_resources: [ {{ label: y, {numbers(5)} }} ]\n"
+        f"buffer: {{ {windows if buffer == 'window' else 'none: {}'} }}\noutput: {{ drop: {{}} }}\n"
+    )
+    run.step(T, tries=2)
+    inner = "input.broker.inputs.1"
+    expected = {
+        "input.broker.inputs.0": 3,
+        inner: 8,
+        "input_resources.0": 5,
+        f"{inner}.broker.inputs.1": 3,
+    }
+    counts = run.delivery.meters.counts
+    found = {
+        dict(labels)["path"].removeprefix("root."): number
+        for (name, labels), number in counts.items()
+        if name == "input_received" and labels
+    }
+    assert found == expected
+    assert run.snapshot.messages == 11, "each counts once in all"

@@ -86,3 +86,20 @@ def test_a_stream_among_others_tells_how_it_stands() -> None:
     assert 'stream_revision{stream="cars"} 7.0' in lines
     assert set(STATES) == {str(state) for state in State}
     assert not [name for name in by_name(view()) if name.startswith("stream_state")]
+
+
+def test_an_input_inside_of_another_tells_what_it_has_counted() -> None:
+    config = parse_config(
+        "input: { broker: { inputs: [ { label: a, stdin: {} }, { label: b, "
+        "generate: { mapping: root = 1 } } ] } }",
+        env={},
+    )
+    meters = Meters()
+    meters.count("input_received", {"label": "b", "path": "root.input.broker.inputs.1"}, 5)
+    made = StreamView(config)
+    made.running(lambda: Now(Snapshot(8), meters.counts))
+    assert {name: n for name, n in by_name(made).items() if name.startswith("input_received")} == {
+        'input_received{label="",path="root.input"}': 8,
+        'input_received{label="a",path="root.input.broker.inputs.0"}': 0,
+        'input_received{label="b",path="root.input.broker.inputs.1"}': 5,
+    }

@@ -109,7 +109,9 @@ class StreamReader(DataSourceStreamReader):
         now = time.time_ns()
         ticked = tick(plan.window, start["tick"], plan.signals.due(), now)
         tasks = plan.signals.tasks()
-        limit = plan.limit if tasks is None else plan.limit.on(tasks)
+        # Without windows all of it may come out at once, and to the driver: its heap does not grow
+        # with the cores.
+        limit = plan.limit if tasks is None or plan.window is None else plan.limit.on(tasks)
         found = plan.source.latest(start["data"], now, limit)
         waiting, more = found.waiting + kafka.messages, found.more or kafka.more
         plan.signals.set_backlog(waiting)

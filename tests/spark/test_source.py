@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from streamer.durations import SECOND
 from streamer.engine.ticks import Signals
 from streamer.source.replayable import Limit
 from streamer.spark.source import SourcePlan, StreamReader
+from streamer.window import SystemWindow
 from tests.inputs.reading import built
 
 
@@ -76,14 +78,17 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
     source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").resume([])
     signals = Signals(tmp_path / "signals")
     signals.clear()
-    reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(1_000), 0, 2))
-    start = reader.initialOffset()
-    taken = []
-    for tasks in (None, 1, 2, 3, 4, 8):
-        if tasks is not None:
-            signals.set_tasks(tasks)
-        end = reader.latestOffset(start, None)  # type: ignore[arg-type]
-        taken.append(end["data"]["pos"] // 2)
-    assert taken == [1_000, 1_000, 1_000, 1_000, 2_000, 4_000]
+    window = SystemWindow(size=10 * SECOND)
+    for windows, expected in ((window, [*[1_000] * 4, 2_000, 4_000]), (None, [1_000] * 6)):
+        signals.clear()
+        reader = StreamReader(SourcePlan(source, windows, "a", signals, Limit(1_000), 0, 2))
+        start = reader.initialOffset()
+        taken = []
+        for tasks in (None, 1, 2, 3, 4, 8):
+            if tasks is not None:
+                signals.set_tasks(tasks)
+            end = reader.latestOffset(start, None)  # type: ignore[arg-type]
+            taken.append(end["data"]["pos"] // 2)
+        assert taken == expected
     assert Limit(1_000).on(8) == (4_000, 4 * Limit().size)
     assert Limit(1_000, 5_000).on(8) == (4_000, 5_000), "a buffer of the config's has no more room"

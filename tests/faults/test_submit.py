@@ -78,7 +78,7 @@ def wait_for(what: Callable[[], bool], why: str, seconds: float = 240) -> float:
 
 def written(cluster: Cluster, driver: str, stream: str) -> str:
     """Return what the worker keeps of a driver's `stdout` or `stderr`."""
-    [file] = cluster.home.glob(f"work/*/{driver}/{stream}")
+    [file] = cluster.home.glob(f"worker-*/work/{driver}/{stream}")
     return file.read_text()
 
 

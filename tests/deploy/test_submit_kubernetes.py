@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import kubernetes_validate
 import pytest
 
+from streamer.bloblang import outside
 from streamer.cli.main import cli, invoke
 from streamer.config import lint_config
 from tests.deploy.restricted import assert_restricted
@@ -35,6 +36,13 @@ spark:
     spark.kubernetes.driver.secretKeyRef.TOPIC: "kafka:topic"
     spark.hadoop.fs.s3a.secret.key: n0t-for-command-lines
 """
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what mappings of other tests have asked for: a command's process has no others."""
+    for name in ("_noted", "_brought"):
+        monkeypatch.setattr(outside, name, {})
 
 
 class Api(ThreadingHTTPServer):

@@ -14,6 +14,7 @@ import click
 from streamer.cli.contents import Contents
 from streamer.cli.job import Job, forget_ended, shared_archive, write_job
 from streamer.errors import StreamerError
+from streamer.plan.place import is_remote
 from streamer.spec import Parsed, ParsedComponent
 
 if TYPE_CHECKING:
@@ -73,13 +74,12 @@ def shared_directory(named: str | None) -> Path:
             "directory that this machine and all workers have at the same path, by --checkpoint "
             "or spark.checkpoint"
         )
-    text = named.removeprefix("file://")
-    if "://" in text:
+    if is_remote(named):
         raise StreamerError(
-            f"the checkpoint is {text}, and submit takes a directory that this machine and all "
+            f"the checkpoint is {named}, and submit takes a directory that this machine and all "
             "workers have at the same path"
         )
-    return Path(text).absolute()
+    return Path(named.removeprefix("file://")).absolute()
 
 
 def submit(wanted: Submission) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 Modules = Mapping[str, tuple[str, str]]
@@ -45,6 +45,12 @@ def look(place: Path, needed: Modules) -> tuple[list[Path], str]:
             f"lacks {', '.join(lacking)}"
         )
     return [place.absolute() / best[name][1] for name in needed], ""
+
+
+def with_jars(conf: Mapping[str, str], jars: Iterable[Path]) -> dict[str, str]:
+    """Return the setting that adds jars to those that Spark's settings name already."""
+    others = [conf["spark.jars"]] if conf.get("spark.jars") else []
+    return {"spark.jars": ",".join([*others, *map(str, jars)])}
 
 
 def _pattern(needed: Modules) -> re.Pattern[str]:

@@ -16,7 +16,7 @@ from streamer.plan import Plan
 from streamer.spark.cluster import ENVIRONMENT
 from streamer.spark.compiling import for_messages
 from streamer.spark.ivy import FetchError, fetch
-from streamer.spark.jar_directories import VARIABLE, Modules, kept, look
+from streamer.spark.jar_directories import VARIABLE, Modules, kept, look, with_jars
 from streamer.spark.s3_jars import s3_settings
 from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.spec.inside import inside
@@ -167,8 +167,7 @@ def connector_settings(
     if any("spark-sql-kafka" in conf.get(key, "") for key in ("spark.jars", "spark.jars.packages")):
         return {}
     jars = connector_jars(environ, directory, shared) or _fetched(conf, environ, log, shared)
-    others = [conf["spark.jars"]] if conf.get("spark.jars") else []
-    return {"spark.jars": ",".join([*others, *map(str, jars)])}
+    return with_jars(conf, jars)
 
 
 def connector_jars(

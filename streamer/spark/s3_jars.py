@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from streamer.errors import StreamerError
 from streamer.spark.ivy import FetchError, fetch
-from streamer.spark.jar_directories import VARIABLE, Modules, kept, look
+from streamer.spark.jar_directories import VARIABLE, Modules, kept, look, with_jars
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -71,8 +71,7 @@ def s3_settings(
     named = [Path(place) for place in (environ.get(VARIABLE), directory) if place]
     found = (look(place, NEEDED)[0] for place in (*named, shared, own))
     jars = next(filter(None, found), None) or _fetched(own, conf, environ, log)
-    others = [conf["spark.jars"]] if conf.get("spark.jars") else []
-    return {"spark.jars": ",".join([*others, *map(str, jars)])}
+    return with_jars(conf, jars)
 
 
 def _fetched(

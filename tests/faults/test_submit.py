@@ -51,6 +51,12 @@ spark: { conf: { spark.hadoop.fs.s3a.secret.key: "${TOKEN}" } }
 """
 
 
+def grown(out: Path) -> float:
+    """Wait until a file has more in it; return the seconds."""
+    before = out.stat().st_size if out.exists() else 0
+    return wait_for(lambda: out.exists() and out.stat().st_size > before, "for windows")
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     # One worker has the driver, the other one the executor.
@@ -78,7 +84,7 @@ def wait_for(what: Callable[[], bool], why: str, seconds: float = 240) -> float:
 
 def written(cluster: Cluster, driver: str, stream: str) -> str:
     """Return what the worker keeps of a driver's `stdout` or `stderr`."""
-    [file] = cluster.home.glob(f"worker-*/work/{driver}/{stream}")
+    [file] = cluster.home.glob(f"worker-*/*/{driver}/{stream}")
     return file.read_text()
 
 
@@ -168,16 +174,12 @@ def test_a_driver_that_is_killed_comes_back_and_its_windows_go_on(
     assert sent.returncode == 0, sent.stderr
     driver = sent.stdout.strip()
 
-    def grown() -> float:
-        before = out.stat().st_size if out.exists() else 0
-        return wait_for(lambda: out.exists() and out.stat().st_size > before, "for windows")
-
     try:
-        grown()
+        grown(out)
         [job] = (checkpoint / "submitted").glob("2*")
         for _ in range(KILLS):
             os.kill(program(job), signal.SIGKILL)
-            print("windows again after", round(grown(), 1), "s")
+            print("windows again after", round(grown(out), 1), "s")
     finally:
         stopped = streamer("submit", "--master", cluster.url, "--kill", driver)
     assert stopped.returncode == 0, stopped.stderr
@@ -204,17 +206,13 @@ def test_a_service_comes_back_as_well(tmp_path: Path, cluster: Cluster) -> None:
     assert sent.returncode == 0, sent.stderr
     driver = sent.stdout.strip()
 
-    def grown() -> float:
-        before = out.stat().st_size if out.exists() else 0
-        return wait_for(lambda: out.exists() and out.stat().st_size > before, "for windows")
-
     try:
-        grown()
+        grown(out)
         assert "cars" in httpx.get(f"http://127.0.0.1:{port}/streams").json()
         [job] = (checkpoints / "submitted").glob("2*")
         for _ in range(KILLS):
             os.kill(program(job), signal.SIGKILL)
-            print("windows again after", round(grown(), 1), "s")
+            print("windows again after", round(grown(out), 1), "s")
     finally:
         streamer("submit", "--master", cluster.url, "--kill", driver)
     wait_for(lambda: processes(str(job)) == {}, "for the end of all processes")

@@ -26,6 +26,7 @@ from streamer.engine.delivery import LogLine
 from streamer.errors import ConfigError, Lint, StreamerError
 from streamer.logs import LogConfig, Logger
 from streamer.plan.place import is_remote
+from streamer.service.replacing import OnReset
 from streamer.service.streams.allowance import Allowance
 from streamer.service.streams.boot import read_files
 from streamer.service.streams.checkpoints import OWN
@@ -37,6 +38,7 @@ from streamer.service.streams.registry import Registry
 from streamer.service.streams.run import SparkRun
 from streamer.service.streams.store import Draft, Store
 from streamer.service.streams.supervisor import Restarts
+from streamer.service.view import StreamView
 from streamer.spec import Parsed
 
 if TYPE_CHECKING:
@@ -324,12 +326,28 @@ class _Service:
             self._reader(),
             Store(self._directory / OWN / "store.db", shared=options.standby),
             self._directory,
-            lambda stream_id, config, directory, log, view, back: SparkRun(
-                stream_id, config, directory, self._host, log, self._level, view, back
-            ),
+            self._run,
             self._log,
             replace(Restarts(), limit=options.restarts),
             prefixed=options.prefixed,
+        )
+
+    def _run(
+        self,
+        stream_id: str,
+        config: Config,
+        directory: str,
+        log: LogLine,
+        view: StreamView,
+        back: Callable[[Config], None],
+        of_api: bool,
+    ) -> SparkRun:
+        # A file may have changed while nothing ran, or a moment before the program was killed.
+        watch = self._options.watch
+        asked = watch.on_reset if watch is not None and not of_api else None
+        return SparkRun(
+            *(stream_id, config, directory, self._host, log, self._level, view, back),
+            on_reset=OnReset(asked) if asked else None,
         )
 
     def _tell(self, url: str) -> None:

@@ -136,5 +136,9 @@ def seconds_of(text):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_four_times_the_length_takes_four_times_as_long(shape):
     """Work within C, such as copies of what was seen so far, shows in time only."""
-    small, large = (min(seconds_of(SHAPES[shape](n)) for _ in range(2)) for n in (700, 2800))
-    assert large <= 8 * small + 0.05, (small, large)
+    for _ in range(3):
+        # A busy machine may slow one of the two; what grows as the square is late each time.
+        small, large = (min(seconds_of(SHAPES[shape](n)) for _ in range(2)) for n in (700, 2800))
+        if large <= 8 * small + 0.05:
+            return
+    raise AssertionError(f"{large} s for four times what takes {small} s")

@@ -215,8 +215,33 @@ def test_after_a_kill_the_old_or_the_new_is_deployed_and_nothing_lost(
                 time.sleep(0.005)
             running.kill()
             asking.join(120)
+    check(out, gaps=kinds is LOSING)
+
+
+def check(out: Path, gaps: bool = False) -> None:
+    """Hold what came out against what must be."""
     found = Counter(one for line in written(out) for one in line["ids"])
     twice = [one for one, times in found.items() if times > 1]
     assert not twice, f"events that are in two windows: {twice[:9]}"
     missing = set(range(max(found) + 1)) - found.keys()
-    assert kinds is LOSING or not missing, f"events that are missing: {sorted(missing)[:9]}"
+    assert gaps or not missing, f"events that are missing: {sorted(missing)[:9]}"
+
+
+def test_a_file_that_was_changed_while_nothing_ran_lets_open_windows_out(tmp_path: Path) -> None:
+    directory, out, file = tmp_path / "s", tmp_path / "out.jsonl", tmp_path / "a.yaml"
+    setting = Setting(out)
+    file.write_text(setting.text())
+    for turn in range(2):
+        with service(directory, str(file), "-w", "--on-reset", "drain") as running:
+            running.wait_running()
+            running.wait_for(
+                lambda turn=turn: any(line["by"] == str(turn) for line in written(out)),
+                240,
+                f"for a window by {turn}",
+            )
+            if turn == 0:
+                running.kill()
+                file.write_text(setting.next("drain"))
+            else:
+                assert running.stop() == 0
+    check(out)

@@ -17,9 +17,9 @@ from streamer.service.streams.store import API, Revision
 from streamer.service.streams.supervisor import ACTIVE, Gate, Restarts, Run, State, Supervisor
 from streamer.service.view import Standing, StreamView
 
-Make = Callable[[str, Config, str, LogLine, StreamView, Callable[[Config], None]], Run]
-"""Makes a run: of an id and a config, on a checkpoint directory, with a log, a view to tell, and
-who hears of the config that runs after one that has failed on probation."""
+Make = Callable[[str, Config, str, LogLine, StreamView, Callable[[Config], None], bool], Run]
+"""Makes a run: of an id and a config, on a checkpoint directory, with a log, a view to tell, who
+hears of the config that runs after one that has failed on probation, and whether it came by API."""
 
 
 _FINE: Final = frozenset({"DEBUG", "TRACE"})
@@ -103,6 +103,7 @@ class Managed:
         self.run = self._make(
             *(self.stream_id, self.config, self.directory, self.log, self.view),
             lambda config: self._back(self, config),
+            self.of_api,
         )
         return self.run
 

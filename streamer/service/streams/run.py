@@ -13,6 +13,7 @@ from streamer.engine.delivery import LogLine
 from streamer.engine.tapping import Tap
 from streamer.plan import Plan, make_plan
 from streamer.service.life import Life
+from streamer.service.replacing import OnReset
 from streamer.service.streams.supervisor import Change
 from streamer.service.streams.windows import open_windows
 from streamer.service.view import StreamView
@@ -56,6 +57,7 @@ class SparkRun:
         level: str,
         view: StreamView,
         back: Callable[[Config], None],
+        on_reset: OnReset | None = None,
     ) -> None:
         """Take all that a start needs.
 
@@ -68,6 +70,8 @@ class SparkRun:
             level: the log level.
             view: what others may ask about the run.
             back: hears of the config that runs after one that has failed on probation.
+            on_reset: what becomes of open windows that were left by another config which it cannot
+                go on with; None to refuse.
         """
         self._id = stream_id
         self._config = config
@@ -77,6 +81,7 @@ class SparkRun:
         self._level = level
         self._view = view
         self._back = back
+        self._on_reset = on_reset
         self._life: Life | None = None
         self._share = 0
         self._stopping = threading.Event()
@@ -88,7 +93,7 @@ class SparkRun:
         life.stopping = self._stopping.is_set
         life.changed = self._back
         try:
-            life.open()
+            life.open(on_reset=self._on_reset)
         except BaseException:
             life.close()
             raise

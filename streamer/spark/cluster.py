@@ -35,16 +35,43 @@ SETTINGS: Mapping[str, str] = {
     "spark.decommission.enabled": "true",
     "spark.storage.decommission.enabled": "true",
     "spark.storage.decommission.shuffleBlocks.enabled": "true",
-    # An executor that does not answer is given up; the default waits two minutes.
-    "spark.network.timeout": "40s",
-    "spark.network.timeoutInterval": "10s",
+    # An executor that is not heard of is given up after 35 to 40 s, and others do its tasks; by
+    # default it takes two to three minutes. A network that is cut for 20 s costs no executor: TCP
+    # tries again ever more seldom, and what was lost comes up to 31 s after the cut. Collecting
+    # garbage in heaps of several GB takes a few seconds.
+    "spark.network.timeout": "35s",
+    "spark.network.timeoutInterval": "5s",
     "spark.executor.heartbeatInterval": "5s",
-    # A host that is gone answers no connection: three attempts of five seconds.
+    # What was shuffled is asked for twice, of a host that takes connections and does not answer:
+    # 33 s, until it is given up anyway. Four times, as by default, hold a micro-batch for longer.
     "spark.shuffle.io.connectionTimeout": "15s",
+    "spark.shuffle.io.maxRetries": "1",
+    "spark.shuffle.io.retryWait": "3s",
+    # Tasks go back to where their state is: to the executor whose disk is full, until the
+    # micro-batch has failed. After two failures there they run elsewhere; an executor where four
+    # have failed gets none for five minutes. It is not killed: on the same disk none would start.
+    "spark.excludeOnFailure.enabled": "true",
+    "spark.excludeOnFailure.timeout": "5m",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor": "2",
+    "spark.excludeOnFailure.application.maxFailedTasksPerExecutor": "4",
+    # Several executors of one host may be all that there are.
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "3",
+    "spark.excludeOnFailure.stage.maxFailedExecutorsPerNode": "1000",
+    "spark.excludeOnFailure.application.maxFailedExecutorsPerNode": "1000",
+    # Where no executor may take a task, one is replaced; if that takes longer, the micro-batch
+    # fails and is tried again, which says so in the log.
+    "spark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout": "30s",
+    # Where executors come and go with the work (spark.dynamicAllocation.enabled), one is there
+    # before the first task, and one stays: the next micro-batch would wait until it has started.
+    "spark.dynamicAllocation.initialExecutors": "1",
+    "spark.dynamicAllocation.minExecutors": "1",
     "spark.executor.memory": "1g",
     # What an input has received travels inside of tasks, and one message may be large; MiB.
     "spark.rpc.message.maxSize": "512",
 }
+
+_ATTEMPTS: Final = "spark.task.maxFailures"
+_ON_ONE_HOST: Final = "spark.excludeOnFailure.task.maxTaskAttemptsPerNode"
 
 _PATHS: Final = ("spark.archives", "spark.files", "spark.jars", "spark.submit.pyFiles")
 
@@ -67,6 +94,20 @@ class Workers:
     python: str
     directory: Path | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def with_ours(conf: Mapping[str, str]) -> dict[str, str]:
+    """Return the user's Spark settings, and those of ours that they leave to us.
+
+    Args:
+        conf: the user's.
+    """
+    merged = {**SETTINGS, **conf}
+    attempts = conf.get(_ATTEMPTS, "").strip()
+    if attempts.isdecimal() and int(attempts) <= int(merged[_ON_ONE_HOST]):
+        # With so few attempts Spark would refuse to pass executors over.
+        merged = {**merged, "spark.excludeOnFailure.enabled": "false", **conf}
+    return merged
 
 
 def workers(conf: Mapping[str, str], log: LogLine) -> Workers:

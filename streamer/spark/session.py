@@ -27,9 +27,9 @@ from pyspark.sql import SparkSession
 
 import streamer
 from streamer.errors import StreamerError
-from streamer.spark.cluster import SETTINGS as CLUSTER_SETTINGS
-from streamer.spark.cluster import Workers, workers
+from streamer.spark.cluster import Workers, with_ours, workers
 from streamer.spark.compiling import EXECUTORS
+from streamer.spark.executors import watch_executors
 from streamer.spark.java import find_java
 from streamer.spark.launchers import write_launcher
 from streamer.spark.preflight import check_workers
@@ -252,6 +252,7 @@ def look_at_workers(session: SparkSession, log: LogLine) -> None:
         raise
     seconds = round(time.monotonic() - began, 1)
     log("INFO", "The cluster's workers can run streamer", {"executors": count, "seconds": seconds})
+    watch_executors(context, log)
 
 
 _PYTHON = """#!/bin/sh
@@ -276,7 +277,7 @@ def _python(root: str) -> str:
 
 def _settings(name: str, master: str, conf: Mapping[str, str], level: str) -> SparkConf:
     local = master.startswith("local")
-    merged = {**SETTINGS, **(LOCAL_SETTINGS if local else CLUSTER_SETTINGS), **conf}
+    merged = {**SETTINGS, **({**LOCAL_SETTINGS, **conf} if local else with_ours(conf))}
     config = Path(__file__).with_name("log4j2.properties")
     spark_level = SPARK_LEVELS.get(level, "off")
     options = [

@@ -7,8 +7,9 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -137,20 +138,66 @@ def worker(cluster: Cluster, rng: random.Random) -> None:
     # A machine that is gone takes its executors along.
     for pid in executors:
         os.kill(pid, signal.SIGKILL)
-    cluster.call("worker", name.partition("-")[2])
+    cluster.begin(name)
 
 
 def master(cluster: Cluster, rng: random.Random) -> None:
     cluster.kill("master")
-    cluster.call("master")
+    cluster.begin("master")
 
+
+def decommissioned(cluster: Cluster, rng: random.Random) -> None:
+    """A worker is told to stop for good: its executors get no more tasks, and end by themselves."""
+    name = f"worker-{rng.randint(1, WORKERS)}"
+    os.kill(cluster.pid(name), signal.SIGPWR)
+    until = time.monotonic() + 120
+    while cluster.executors(name):
+        assert time.monotonic() < until, "its executors do not end"
+        time.sleep(0.1)
+    cluster.call("stop", name)
+    cluster.begin(name)
+
+
+Fault = TypeVar("Fault", bound=Callable[..., object])
 
 FAULTS: tuple[Callable[[Cluster, random.Random], None], ...] = (
     executor,
     python_worker,
     worker,
+    decommissioned,
     master,
 )
+
+
+BY_HAND = pytest.mark.skipif(KILLS < 2, reason="by hand: STREAMER_KILLS=2")
+
+ELASTIC = """
+  trigger_interval: 6s
+  conf:
+    spark.dynamicAllocation.enabled: true
+    spark.dynamicAllocation.executorIdleTimeout: 2s
+"""
+
+
+@BY_HAND
+def test_executors_that_come_and_go_with_the_work_lose_nothing(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    out = tmp_path / "out.jsonl"
+    config = tmp_path / "elastic.yaml"
+    output = f"file: {{path: '{out}', codec: lines}}"
+    text = CONFIG.format(first=1, size=10, slide="", all="", output=output)
+    config.write_text(text + ELASTIC)
+    more = ("--master", cluster.url, "-s", f"spark.shards={WORKERS}")
+    with program(config, tmp_path / "checkpoint", *more) as run:
+        run.wait_running()
+        for text in ("An executor has come", "An executor is gone") * 2:
+            count = run.messages().count(text)
+            run.wait_for(lambda text=text, n=count: run.messages().count(text) > n, 240, text)
+        grown(run, out)
+        assert run.stop() == 0
+        print("\n".join(str(line) for line in run.lines() if "executor" in str(line)))
+    assert check(out.read_bytes().splitlines(), slides=1, repeats=False) > 1000
 
 
 def test_every_event_is_in_exactly_its_windows_whatever_dies(
@@ -170,12 +217,10 @@ def test_every_event_is_in_exactly_its_windows_whatever_dies(
         )
     )
     checkpoint = tmp_path / "checkpoint"
-    kinds = rng.sample(FAULTS, len(FAULTS))
-    faults = [kinds[n % len(kinds)] for n in range(KILLS)]
     with program(config, checkpoint, "--master", cluster.url) as run:
         run.wait_running()
         grown(run, out)
-        for fault in faults:
+        for fault in chosen(FAULTS, rng):
             time.sleep(rng.uniform(0, 5))
             fault(cluster, rng)
             print(fault.__name__, "recovered in", round(grown(run, out), 1), "s")
@@ -185,6 +230,15 @@ def test_every_event_is_in_exactly_its_windows_whatever_dies(
         grown(run, out)
         assert run.stop() == 0
     assert check(out.read_bytes().splitlines(), slides=1, repeats=False) > 1000
+
+
+def chosen(faults: Sequence[Fault], rng: random.Random) -> list[Fault]:
+    """Return the faults of a run: those of STREAMER_KINDS, or as many as there are kills."""
+    named = {fault.__name__: fault for fault in faults}
+    if kinds := os.environ.get("STREAMER_KINDS"):
+        return [named[kind] for kind in kinds.split(",")]
+    mixed = rng.sample(faults, len(faults))
+    return [mixed[n % len(mixed)] for n in range(KILLS)]
 
 
 def grown(run: Program, out: Path) -> float:

@@ -24,15 +24,14 @@ class Limit(NamedTuple):
     size: int = 256 << 20
 
     def on(self, cores: int) -> Limit:
-        """Return the limit where so many cores share a micro-batch.
+        """Return the limit where so many cores of a cluster share a micro-batch.
 
-        From two on each has as much as two have here: what a micro-batch costs beside its messages
-        grows with the cores, and is to stay as small a part of it. A size that the config has
-        asked for stays.
+        Each has as much as one that is alone: what a micro-batch costs beside its messages grows
+        with the cores, and is to stay as small a part of it. A size that the config has asked for
+        stays.
         """
-        share = max(cores, 2) // 2
         ours = self.size == Limit().size
-        return Limit(self.messages * share, self.size * share if ours else self.size)
+        return Limit(self.messages * cores, self.size * cores if ours else self.size)
 
 
 class Latest(NamedTuple):

@@ -3,15 +3,20 @@
 Every worker has one core and one executor, all on this machine: so CPU seconds and bytes mean
 something, and time does not. The start is left out: CPU counts from the end of the first
 micro-batches (`LEFT_OUT`) to the last output, of all processes that the cluster has then.
+
+CPU of an event depends on how busy the machine is: caches and memory are shared. So a cluster of
+several workers is held against as many clusters of one worker that run beside each other.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,14 +158,54 @@ def cluster(
     paths = traffic.write(work / "files", events, FILES, origin, pace)
     found: dict[str, list[Measured]] = {name: [] for name in names}
     for count in workers:
-        with spark_cluster(work / f"cluster-{count}", count) as running:
-            for name in names:
-                measured = _measured(running, count, JOBS[name], paths, work / "run", conf)
-                found[name].append(measured)
-                _tell(name, measured)
+        for name in names:
+            measured = _cluster(count, JOBS[name], paths, work, conf)
+            found[name].append(measured)
+            _tell(name, measured)
     for name, rows in found.items():
         _compare(name, rows)
+    for name in names:
+        _beside(work, name, paths, found[name], conf)
     shutil.rmtree(work / "files")
+
+
+def _beside(
+    work: Path, name: str, paths: list[Path], rows: Sequence[Measured], conf: Mapping[str, str]
+) -> None:
+    """Hold clusters of several workers against that many of one worker beside each other.
+
+    More than two for each core make the machine no busier, and need memory.
+    """
+    alone: dict[int, float] = {}
+    for row in rows:
+        many = min(row.workers, 2 * (os.cpu_count() or 1))
+        if many == 1:
+            continue
+        if many not in alone:
+            with ThreadPoolExecutor(many) as pool:
+                measured = list(
+                    pool.map(
+                        lambda n: _cluster(1, JOBS[name], paths, work / f"beside-{n}", conf),
+                        range(many),
+                    )
+                )
+            alone[many] = sum(one.cpu_per_million for one in measured) / many
+            text = f"{name}, {many} clusters of 1 worker beside each other: CPU for a million"
+            report.figure(text, alone[many], "s")
+        grown = row.cpu_per_million / alone[many]
+        text = f"{name}: CPU at {row.workers} workers / of {many} beside each other"
+        report.figure(text, grown, most=GROWTH)
+
+
+def _cluster(
+    workers: int, job: Job, paths: list[Path], work: Path, conf: Mapping[str, str]
+) -> Measured:
+    """Run a job on a cluster of its own."""
+    place = work / f"cluster-{workers}"
+    with spark_cluster(place, workers) as running:
+        found = _measured(running, workers, job, paths, work / "run", conf)
+    shutil.rmtree(place)
+    return found
 
 
 def _measured(
@@ -292,8 +337,7 @@ def _compare(name: str, rows: Sequence[Measured]) -> None:
     if 1 in by_workers:
         for count in sorted(by_workers.keys() - {1}):
             grown = by_workers[count] / by_workers[1]
-            most = GROWTH if count == 4 else None
-            report.figure(f"{name}: CPU at {count} workers / at 1", grown, most=most)
+            report.figure(f"{name}: CPU at {count} workers / at 1, which has the machine", grown)
     if name == "traffic_light":
         for row in rows:
             load = sizing.Load(most=row.events // row.micro_batches)

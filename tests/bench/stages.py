@@ -55,7 +55,7 @@ class Staged:
 def stages(work: Path, workers: Sequence[int], pace: float) -> None:
     """Print CPU and bytes of an event by the number of workers, folded and whole."""
     report.heading("stages: the main job's stages by the number of workers, without Spark")
-    share = Limit().on(2).messages // 2
+    share = Limit().on(1).messages
     origin = time.time() // 10 * 10 + AHEAD
     traffic.write(work / "files", share * PIECES, PIECES, origin, pace)
     gc.set_threshold(200_000, 50, 100)  # as the workers do

@@ -79,7 +79,8 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
     signals = Signals(tmp_path / "signals")
     signals.clear()
     window = SystemWindow(size=10 * SECOND)
-    for windows, expected in ((window, [*[1_000] * 4, 2_000, 4_000]), (None, [1_000] * 6)):
+    more = [1_000, 1_000, 2_000, 3_000, 4_000, 8_000]
+    for windows, expected in ((window, more), (None, [1_000] * 6)):
         signals.clear()
         reader = StreamReader(SourcePlan(source, windows, "a", signals, Limit(1_000), 0, 2))
         start = reader.initialOffset()
@@ -90,5 +91,5 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
             end = reader.latestOffset(start, None)  # type: ignore[arg-type]
             taken.append(end["data"]["pos"] // 2)
         assert taken == expected
-    assert Limit(1_000).on(8) == (4_000, 4 * Limit().size)
-    assert Limit(1_000, 5_000).on(8) == (4_000, 5_000), "a buffer of the config's has no more room"
+    assert Limit(1_000).on(8) == (8_000, 8 * Limit().size)
+    assert Limit(1_000, 5_000).on(8) == (8_000, 5_000), "a buffer of the config's has no more room"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang import Luggage, luggage
 from streamer.caching.shared import Host, host
@@ -167,6 +167,10 @@ class Plan:
         return name if within in ([], [name]) else f"{name} with {', '.join(within)}"
 
 
+_ON_YARN: Final = 2
+"""Executors that Spark asks YARN for when nothing says how many."""
+
+
 def cores(master: str, conf: Mapping[str, Any] = NO_SETTINGS) -> int:
     """Return how many cores a stream is promised; the machine's where nothing says it.
 
@@ -175,7 +179,7 @@ def cores(master: str, conf: Mapping[str, Any] = NO_SETTINGS) -> int:
         conf: the user's Spark settings, which may say how much of a cluster is wanted.
     """
     if not master.startswith("local"):
-        wanted = _wanted(conf)
+        wanted = _wanted(conf, _ON_YARN if master == "yarn" else 0)
         if wanted:
             return wanted
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -185,15 +189,20 @@ def cores(master: str, conf: Mapping[str, Any] = NO_SETTINGS) -> int:
     return int(named.group(1)) if named else available or 1
 
 
-def _wanted(conf: Mapping[str, Any]) -> int:
-    """Return how many cores of a cluster the settings ask for; 0 where they do not say it."""
+def _wanted(conf: Mapping[str, Any], executors: int) -> int:
+    """Return how many cores of a cluster the settings ask for; 0 where they do not say it.
+
+    Args:
+        conf: the settings.
+        executors: how many there are when nothing says it; 0 for as many as find a place.
+    """
 
     def number(name: str, default: int) -> int:
         text = str(conf.get(name, default))
         return int(text) if text.isdecimal() else default
 
-    executors = number("spark.executor.instances", 0) * number("spark.executor.cores", 1)
-    return number("spark.cores.max", 0) or executors
+    asked = number("spark.executor.instances", executors) * number("spark.executor.cores", 1)
+    return number("spark.cores.max", 0) or asked
 
 
 def make_plan(config: Config, level: str = "INFO") -> Plan:

@@ -110,13 +110,14 @@ def with_ours(conf: Mapping[str, str]) -> dict[str, str]:
     return merged
 
 
-def workers(conf: Mapping[str, str], log: LogLine) -> Workers:
+def workers(conf: Mapping[str, str], log: LogLine, master: str) -> Workers:
     """Decide how workers get this program.
 
     Args:
         conf: the user's Spark settings; `ENVIRONMENT` is `packed`, `installed`, or an archive that
             `streamer pack` has made: a path, or a URL that executors can read.
         log: hears what takes its time.
+        master: Spark's master URL.
 
     Raises:
         StreamerError: the environment cannot be packed, or the archive is not there.
@@ -136,9 +137,11 @@ def workers(conf: Mapping[str, str], log: LogLine) -> Workers:
             ) from None
     else:
         archive = _archive(wanted)
-    given = [text for text in conf.get("spark.archives", "").split(",") if text]
+    # YARN brings it to a node once, before executors start; Spark would to each of them.
+    setting = "spark.yarn.dist.archives" if master == "yarn" else "spark.archives"
+    given = [text for text in conf.get(setting, "").split(",") if text]
     archives = ",".join([*map(_absolute, given), f"{archive}#{NAME}"])
-    return Workers(PYTHON, _driver_directory(), {**_absolutes(conf), "spark.archives": archives})
+    return Workers(PYTHON, _driver_directory(), {**_absolutes(conf), setting: archives})
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:

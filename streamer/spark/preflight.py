@@ -96,6 +96,9 @@ def _compare(one: Found, ours: Mapping[str, str]) -> None:
 _REMEDY: Final = "let spark.environment be `packed`, or install the same version there as here"
 
 
+_PAGES: Final = {"yarn": "ResourceManager"}
+
+
 def _wait_for_executors(context: SparkContext, patience: float) -> int:
     until = time.monotonic() + patience
     tracker = context._jsc.sc().statusTracker()
@@ -107,8 +110,9 @@ def _wait_for_executors(context: SparkContext, patience: float) -> int:
         if time.monotonic() >= until:
             raise StreamerError(
                 f"the cluster {context.master} gave no worker within {patience:.0f} s: see on the "
-                "master's page whether workers are there, and have the cores and the memory "
-                "(spark.executor.memory, spark.executor.cores) that are asked for"
+                f"{_PAGES.get(context.master, 'master')}'s page whether workers are there, and "
+                "have the cores and the memory (spark.executor.memory, spark.executor.cores) that "
+                "are asked for"
             )
         time.sleep(0.2)
 

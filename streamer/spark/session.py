@@ -33,6 +33,9 @@ from streamer.spark.executors import watch_executors
 from streamer.spark.java import find_java
 from streamer.spark.launchers import write_launcher
 from streamer.spark.preflight import check_workers
+from streamer.spark.yarn import MASTER as YARN
+from streamer.spark.yarn import SETTINGS as YARN_SETTINGS
+from streamer.spark.yarn import check_configuration, check_manager
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -175,9 +178,11 @@ def start_session(
     """
     # Workers import this very package, installed or not.
     root = str(Path(streamer.__file__).resolve().parent.parent)
+    if master == YARN:
+        check_configuration(os.environ)
     os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
     local = master.startswith("local")
-    found = Workers(_python(root)) if local else workers(conf, log)
+    found = Workers(_python(root)) if local else workers(conf, log, master)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = found.python
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A packed PySpark has no jars: there, Spark is the worker's.
@@ -206,9 +211,15 @@ def start_session(
             )
         finally:
             os.close(writer)
+        if master == YARN:
+            check_manager(gateway.jvm, conf)
+            # A queue that is full lets it wait for as long as that lasts.
+            log("INFO", "Waiting for YARN to start the application", {})
         context = SparkContext(conf=settings, gateway=gateway)
         # Spark takes PySpark for a shell, whose level it sets to WARN.
         context.setLogLevel(SPARK_LEVELS.get(level, "off").upper())
+    except StreamerError:
+        raise
     except Exception as e:
         listener.join(1.0)
         raise StreamerError(f"Spark did not start (master {master}):\n  {_why(e, jvm)}") from e
@@ -277,7 +288,9 @@ def _python(root: str) -> str:
 
 def _settings(name: str, master: str, conf: Mapping[str, str], level: str) -> SparkConf:
     local = master.startswith("local")
-    merged = {**SETTINGS, **({**LOCAL_SETTINGS, **conf} if local else with_ours(conf))}
+    managers = YARN_SETTINGS if master == YARN else {}
+    where = {**LOCAL_SETTINGS, **conf} if local else with_ours({**managers, **conf})
+    merged = {**SETTINGS, **where}
     config = Path(__file__).with_name("log4j2.properties")
     spark_level = SPARK_LEVELS.get(level, "off")
     options = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
@@ -67,6 +67,33 @@ class Status:
     worker: str = ""
     error: str = ""
 
+    @property
+    def ended(self) -> bool:
+        """Whether it does not change any more."""
+        return self.state in ENDED
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended in another way than it should."""
+        return self.ended and self.state != "FINISHED"
+
+
+def quiet_gateway(environ: MutableMapping[str, str]) -> Any:
+    """Start a JVM with Spark's classes that says nothing, and return the way into it.
+
+    Args:
+        environ: this program's environment; it is told of the Java that was found.
+
+    Raises:
+        NoJavaError: there is no Java.
+    """
+    environ["JAVA_HOME"] = str(find_java(environ).home)
+    environ.pop("SPARK_HOME", None)
+    return launch_gateway(
+        SparkConf(loadDefaults=False),
+        {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True},
+    )
+
 
 class Master:
     """The active master of a standalone cluster."""
@@ -82,13 +109,8 @@ class Master:
             NoJavaError: there is no Java.
             StreamerError: none of them answers.
         """
-        os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
-        os.environ.pop("SPARK_HOME", None)
         # By no argument: what stands in `conf` may be secret, and a command line is not.
-        self._gateway = launch_gateway(
-            SparkConf(loadDefaults=False),
-            {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True},
-        )
+        self._gateway = quiet_gateway(os.environ)
         self.url = url
         try:
             self._masters = self._connected(conf)
@@ -132,7 +154,7 @@ class Master:
                 address = rpc.RpcAddress.fromSparkURL(f"spark://{one}")
                 found.append(env.setupEndpointRef(address, "Master"))
             except Py4JJavaError as e:
-                why = _cause(e)
+                why = cause(e)
         if not found:
             raise StreamerError(
                 f"no master answers at {self.url}: {why}; expected the URL that stands on the "
@@ -151,7 +173,7 @@ class Master:
             try:
                 answer = master.askSync(words, tag)
             except Py4JJavaError as e:
-                why = _cause(e)
+                why = cause(e)
                 continue
             # A master that stands by says so in the text of its answer.
             why = answer.toString()
@@ -225,7 +247,7 @@ def _object(package: Any, name: str) -> Any:
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
-def _cause(error: Py4JJavaError) -> str:
+def cause(error: Py4JJavaError) -> str:
     """Return what is at the bottom of an exception."""
     found = error.java_exception
     while (cause := found.getCause()) is not None:

@@ -87,15 +87,11 @@ def test_what_a_variable_holds_is_not_shown(
     assert "FAIL  output: file  ${OUT} is a directory; expected a file\n" in out
 
 
-@pytest.mark.spark
-def test_spark_that_does_not_start_is_a_failed_check(directory: Path) -> None:
-    import subprocess
-    import sys
-
-    arguments = ["dry-run", "--spark", "-s", "spark.master=yarn"]
-    command = [sys.executable, "-m", "streamer.cli.main", *arguments]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode == 1
-    assert "FAIL  spark  Spark did not start (master yarn)" in done.stdout
+def test_spark_that_does_not_start_is_a_failed_check(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert invoke(["dry-run", "--spark", "-s", "spark.master=yarn"]) == 1
+    out = capsys.readouterr().out
+    assert "FAIL  spark  spark.master is yarn, which takes Hadoop's configuration" in out

@@ -69,6 +69,11 @@ def test_a_cluster_has_as_many_shards_as_cores_are_asked_of_it(monkeypatch, conf
     assert cores("local[2]", conf) == 2
 
 
+def test_yarn_gives_two_executors_where_nothing_says_how_many():
+    given = ({}, {"spark.executor.cores": "3"}, {"spark.executor.instances": "1"})
+    assert [cores("yarn", conf) for conf in given] == [2, 6, 1]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -22,15 +22,16 @@ from collections import deque
 JOB = "job.json"
 OUTCOME = "outcome.json"
 FILES = "files"
+LOG = "streamer.log"
+"""Where the log is on YARN, among those of the container."""
+
 INSIDE = "STREAMER_SUBMITTED"
 """The variable that tells the program's process from the one that looks after it."""
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-# What Spark's PythonRunner says: the program starts a JVM of its own, as it does everywhere.
-_RUNNERS = (
-    *("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "PYSPARK_PIN_THREAD"),
-    *("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH"),
-)
+# What Spark's PythonRunner says of Python, and of the way into its JVM.
+_PYTHONS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH")
+_GATEWAY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "PYSPARK_PIN_THREAD")
 _PATIENCE = 60.0
 """Seconds that the program has for a clean stop once Spark's process has gone."""
 _REST = 2.0
@@ -39,28 +40,37 @@ _DIES_WITH_ITS_PARENT = 1
 
 
 def main() -> int:
-    """Run the job that lies beside this file; return its exit code."""
+    """Run the job that lies beside this file; return its exit code.
+
+    A job has `arguments`, `variables`, and an `archive` or null. One that runs in Spark's own JVM
+    (`joins`), and not in one that it starts, as elsewhere, is on YARN: it has `beside`, which are
+    variables with paths in the working directory, and `outcome`, a directory or null.
+    """
     with open(os.path.join(_HERE, JOB)) as file:
         job = json.load(file)
     if INSIDE in os.environ:
         return _inside(job["arguments"])
-    parent = os.getppid()
+    parent, place = os.getppid(), job.get("outcome", _HERE)
     try:
         python = _environment(job["archive"]) if job["archive"] else sys.executable
     except OSError as e:
         text = f"error: {os.uname().nodename} cannot unpack {job['archive']}: {e}"
         print(text, file=sys.stderr)
-        _leave(1, [text])
+        _leave(place, 1, [text])
         return 1
-    environ = {name: text for name, text in os.environ.items() if name not in _RUNNERS}
+    left_out = _PYTHONS if job.get("joins") else (*_PYTHONS, *_GATEWAY)
+    environ = {name: text for name, text in os.environ.items() if name not in left_out}
     environ.setdefault("JAVA_HOME", _java(parent))
     environ.update(job["variables"], **{INSIDE: "1", "PYTHONUNBUFFERED": "1"})
-    return _run([python, os.path.abspath(__file__)], environ, parent)
+    environ.update({name: os.path.abspath(path) for name, path in job.get("beside", {}).items()})
+    code, last = _run([python, os.path.abspath(__file__)], environ, _log(parent, "joins" in job))
+    _leave(place, code, last)
+    return code
 
 
 def _inside(arguments: list[str]) -> int:
-    # What lies beside this file is no code.
-    sys.path.remove(_HERE)
+    # What lies beside this file is no code. Python has followed links to it.
+    del sys.path[0]
     try:
         from streamer.cli.main import invoke
     except ImportError as e:
@@ -129,7 +139,30 @@ def _java(parent: int) -> str:
         return ""
 
 
-def _run(command: list[str], environ: dict[str, str], parent: int) -> int:
+def _log(parent: int, joins: bool) -> int:
+    """Return what gets the log: PythonRunner joins both streams of this process.
+
+    Results are not to stand among log lines, so it is the standard error of Spark's process. That
+    of YARN's is a file, in which each would write over the other: there it is one beside it.
+    """
+    logs = os.environ.get("LOG_DIRS", "").partition(",")[0]
+    try:
+        if joins and logs:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            return os.open(os.path.join(logs, LOG), flags, 0o640)
+        return os.open(f"/proc/{parent}/fd/2", os.O_WRONLY)
+    except OSError:
+        return 2
+
+
+def _run(command: list[str], environ: dict[str, str], out: int) -> tuple[int, list[str]]:
+    """Run the program; return its exit code, and the last lines of its log.
+
+    Args:
+        command: what runs.
+        environ: its environment.
+        out: what gets the log.
+    """
     child = subprocess.Popen(
         command,
         env=environ,
@@ -142,14 +175,12 @@ def _run(command: list[str], environ: dict[str, str], parent: int) -> int:
         signal.signal(number, lambda *_: child.terminate())
     threading.Thread(target=_stop_with_spark, args=(child,), daemon=True).start()
     last: deque[str] = deque(maxlen=_LAST)
-    reader = threading.Thread(target=_pass_on, args=(child, parent, last), daemon=True)
+    reader = threading.Thread(target=_pass_on, args=(child, out, last), daemon=True)
     reader.start()
     code = child.wait()
     # Somebody whom the program has started may still hold the other end.
     reader.join(_REST)
-    code = code if code >= 0 else 128 - code
-    _leave(code, list(last))
-    return code
+    return code if code >= 0 else 128 - code, list(last)
 
 
 def _bound() -> None:
@@ -168,14 +199,9 @@ def _stop_with_spark(child: subprocess.Popen[bytes]) -> None:
         child.kill()
 
 
-def _pass_on(child: subprocess.Popen[bytes], parent: int, last: deque[str]) -> None:
+def _pass_on(child: subprocess.Popen[bytes], out: int, last: deque[str]) -> None:
     """Pass on the log, and keep its last lines."""
     assert child.stderr is not None
-    # PythonRunner joins both streams of this process; results are not to stand among log lines.
-    try:
-        out = os.open(f"/proc/{parent}/fd/2", os.O_WRONLY)
-    except OSError:
-        out = 2
     for line in child.stderr:
         last.append(line.decode(errors="replace").rstrip("\n"))
         try:
@@ -184,9 +210,11 @@ def _pass_on(child: subprocess.Popen[bytes], parent: int, last: deque[str]) -> N
             continue  # the worker has gone; the program is being stopped
 
 
-def _leave(code: int, last: list[str]) -> None:
-    """Leave the exit code and the last lines where the job lies, if that can be written."""
-    path = os.path.join(_HERE, OUTCOME)
+def _leave(place: str | None, code: int, last: list[str]) -> None:
+    """Leave the exit code and the last lines in a directory, if that can be written."""
+    if place is None:
+        return
+    path = os.path.join(place, OUTCOME)
     try:
         with open(f"{path}.new", "w") as file:
             json.dump({"code": code, "host": os.uname().nodename, "last": last}, file)

@@ -67,7 +67,7 @@ def write_job(contents: Contents, checkpoint: Path, archive: str | None, jars: l
     Raises:
         StreamerError: it cannot be written.
     """
-    path = checkpoint / DIRECTORY / f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
+    path = new_directory(checkpoint)
     about = {
         "archive": archive,
         "arguments": [
@@ -80,8 +80,6 @@ def write_job(contents: Contents, checkpoint: Path, archive: str | None, jars: l
         },
     }
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.mkdir(mode=0o700)
         texts = {name: text.encode() for name, text in contents.files.items()}
         for name, data in {**contents.imported, **texts}.items():
             copy = path / driver.FILES / name
@@ -95,11 +93,30 @@ def write_job(contents: Contents, checkpoint: Path, archive: str | None, jars: l
             (path / "jars").mkdir(exist_ok=True)
             shutil.copy(jar, path / "jars")
     except OSError as e:
-        raise StreamerError(
-            f"the job cannot be written to {path}: {e}; the checkpoint has to be a directory that "
-            "this machine and all workers can write"
-        ) from None
+        raise _unwritten(path, e) from None
     return Job(path)
+
+
+def new_directory(checkpoint: Path) -> Path:
+    """Make a directory for a job below a checkpoint, which only its owner can read.
+
+    Raises:
+        StreamerError: it cannot be made.
+    """
+    path = checkpoint / DIRECTORY / f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.mkdir(mode=0o700)
+    except OSError as e:
+        raise _unwritten(path, e) from None
+    return path
+
+
+def _unwritten(path: Path, error: OSError) -> StreamerError:
+    return StreamerError(
+        f"the job cannot be written to {path}: {error}; the checkpoint has to be a directory that "
+        "this machine and all workers can write"
+    )
 
 
 def shared_archive(packed: Path, checkpoint: Path) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from streamer.cli.contents import contents_of, contents_of_service
 from streamer.cli.failures import without_secrets
+from streamer.cli.follow import tell
 from streamer.cli.opened import merged, opened
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.cli.submit_standalone import (
@@ -18,16 +20,19 @@ from streamer.cli.submit_standalone import (
     master_of,
     shared_directory,
     submit,
-    tell,
 )
 from streamer.config import Config
 from streamer.errors import StreamerError
 from streamer.plan import make_plan
-from streamer.spec import Kind
+from streamer.plan.place import is_remote
+from streamer.spec import Kind, Parsed
 from streamer.spec.inside import inside
 
 _SERVICE: Final = "streams"
-_KUBERNETES: Final = "is for standalone clusters; the Spark operator restarts drivers on Kubernetes"
+_YARN: Final = "yarn"
+_KUBERNETES: Final = (
+    "is for standalone clusters and YARN; the Spark operator restarts drivers on Kubernetes"
+)
 _NAME: Final = re.compile(r"[\w-][\w. -]*")
 
 _HELP: Final = """\
@@ -36,7 +41,8 @@ Run a config, or a service of many streams, on a cluster, its driver there too.
 The config is checked and planned here first. On a standalone cluster, what it is made of is copied
 into the checkpoint's directory, which this machine and all workers have to see at the same path;
 the standard output is the driver's id, which --status and --kill take. On Kubernetes, Spark makes a
-pod of the image that the config names; the standard output is the pod's name.
+pod of the image that the config names; the standard output is the pod's name. On YARN, all of it
+travels to the application master; the standard output is the application's id.
 
 \b
   streamer submit -c config.yaml --master spark://host:7077 --checkpoint /shared/lights
@@ -44,6 +50,7 @@ pod of the image that the config names; the standard output is the pod's name.
     --checkpoints /shared/streams ./streams
   streamer submit --master spark://host:7077 --status driver-20260101120000-0000
   streamer submit -c config.yaml --master k8s://https://host:6443
+  streamer submit -c config.yaml --master yarn --checkpoint /shared/lights
 """
 
 
@@ -81,7 +88,7 @@ def submit_cli(ctx: click.Context, /, file: str | None, **given: Any) -> int:
         return _submit_service(ctx, options, supervise, wait)
     with opened(options) as config:
         if status or kill:
-            return look_after(config.spark, kill or status, bool(kill))
+            return _look_after(config.spark, kill or status, bool(kill))
         if not config.path:
             raise click.UsageError("submit needs a config")
         plan = make_plan(config, level="OFF")
@@ -95,12 +102,38 @@ def submit_cli(ctx: click.Context, /, file: str | None, **given: Any) -> int:
 
             click.echo(submit_to_kubernetes(config, options, plan, name, tell))
             return 0
-        master_of(config.spark)
-        directory = shared_directory(options.checkpoint or config.spark["checkpoint"])
+        named = options.checkpoint or config.spark["checkpoint"]
+        if not (plan.master == _YARN and named and is_remote(named)):
+            named = _shared(config.spark, named)
         contents = contents_of(config, options, name)
-        checkpoint = ("--checkpoint", directory)
+        checkpoint = ("--checkpoint", named)
         inputs = (plan.input,)
-        return submit(Submission(contents, checkpoint, config.spark, inputs, supervise, wait))
+        wanted = Submission(contents, checkpoint, config.spark, inputs, supervise, wait)
+        return _submit(wanted, name)
+
+
+def _shared(spark: Parsed, named: str | None) -> str:
+    """Return the checkpoint's directory on a cluster that needs one."""
+    if spark["master"] != _YARN:
+        master_of(spark)
+    return str(shared_directory(named))
+
+
+def _submit(wanted: Submission, name: str) -> int:
+    if wanted.spark["master"] != _YARN:
+        return submit(wanted)
+    # Imported here: few submit to YARN.
+    from streamer.cli.submit_yarn import submit_to_yarn
+
+    return submit_to_yarn(wanted, name)
+
+
+def _look_after(spark: Parsed, id: str, stop: bool) -> int:
+    if spark["master"] != _YARN:
+        return look_after(spark, id, stop)
+    from streamer.cli.submit_yarn import look_after_yarn
+
+    return look_after_yarn(spark, id, stop)
 
 
 def _submit_service(ctx: click.Context, options: Options, supervise: bool, wait: bool) -> int:
@@ -117,8 +150,7 @@ def _submit_service(ctx: click.Context, options: Options, supervise: bool, wait:
             raise click.UsageError("-w/--watcher watches files of this machine: use the API there")
         root = read_root(wanted)
         with without_secrets(root.secrets):
-            master_of(root.spark)
-            directory = shared_directory(wanted.checkpoints)
+            directory = _shared(root.spark, wanted.checkpoints)
             files = file_ids(wanted.paths, root.http["root_path"])
             found = read_files(reader_of(wanted, root, template_files()), files, time.time_ns)
             for config, _ in found.values():
@@ -126,7 +158,8 @@ def _submit_service(ctx: click.Context, options: Options, supervise: bool, wait:
             contents = contents_of_service(wanted, root, files)
             checkpoint = ("--checkpoints", directory)
             inputs = tuple(config.input for config, _ in found.values())
-            return submit(Submission(contents, checkpoint, root.spark, inputs, supervise, wait))
+            what = Submission(contents, checkpoint, root.spark, inputs, supervise, wait)
+            return _submit(what, ctx.params["name"] or Path(root.path or _SERVICE).stem)
 
 
 def _check_input(config: Config) -> None:

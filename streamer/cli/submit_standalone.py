@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from streamer.cli.contents import Contents
+from streamer.cli.follow import follow, shown, tell
 from streamer.cli.job import Job, forget_ended, shared_archive, write_job
 from streamer.errors import StreamerError
 from streamer.plan.place import is_remote
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from streamer.spark.submission import Master, Status
 
 _PYTHON: Final = "python3"
-_LOOK: Final = 1.0
 _PATIENCE: Final = 10.0
 """Seconds in which a driver that was submitted is expected on a worker."""
 
@@ -32,7 +31,7 @@ class Submission:
 
     Attributes:
         contents: what the driver runs.
-        checkpoint: its option for that, and the directory.
+        checkpoint: its option for that, and where it is.
         spark: the `spark` section.
         inputs: of the streams that are known.
         supervise: whether the driver is started again when it fails.
@@ -40,7 +39,7 @@ class Submission:
     """
 
     contents: Contents
-    checkpoint: tuple[str, Path]
+    checkpoint: tuple[str, str]
     spark: Parsed
     inputs: tuple[ParsedComponent, ...]
     supervise: bool
@@ -56,7 +55,7 @@ def master_of(spark: Parsed) -> str:
     master = str(spark["master"])
     if not master.startswith("spark://"):
         raise StreamerError(
-            f"spark.master is {master}, expected spark://HOST:7077, or for a config "
+            f"spark.master is {master}, expected spark://HOST:7077, yarn, or for a config "
             "k8s://https://HOST:PORT: name it by --master, or run it here without submit"
         )
     return master
@@ -101,7 +100,7 @@ def look_after(spark: Parsed, id: str, stop: bool) -> int:
     Raises:
         StreamerError: the master does not answer, or does not know it.
     """
-    from streamer.spark.submission import ENDED, Master
+    from streamer.spark.submission import Master
 
     with Master(master_of(spark), spark["conf"]) as master:
         if stop:
@@ -111,18 +110,18 @@ def look_after(spark: Parsed, id: str, stop: bool) -> int:
         status = master.status(id)
         if status is None:
             raise StreamerError(f"the master {master.url} does not know {id}")
-        click.echo(_shown(status))
-        return int(status.state in ENDED and status.state != "FINISHED")
+        click.echo(shown(status))
+        return int(status.failed)
 
 
 def _submit(wanted: Submission, master: Master) -> int:
-    from streamer.spark.submission import ENDED, Driver
+    from streamer.spark.submission import Driver
 
     def ended(id: str) -> bool:
         status = master.status(id)
-        return status is not None and status.state in ENDED
+        return status is not None and status.ended
 
-    forget_ended(wanted.checkpoint[1], ended)
+    forget_ended(Path(wanted.checkpoint[1]), ended)
     job, conf = _job(wanted), wanted.spark["conf"]
     driver = Driver(
         jar=job.jar,
@@ -138,7 +137,13 @@ def _submit(wanted: Submission, master: Master) -> int:
     url = f"--master {master.url}"
     tell(f"submitted to {master.url}; its files are in {job.directory}")
     tell(f"look: streamer submit {url} --status {id}; stop: streamer submit {url} --kill {id}")
-    return _follow(master, id, job, None if wanted.wait else _PATIENCE)
+    status = follow(
+        lambda: master.status(id),
+        f"the master {master.url} does not know {id} any more",
+        "no worker has the cores and the memory that it asks for, so far",
+        None if wanted.wait else _PATIENCE,
+    )
+    return _ended(status, job) if status.ended else 0
 
 
 def _job(wanted: Submission) -> Job:
@@ -149,7 +154,8 @@ def _job(wanted: Submission) -> Job:
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         tell(text)
 
-    option, directory = wanted.checkpoint
+    option, named = wanted.checkpoint
+    directory = Path(named)
     archive = wanted.spark["environment"]
     if archive == "packed":
         archive = shared_archive(packed(cache_directory(os.environ), tell), directory)
@@ -158,30 +164,8 @@ def _job(wanted: Submission) -> Job:
     elif "://" not in archive:
         archive = str(Path(archive).expanduser().absolute())
     jars = shipped_jars(wanted.inputs, wanted.spark, os.environ, log)
-    arguments = (*wanted.contents.arguments, option, str(directory))
+    arguments = (*wanted.contents.arguments, option, named)
     return write_job(replace(wanted.contents, arguments=arguments), directory, archive, jars)
-
-
-def _follow(master: Master, id: str, job: Job, patience: float | None) -> int:
-    """Say how a driver gets on, until it runs or, without a limit to patience, until it ends."""
-    from streamer.spark.submission import ENDED
-
-    began, before = time.monotonic(), ""
-    while True:
-        status = master.status(id)
-        if status is None:
-            raise StreamerError(f"the master {master.url} does not know {id} any more")
-        if status.state != before:
-            tell(_shown(status))
-            before = status.state
-        if status.state in ENDED:
-            return _ended(status, job)
-        if patience is not None and status.state == "RUNNING":
-            return 0
-        if patience is not None and time.monotonic() - began > patience:
-            tell("no worker has the cores and the memory that it asks for, so far")
-            return 0
-        time.sleep(_LOOK)
 
 
 def _ended(status: Status, job: Job) -> int:
@@ -198,13 +182,3 @@ def _ended(status: Status, job: Job) -> int:
         )
     last = next((line for line in reversed(outcome["last"]) if line.strip()), "it said nothing")
     raise StreamerError(f"the driver failed on {outcome['host']}: {last}")
-
-
-def _shown(status: Status) -> str:
-    where = f" on {status.worker}" if status.worker else ""
-    return f"{status.state}{where}{f': {status.error}' if status.error else ''}"
-
-
-def tell(text: str) -> None:
-    """Say something beside what is printed for programs."""
-    click.echo(text, err=True)

@@ -30,9 +30,9 @@ _OPTIONS: Final = "spark.driver.extraJavaOptions"
 
 EXECUTORS: Final = "spark.executor.extraJavaOptions"
 
-_AS_EXECUTOR: Final = f"{HARD} -XX:-UseSerialGC"
-"""What is left out of optimising stands in a file that executors do not have yet when they start;
-how the heap is cleared, Java chooses by the cores."""
+AS_EXECUTOR: Final = f"{HARD} -XX:-UseSerialGC"
+"""For a JVM on another machine, which does not have the file that says what is left out of
+optimising when it starts; how the heap is cleared, Java chooses by the cores."""
 
 _CLEARED: Final = "-XX:-UseSerialGC -XX:+UseParallelGC -XX:+UseTransparentHugePages"
 """All cores clear the heap, while nothing else can run."""
@@ -53,7 +53,7 @@ def for_messages(conf: Mapping[str, str]) -> dict[str, str]:
         Settings to put over `conf`.
     """
     options = [HARD, _LOOP, _CLEARED, conf.get(_OPTIONS, "")]
-    executors = " ".join(filter(None, (_AS_EXECUTOR, conf.get(EXECUTORS, ""))))
+    executors = " ".join(filter(None, (AS_EXECUTOR, conf.get(EXECUTORS, ""))))
     if _HEAP in conf:
         return {_OPTIONS: " ".join(filter(None, options)), EXECUTORS: executors}
     options.insert(3, _YOUNG)

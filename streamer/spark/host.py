@@ -98,7 +98,10 @@ class SparkHost:
 
     def kill(self) -> None:
         """End the JVM before it writes anything more."""
-        self._session.sparkContext._gateway.proc.kill()
+        process = self._session.sparkContext._gateway.proc
+        # YARN's application master is nobody's child, and ends with this program.
+        if process is not None:
+            process.kill()
 
     def stop(self) -> None:
         """Stop Spark, if it has not gone by itself."""

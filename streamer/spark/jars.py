@@ -50,7 +50,7 @@ def spark_conf(
 
     Args:
         plan: the stream.
-        section: the config's `spark` section.
+        section: see `with_own_jars`.
         environ: see `connector_settings`.
         log: see `connector_settings`.
         checkpoint: where the checkpoint is, if not on this machine.
@@ -58,13 +58,35 @@ def spark_conf(
     Raises:
         StreamerError: it reads Kafka, and there is no connector; or the same with S3.
     """
-    conf = _conf(section)
+    conf = with_own_jars((plan.input,), section, environ, log, checkpoint)
+    return {**conf, **(for_messages(conf) if reads_kafka(plan.input) else {})}
+
+
+def with_own_jars(
+    inputs: Iterable[ParsedComponent],
+    section: Parsed,
+    environ: Mapping[str, str],
+    log: LogLine,
+    checkpoint: str = "",
+) -> Mapping[str, str]:
+    """Return the user's Spark settings, with the jars that inputs and a checkpoint take.
+
+    Args:
+        inputs: of the streams.
+        section: the config's `spark` section.
+        environ: see `connector_settings`.
+        log: see `connector_settings`.
+        checkpoint: where the checkpoint is, if not on this machine.
+
+    Raises:
+        StreamerError: one reads Kafka, and there is no connector; or the same with S3.
+    """
+    conf, directory = _conf(section), section["jars_directory"]
     if checkpoint.startswith("s3a://"):
-        conf = {**conf, **s3_settings(conf, environ, log, section["jars_directory"])}
-    if not reads_kafka(plan.input):
-        return conf
-    connector = connector_settings(conf, environ, log, section["jars_directory"])
-    return {**conf, **connector, **for_messages(conf)}
+        conf = {**conf, **s3_settings(conf, environ, log, directory)}
+    if any(map(reads_kafka, inputs)):
+        conf = {**conf, **connector_settings(conf, environ, log, directory)}
+    return conf
 
 
 def shipped_jars(

@@ -114,7 +114,7 @@ CASES = (
     Case("rescale windows.yaml --shards 0", 1, "", "Invalid value for '--shards'"),
     Case("rescale bad.yaml --shards 3", 1, "", SAID, coloured=True),
     Case("submit bad.yaml --master spark://127.0.0.1:9", 1, "", SAID, coloured=True),
-    Case("submit good.yaml", 1, "", "expected spark://HOST:7077, or for", coloured=True),
+    Case("submit good.yaml", 1, "", "expected spark://HOST:7077, yarn", coloured=True),
     Case(
         "submit good.yaml --master spark://127.0.0.1:9", 1, "", "needs a checkpoint", coloured=True
     ),

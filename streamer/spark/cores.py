@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
@@ -11,6 +11,9 @@ from streamer.engine.ticks import Signals
 from streamer.plan import Plan
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+_LEAST: Final = 2
+"""What Spark says of a cluster with one core as well."""
 
 
 class Cores:
@@ -38,7 +41,8 @@ class Cores:
         found = session.sparkContext.defaultParallelism
         self._signals.set_tasks(found)
         shards = self._plan.shards
-        if not begins and not self._advised and self._plan.key is not None and found > shards:
+        more = found > max(shards, _LEAST)
+        if not begins and not self._advised and self._plan.key is not None and more:
             self._advised = True
             self._log(
                 "WARN",

@@ -144,17 +144,15 @@ def test_the_driver_there_counts_every_car_and_shows_no_secret(
     assert (code, out.split()[0]) == (0, "FINISHED"), err
 
 
+@pytest.mark.parametrize("what", ["start.py", "ApplicationMaster"])
 def test_a_driver_that_is_killed_comes_back_and_its_windows_go_on(
-    tmp_path: Path, cluster: Yarn
+    what: str, tmp_path: Path, cluster: Yarn
 ) -> None:
     out, checkpoint = tmp_path / "out.jsonl", tmp_path / "checkpoint"
     config = tmp_path / "kill.yaml"
     output = f"file: {{path: '{out}', codec: lines}}"
     text = CONFIG.format(first=1, size=10, slide="", all="", output=output)
-    # YARN starts it twice within that time, and it is killed twice.
-    validity = {"spark.yarn.am.attemptFailuresValidityInterval": "5s"}
-    conf = {**validity, **installed(tmp_path)}
-    config.write_text(text.partition("\nspark:")[0] + section(cluster, **conf))
+    config.write_text(text.partition("\nspark:")[0] + section(cluster, **installed(tmp_path)))
     code, sent, err, _ = streamer(
         *("submit", config, "--master", "yarn", "--supervise", "--checkpoint", checkpoint),
         *("-s", "spark.environment=installed"),
@@ -164,17 +162,14 @@ def test_a_driver_that_is_killed_comes_back_and_its_windows_go_on(
     id = sent.strip()
     try:
         grown(out)
-        for what in ("start.py", "ApplicationMaster"):
-            if what == "start.py":
-                [pid] = [
-                    pid for pid in cluster.named(what) if b"STREAMER_SUBMITTED=1" in environ(pid)
-                ]
-            else:
-                [pid] = [
-                    pid for pid in cluster.named(what) if "java" in os.readlink(f"/proc/{pid}/exe")
-                ]
-            os.kill(pid, signal.SIGKILL)
-            print(what, "killed; windows again after", round(grown(out), 1), "s")
+        if what == "start.py":
+            [pid] = [pid for pid in cluster.named(what) if b"STREAMER_SUBMITTED=1" in environ(pid)]
+        else:
+            [pid] = [
+                pid for pid in cluster.named(what) if "java" in os.readlink(f"/proc/{pid}/exe")
+            ]
+        os.kill(pid, signal.SIGKILL)
+        print(what, "killed; windows again after", round(grown(out), 1), "s")
     finally:
         code, _, err, _ = streamer("submit", "--master", "yarn", "--kill", id, env=cluster.environ)
     assert code == 0, err

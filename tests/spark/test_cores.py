@@ -13,7 +13,7 @@ from streamer.spark.cores import Cores
 
 WINDOW = """
 buffer: {tumbling_window: {size: 10s, timestamp_mapping: root = this.at%s}}
-spark: {master: '%s', shards: 4}
+spark: {master: '%s', shards: %d}
 """
 KEYED = ", key_mapping: root = this.light"
 CLUSTER = "spark://host:7077"
@@ -30,8 +30,10 @@ def session(cores: int) -> Any:
     return SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=cores))
 
 
-def cores_of(signals: Signals, said: list[str], master: str = CLUSTER, key: str = KEYED) -> Cores:
-    plan = make_plan(parse_config(WINDOW % (key, master), "test.yaml"))
+def cores_of(
+    signals: Signals, said: list[str], master: str = CLUSTER, key: str = KEYED, shards: int = 4
+) -> Cores:
+    plan = make_plan(parse_config(WINDOW % (key, master, shards), "test.yaml"))
     return Cores(plan, signals, lambda level, text, fields: said.append(f"{level} {text}"))
 
 
@@ -56,6 +58,15 @@ def test_cores_that_no_shard_keeps_busy_are_told_once(signals: Signals) -> None:
         "these keep them. Set spark.shards before the first start, or stop the stream and run "
         "`streamer rescale`"
     ]
+
+
+def test_a_cluster_of_one_core_is_not_taken_for_one_of_two(signals: Signals) -> None:
+    said: list[str] = []
+    cores = cores_of(signals, said, "yarn", shards=1)
+    cores.tell(session(2))
+    assert said == []
+    cores.tell(session(3))
+    assert said
 
 
 def test_windows_without_a_key_are_in_one_shard_whatever_there_is(signals: Signals) -> None:

@@ -7,9 +7,10 @@ empty one keeps its place there, so that the others have the numbers that the co
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from streamer.engine.location import Location, numbers_in
 from streamer.errors import StreamerError
@@ -17,6 +18,9 @@ from streamer.kafka.reading import KafkaReading, Metadata, Offsets
 from streamer.message import Execution
 from streamer.source.replayable import Chunk, Latest, Limit, Offset, Replayable
 from streamer.source.several import Several
+
+_VERSION: Final = "v1"
+"""Of Spark's log of offsets."""
 
 
 class KafkaPlace(NamedTuple):
@@ -151,14 +155,24 @@ def planned(spark: Location, number: int) -> Planned:
         StreamerError: the log has another form than it is known to have.
     """
     path = spark / "offsets" / str(number)
-    version, settings, *offsets = path.read_text().split("\n")
-    if version != "v1" or len(offsets) < 2:
+    content = path.read_bytes()
+    try:
+        version, settings, *offsets = content.decode().split("\n")
+        if version == _VERSION and len(offsets) > 1:
+            ours, *kafka = [{} if text == "-" else json.loads(text) for text in offsets]
+            return Planned(number, json.loads(settings)["batchTimestampMs"], ours, kafka)
+    except (ValueError, KeyError, TypeError):
+        version = ""
+    if re.fullmatch(r"v\d+", version) and version != _VERSION:
         raise StreamerError(
-            f"{path} begins with {version!r} and has {len(offsets)} offsets: expected v1, and one "
-            "offset for each input; it was not written by this version of Spark"
+            f"{path} has the form {version}, expected {_VERSION}: another version of Spark wrote "
+            "it; run the streamer that did, or start anew with another checkpoint"
         )
-    ours, *kafka = [{} if text == "-" else json.loads(text) for text in offsets]
-    return Planned(number, json.loads(settings)["batchTimestampMs"], ours, kafka)
+    how = "is empty" if not content else f"ends too soon or was written over ({len(content)} bytes)"
+    raise StreamerError(
+        f"{path} {how}: expected {_VERSION}, the micro-batch's settings and a line of offsets for "
+        "each input; restore the checkpoint from a backup, or start anew with another one"
+    )
 
 
 def newest_planned(spark: Location) -> Planned | None:

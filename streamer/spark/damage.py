@@ -18,6 +18,8 @@ _LOGS: Final = ("offsets", "commits")
 _READ: Final = 2
 """Of each log, a start reads so many of the newest files."""
 
+_REMEDY: Final = "restore the checkpoint from a backup, or start anew with another one"
+
 _NOTHING: Final = "-"
 """Stands in the line of a source that has no offset yet."""
 
@@ -32,9 +34,13 @@ def trouble_at(error: str, places: Places, checkpoint: Location, directory: Loca
         directory: what Spark calls its location, below it.
     """
     found = trouble_of(error, places, str(checkpoint))
-    if not found.place and (file := damaged(directory)):
-        text = f"the checkpoint {checkpoint} is damaged, {directory}/{file} cannot be read"
-        return Trouble(f"{text}; restore it, or start anew", places.state)
+    # Of state that cannot be read, it may be the log that says which state that is.
+    unclear = not found.place or "cannot be read" in found.text
+    if unclear and (file := damaged(directory)):
+        size = _size(directory, file)
+        how = f"ends too soon or was written over ({size} bytes)" if size else "is empty"
+        text = f"the checkpoint {checkpoint} is damaged, {directory}/{file} {how}"
+        return Trouble(f"{text}; {_REMEDY}", places.state)
     return found
 
 
@@ -58,7 +64,10 @@ def _needed(directory: Location) -> Iterator[Location]:
 
 
 def _is_readable(path: Location) -> bool:
-    """Tell whether a file has a version in its first line, and JSON in each of the others."""
+    """Tell whether a file has a version in its first line, and JSON in each of the others.
+
+    Of one that ends behind its version Spark says nothing, and takes it for one without state.
+    """
     try:
         version, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
         for line in lines:
@@ -68,4 +77,12 @@ def _is_readable(path: Location) -> bool:
         return True  # Spark removes old ones meanwhile.
     except (OSError, ValueError):
         return False
-    return version[:1] == "v" and version[1:].isdecimal()
+    return bool(lines) and version[:1] == "v" and version[1:].isdecimal()
+
+
+def _size(directory: Location, file: str) -> int:
+    log, _, number = file.partition("/")
+    try:
+        return len((directory / log / number).read_bytes())
+    except OSError:
+        return 0

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamer.spark.damage import damaged
+from streamer.engine.places import Places
+from streamer.spark.damage import damaged, trouble_at
 
 OFFSETS = 'v1\n{"batchWatermarkMs":0,"conf":{"a":"b"}}\n{"data":{"pos":3},"tick":%d}\n-'
 COMMITS = 'v2\n{"nextBatchWatermarkMs":0,"stateUniqueIds":{}}'
@@ -30,7 +31,7 @@ def test_one_that_spark_has_written_is_whole(checkpoint: Path, tmp_path: Path) -
 @pytest.mark.parametrize("log", ["offsets", "commits"])
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\xff\xfe\x80", b"v1\nhello\n", b"hello", b'{"a":1}\n', b'v1\n{"data":'],
+    [b"", b"v1", b"v1\n", b"\xff\xfe\x80", b"v1\nhello\n", b"hello", b'{"a":1}\n', b'v1\n{"data":'],
     ids=str,
 )
 def test_a_file_that_is_needed_and_cannot_be_read_is_named(
@@ -42,3 +43,25 @@ def test_a_file_that_is_needed_and_cannot_be_read_is_named(
     assert damaged(checkpoint) == f"{log}/10"
     (checkpoint / log / "11").write_bytes(content)
     assert damaged(checkpoint) == f"{log}/11"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "java.lang.IllegalStateException: Incomplete log file in the offset commit log",
+        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.",
+    ],
+)
+@pytest.mark.parametrize(
+    ("content", "how"),
+    [(b"", "is empty"), (b"v2\n", "ends too soon or was written over (3 bytes)")],
+)
+def test_the_file_what_was_found_and_what_to_do_are_said(
+    checkpoint: Path, error: str, content: bytes, how: str
+) -> None:
+    (checkpoint / "commits" / "11").write_bytes(content)
+    places = Places({"path": "root.input"}, None, ())
+    assert trouble_at(error, places, checkpoint.parent, checkpoint).text == (
+        f"the checkpoint {checkpoint.parent} is damaged, {checkpoint}/commits/11 {how}; "
+        "restore the checkpoint from a backup, or start anew with another one"
+    )

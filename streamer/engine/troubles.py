@@ -34,6 +34,9 @@ _STATE: Final = re.compile(r"CANNOT_LOAD_STATE_STORE|CANNOT_READ_STATE|StateStor
 _DAMAGED: Final = re.compile(
     r"CANNOT_LOAD_STATE_STORE|CHECKSUM_VERIFICATION_FAILED|MALFORMED_LOG_FILE|ChecksumException"
 )
+_FILE: Final = r"/[^\s,:;'\")\]}]+\.(?:changelog|zip|sst|delta)\b"
+"""Of the state, below the checkpoint."""
+
 _KAFKA: Final = re.compile(r"org\.apache\.kafka\.(?:\w+\.)*(\w+?)(?:Exception)?: ([^\n]*)")
 _STAGE_2: Final = re.compile(r"TransformWithState|StateStore|stateful", re.I)
 _PYTHON: Final = re.compile(
@@ -88,16 +91,19 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     if _is_gone(error, checkpoint):
         text = f"the checkpoint {checkpoint} was removed or changed while the stream runs"
         return Trouble(f"{text}; restore it, or start anew", places.state)
+    # What is read from a file that ends too soon is an EOFException as well.
+    if _DAMAGED.search(error):
+        file = re.search(re.escape(checkpoint) + _FILE, error)
+        what = file[0] if file else f"the checkpoint {checkpoint}"
+        return Trouble(
+            f"what {what} holds cannot be read: {said(error)}; if that stays so, restore the "
+            "checkpoint from a backup, or start anew with another one",
+            places.state,
+        )
     if _WORKER.search(error):
         return Trouble(
             "a Python worker ended (killed, or out of memory): what it did is done again",
             _stage(error, places),
-        )
-    if _DAMAGED.search(error):
-        return Trouble(
-            f"what the checkpoint {checkpoint} holds cannot be read: {said(error)}; if that stays "
-            "so, restore it, or start anew",
-            places.state,
         )
     if (found := _KAFKA.search(error)) is not None:
         return Trouble(f"Kafka: {found[2].strip()} ({found[1]})", places.input)
@@ -124,7 +130,8 @@ def _stage(error: str, places: Places) -> Labels:
 def said(error: str) -> str:
     """Return the line of a text of Spark's that says most, without any trace."""
     for pattern in (_PYTHON, _CAUSED):
-        found = pattern.findall(error)
+        # What Python says of an error of Java is that there was one.
+        found = [(name, text) for name, text in pattern.findall(error) if "Py4J" not in name]
         if found:
             name, text = found[-1]
             kind = name.rpartition(".")[2]

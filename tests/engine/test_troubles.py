@@ -134,7 +134,17 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state."
             f"{STACK}Caused by: net.jpountz.lz4.LZ4Exception: Stream is corrupted{STACK}",
             f"what the checkpoint {CHECKPOINT} holds cannot be read: LZ4Exception: Stream is "
-            "corrupted; if that stays so, restore it, or start anew",
+            "corrupted; if that stays so, restore the checkpoint from a backup, or start anew with "
+            "another one",
+            "root.buffer",
+        ),
+        (
+            "py4j.protocol.Py4JJavaError: An error occurred while calling o280.getResult.\n"
+            f"[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.{STACK}Caused by: "
+            f"java.io.EOFException: at {CHECKPOINT}/spark/state/0/1/2_ab.changelog{STACK}",
+            f"what {CHECKPOINT}/spark/state/0/1/2_ab.changelog holds cannot be read: EOFException: "
+            f"at {CHECKPOINT}/spark/state/0/1/2_ab.changelog; if that stays so, restore the "
+            "checkpoint from a backup, or start anew with another one",
             "root.buffer",
         ),
         (

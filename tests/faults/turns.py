@@ -1,5 +1,5 @@
-"""Tests of faults and of clusters take turns: the whole suite runs one file of each pair, another
-one each hour.
+"""Tests of faults and of clusters take turns: the whole suite runs a third of their files,
+another one each hour.
 
 Each takes a minute or more, most of it waiting for what was broken to come back. By name
 (`pytest tests/faults`), or with STREAMER_FAULTS=all, all of them run.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-SHARES = 2
+SHARES = 3
 FOLDERS = ("faults", "cluster")
 _TESTS = Path(__file__).parents[1]
 

@@ -1,14 +1,28 @@
-"""Rows take minutes: they run when they are asked for, by `pytest tests/proof`."""
+"""Rows take turns: the whole suite runs a third of them, and `pytest tests/proof` all.
+
+It is the turn of `tests/faults/turns.py`, another one each hour; STREAMER_FAULTS=all is for all.
+"""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.faults.turns import SHARES, share
+from tests.proof.rows import ROWS
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the rows when the whole suite runs."""
-    if any("tests/proof" in argument for argument in config.args):
+    """Leave out the rows whose turn it is not."""
+    turn = share()
+    if turn is None or any("tests/proof" in argument for argument in config.args):
         return
-    rows = [item for item in items if "tests/proof/test_rows.py" in item.nodeid]
-    config.hook.pytest_deselected(items=rows)
-    items[:] = [item for item in items if item not in rows]
+    resting = {row.name for number, row in enumerate(ROWS) if number % SHARES != turn}
+    left = [
+        item
+        for item in items
+        if "tests/proof/test_rows.py" in item.nodeid
+        and isinstance(item, pytest.Function)
+        and item.callspec.params["row"].name in resting
+    ]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]

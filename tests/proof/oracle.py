@@ -7,7 +7,7 @@ partitions that decides what is late: T and the offsets, as Spark has written th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.proof.generator import Event
@@ -66,7 +66,10 @@ class Expected:
 
 
 def replay(
-    sent: Mapping[tuple[int, int], Event], cuts: Sequence[MicroBatch], rules: Rules
+    sent: Mapping[tuple[int, int], Event],
+    cuts: Sequence[MicroBatch],
+    rules: Rules,
+    gone: Collection[tuple[int, int]] = (),
 ) -> Expected:
     """Replay the events.
 
@@ -74,6 +77,7 @@ def replay(
         sent: by partition and offset.
         cuts: the micro-batches, in order.
         rules: of the windows.
+        gone: partitions and offsets that there is nothing at.
     """
     found = Expected()
     clock: int | None = None
@@ -86,7 +90,8 @@ def replay(
             # The stream clock before an event: earlier micro-batches, and its own partition.
             before = clock
             for offset in range(at_offset.get(partition, 0), cut.ends[partition]):
-                before = _take(found, sent[partition, offset], partition, before, now, rules)
+                if (partition, offset) not in gone:
+                    before = _take(found, sent[partition, offset], partition, before, now, rules)
             at_offset[partition] = max(at_offset.get(partition, 0), cut.ends[partition])
             if before is not None:
                 newest = before if newest is None else max(newest, before)

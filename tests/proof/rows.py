@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.proof.runner import Run, Shape, Windows
-from tests.proof.scenarios import checkpoint, events, kills
+from tests.proof.scenarios import brokers, checkpoint, events, kills, surroundings
+from tests.proof.sinks import Sinks, file_sink, http_sink, transactional_sink
 from tests.servers.kafka import Broker
 
 
@@ -23,6 +24,7 @@ class Row:
         run: does it; it returns the figures, or raises `ProofError`.
         windows: of the stream.
         shape: of its events.
+        sink: where its windows go.
     """
 
     name: str
@@ -31,9 +33,12 @@ class Row:
     run: Callable[[Run], str]
     windows: Windows = Windows()
     shape: Shape = Shape()
+    sink: Sinks = file_sink
 
 
 EXACT = "every event is in exactly its windows, once"
+REPEATS = "every event is in exactly its windows, which may come again whole"
+MENDED = "repaired, or refused by name; never lost without a word"
 ROWS: tuple[Row, ...] = (
     Row(
         "kill-at-write",
@@ -42,10 +47,66 @@ ROWS: tuple[Row, ...] = (
         kills.at_write,
     ),
     Row(
+        "kill-driver",
+        EXACT,
+        "kill -9 of the driver at any moment, while it starts too",
+        kills.driver,
+    ),
+    Row(
+        "sigterm",
+        EXACT + "; the exit code is 0",
+        "SIGTERM under load, then a start",
+        kills.sigterm,
+    ),
+    Row(
         "offset-log",
-        "repaired, or refused by name; never lost without a word",
-        "the newest file of Spark's offset log is cut in half",
+        MENDED,
+        "the newest file of Spark's offset log is cut",
         checkpoint.offset_log,
+    ),
+    Row(
+        "commit-log",
+        MENDED,
+        "the newest file of Spark's commit log is cut",
+        checkpoint.commit_log,
+    ),
+    Row(
+        "changelog",
+        MENDED,
+        "the newest changes of the state are cut",
+        checkpoint.changelog,
+    ),
+    Row(
+        "broker-kill",
+        EXACT,
+        "kill -9 of the broker, which is away for some seconds",
+        brokers.kill,
+    ),
+    Row(
+        "kill-kafka",
+        EXACT + ", for who reads what is committed",
+        "kill -9 of the driver before and after its transaction is committed",
+        kills.at_commit,
+        sink=transactional_sink,
+    ),
+    Row(
+        "disk-full",
+        EXACT + "; the full disk is named",
+        "the disk of the checkpoint is full for a while",
+        surroundings.disk_full,
+    ),
+    Row(
+        "dead-sink",
+        REPEATS + "; the input waits, and memory does not grow",
+        "an HTTP sink refuses everything for a while",
+        surroundings.dead_sink,
+        sink=http_sink,
+    ),
+    Row(
+        "retention",
+        "what Kafka deletes unread is named; all else is in exactly its windows, once",
+        "Kafka deletes what was not read while the program is down",
+        brokers.retention,
     ),
     Row(
         "shuffled",
@@ -81,7 +142,5 @@ def prove(row: Row, seed: int, long: bool) -> str:
     """
     with tempfile.TemporaryDirectory(prefix=f"proof-{row.name}-") as name:
         place = Path(name)
-        with Broker(place / "broker") as one:
-            return row.run(
-                Run(place, seed, long, one, row.windows, row.shape),
-            )
+        with Broker(place / "broker") as broker, row.sink(place, broker) as sink:
+            return row.run(Run(place, seed, long, broker, sink, row.windows, row.shape))

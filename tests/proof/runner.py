@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from tests.faults.program import Program
 from tests.proof.chronicle import Chronicle
 from tests.proof.generator import GRACE, SECOND, SIZE, Shape, Source
 from tests.proof.oracle import Expected, Rules, replay
+from tests.proof.sinks import Sink, whole_lines
 from tests.proof.verdict import Output, ProofError, compare
 from tests.servers.kafka import Broker
 
@@ -20,13 +22,14 @@ PATIENCE = 240.0
 TOPIC = "proof"
 
 CONFIG = """
-http: {{enabled: false}}
+http: {http}
 input:
   kafka:
     addresses: ["{broker}"]
     topics: [{topic}]
     consumer_group: proof
     start_from_oldest: true
+    fail_on_data_loss: {whole}
 buffer:
   {window}:
     timestamp_mapping: root = this.at
@@ -44,6 +47,7 @@ pipeline:
             "end": meta("window_end_timestamp"),
             "key": meta("window_key"),
             "ids": json("id").from_all(),
+            "version": {version},
           }}
         }} else {{ deleted() }}
 output: {sink}
@@ -54,7 +58,7 @@ output_resources:
       - mapping: |
           root.reason = meta("window_drop_reason")
           root.raw = content().encode("base64").string()
-spark: {{master: "local[2]"}}
+spark: {{master: "local[2]", conf: {conf}}}
 """
 
 
@@ -80,43 +84,69 @@ class Run:
         rng: decides when and what is broken.
         seed: of this row, decides the events too.
         long: whether there is time for many injections.
+        sink: where windows go.
+        options: what the program is started with.
+        env: variables that the program is started with.
+        conf: settings of Spark, which stand in the config.
         injected: what was done, for the table.
+        gone: events, by partition and offset, that Kafka lost before they were read.
     """
 
     directory: Path
     seed: int
     long: bool
     broker: Broker
+    sink: Sink
     windows: Windows = field(default_factory=Windows)
     shape: Shape = field(default_factory=Shape)
+    options: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    conf: dict[str, str] = field(default_factory=dict)
     injected: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
-        self.out, self.late = self.directory / "out.jsonl", self.directory / "late.jsonl"
+        self.late = self.directory / "late.jsonl"
         self.checkpoint = self.directory / "checkpoint"
         self.config = self.directory / "config.yaml"
-        sink = f'{{file: {{path: "{self.out}", codec: lines}}}}'
-        windows, hops = self.windows, self.windows.every < self.windows.size
-        self.out.touch()
         self.late.touch()
-        self.config.write_text(
-            CONFIG.format(
-                broker=self.broker.address(),
-                topic=TOPIC,
-                window="hopping_window" if hops else "tumbling_window",
-                every=f"every: {windows.every}s" if hops else "",
-                size=windows.size,
-                lateness=windows.lateness,
-                sink=sink,
-                late=self.late,
-            )
-        )
+        self.configure()
         kafka = self.broker.client()
         kafka.create(TOPIC, self.shape.partitions, max_message_bytes=2_000_000)
         self.source = Source(kafka, TOPIC, self.seed, self.shape)
         self.chronicle = Chronicle(self.checkpoint, TOPIC)
         self.running: Program | None = None
+        self.gone: frozenset[tuple[int, int]] = frozenset()
+
+    def configure(
+        self, version: int = 0, http: str = "{enabled: false}", whole: bool = True
+    ) -> None:
+        """Write the config, as an editor does: beside it, then over it.
+
+        Args:
+            version: stands in every window, for a mapping that changes.
+            http: of the API.
+            whole: whether messages that Kafka no longer has end the stream.
+        """
+        windows, hops = self.windows, self.windows.every < self.windows.size
+        draft = self.config.with_suffix(".tmp")
+        draft.write_text(
+            CONFIG.format(
+                http=http,
+                broker=self.broker.address(),
+                topic=TOPIC,
+                whole=str(whole).lower(),
+                window="hopping_window" if hops else "tumbling_window",
+                every=f"every: {windows.every}s" if hops else "",
+                size=windows.size,
+                lateness=windows.lateness,
+                version=version,
+                conf=json.dumps(self.conf),
+                sink=self.sink.config(),
+                late=self.late,
+            )
+        )
+        draft.replace(self.config)
 
     @property
     def times(self) -> int:
@@ -131,7 +161,7 @@ class Run:
 
     def start(self) -> Program:
         """Start the program, for the first time or where it was."""
-        self.running = Program(self.config, self.checkpoint)
+        self.running = Program(self.config, self.checkpoint, *self.options, env=self.env)
         return self.running
 
     def kill(self) -> None:
@@ -146,8 +176,8 @@ class Run:
         return code
 
     def size(self) -> int:
-        """Return the bytes of the output."""
-        return self.out.stat().st_size
+        """Return how much of the output readers see."""
+        return self.sink.size()
 
     def wait_for(self, what: Callable[[], bool], why: str) -> None:
         """Wait while the program runs."""
@@ -182,10 +212,12 @@ class Run:
         if self.stop() != 0:
             raise ProofError(f"SIGTERM: exit code is not 0: {last.messages()[-5:]}")
         farewell = next(line for line in reversed(last.lines()) if "messages" in line)
-        expected = replay(self.source.sent, self.chronicle.micro_batches(), self.windows.rules)
+        sent = {at: one for at, one in self.source.sent.items() if at not in self.gone}
+        micro_batches = self.chronicle.micro_batches()
+        expected = replay(sent, micro_batches, self.windows.rules, self.gone)
         self._check_reach(expected)
-        output = Output(_lines(self.out), _lines(self.late), farewell)
-        figures = compare(self.source.sent, expected, output, repeats=False)
+        output = Output(self.sink.windows(), whole_lines(self.late), farewell)
+        figures = compare(sent, expected, output, self.sink.repeats)
         return f"{figures}; {', '.join(self.injected)}" if self.injected else figures
 
     def _wait_for_all(self) -> None:
@@ -215,13 +247,3 @@ def under_load(run: Run, fault: Fault) -> str:
             fault(run)
             run.wait_for_output()
         return run.settle()
-
-
-def _lines(path: Path) -> list[bytes]:
-    """Read whole lines; of one that a process printed when it was killed there is only a part."""
-    found = []
-    for line in path.read_bytes().split(b"\n"):
-        start = line.rfind(b'{"end"') if b'{"end"' in line else 0
-        if line:
-            found.append(line[start:])
-    return found

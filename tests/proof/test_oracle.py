@@ -74,6 +74,12 @@ def test_what_has_no_time_moves_no_clock() -> None:
     assert found.dropped == {0: "timestamp"} and found.taken == 1
 
 
+def test_what_kafka_has_deleted_is_in_no_window_and_moves_no_clock() -> None:
+    places = sent((0, 1), (0, 30), (0, 2))
+    found = replay(places, [MicroBatch(0, {0: 3})], TUMBLING, gone={(0, 1)})
+    assert found.open == {window(0): {0: [0, 2]}} and not found.dropped
+
+
 def test_the_same_seed_gives_the_same_events() -> None:
     def first(seed: int) -> list[tuple[int, Event]]:
         made = events(seed, Shape(poison=0.1, silent=frozenset({1})))

@@ -1,0 +1,69 @@
+"""The disk of the machine, and the sink that a stream writes to."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+
+from tests.faults.vitals import vitals
+from tests.proof.runner import Run, under_load
+from tests.proof.sinks import HttpSink
+from tests.proof.verdict import ProofError
+from tests.servers.disks import small_disk
+
+_DISK = 48 << 20
+_MOST = 700
+"""MB by which the program may grow while its sink is dead: its JVM may still take its heap."""
+
+
+def disk_full(run: Run) -> str:
+    """Fill the disk of the checkpoint; make room again."""
+    run.checkpoint.mkdir()
+    with small_disk(run.checkpoint, _DISK):
+        ballast = run.checkpoint / "ballast"
+
+        def fault(run: Run) -> None:
+            for _ in range(run.times):
+                run.pause(0, 3)
+                told = _told(run, "is full")
+                with ballast.open("wb") as out, suppress(OSError):
+                    free = shutil.disk_usage(run.checkpoint).free
+                    out.write(bytes(free - free % 4096))
+                run.wait_for(lambda told=told: _told(run, "is full") > told, "to say it is full")
+                ballast.unlink()
+                run.wait_for_output()
+                run.wait_for_output()
+            run.injected.append(f"{run.times} times full, named {_told(run, 'is full')} times")
+
+        return under_load(run, fault)
+
+
+def _told(run: Run, words: str) -> int:
+    return sum(words in text for text in run.program.messages())
+
+
+def dead_sink(run: Run) -> str:
+    """Let the sink refuse everything for a while: the input waits, and so does memory."""
+    sink = run.sink
+    assert isinstance(sink, HttpSink)
+
+    def fault(run: Run) -> None:
+        for _ in range(2 if run.long else 1):
+            run.pause(0, 3)
+            before = vitals(run.program.process.pid).memory
+            sink.refuses = True
+            run.wait_for(lambda: sink.refused > 0, "for the sink to be asked")
+            run.pause(1, 2)  # one micro-batch may have been on its way
+            planned = run.chronicle.planned()
+            run.pause(*((60, 90) if run.long else (10, 15)))
+            if run.chronicle.planned() > planned + 1:
+                raise ProofError("it reads on though nothing can be written")
+            grown = vitals(run.program.process.pid).memory - before
+            if grown > _MOST:
+                raise ProofError(f"it grew by {grown:.0f} MB while the sink was dead")
+            sink.refuses = False
+            run.wait_for_output()
+            run.wait_for_output()
+            run.injected.append(f"{sink.refused} refused, {grown:+.0f} MB meanwhile")
+
+    return under_load(run, fault)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.proof.runner import Run, Shape, Windows
 from tests.proof.scenarios import brokers, checkpoint, events, kills, surroundings
-from tests.proof.sinks import Sinks, file_sink, http_sink, transactional_sink
+from tests.proof.sinks import Sinks, file_sink, http_sink, plain_sink, transactional_sink
 from tests.servers.kafka import Broker
 
 
@@ -53,6 +53,18 @@ ROWS: tuple[Row, ...] = (
         kills.driver,
     ),
     Row(
+        "kill-worker",
+        EXACT + ", and the program goes on by itself",
+        "kill -9 of all Python workers at any moment",
+        kills.worker,
+    ),
+    Row(
+        "kill-jvm",
+        EXACT + "; the program says what ended",
+        "kill -9 of Spark's JVM at any moment",
+        kills.jvm,
+    ),
+    Row(
         "sigterm",
         EXACT + "; the exit code is 0",
         "SIGTERM under load, then a start",
@@ -83,11 +95,25 @@ ROWS: tuple[Row, ...] = (
         brokers.kill,
     ),
     Row(
+        "broker-stop",
+        EXACT + ", for who reads what is committed",
+        "SIGSTOP of the broker for longer than a delivery may take; windows go to Kafka",
+        brokers.stop,
+        sink=transactional_sink,
+    ),
+    Row(
         "kill-kafka",
         EXACT + ", for who reads what is committed",
         "kill -9 of the driver before and after its transaction is committed",
         kills.at_commit,
         sink=transactional_sink,
+    ),
+    Row(
+        "kill-repeats",
+        REPEATS,
+        "kill -9 of the driver when records without a transaction are written",
+        kills.at_write,
+        sink=plain_sink,
     ),
     Row(
         "disk-full",

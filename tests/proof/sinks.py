@@ -121,6 +121,12 @@ def transactional_sink(directory: Path, broker: Broker) -> Iterator[Sink]:
     yield KafkaSink(broker, transactional=True)
 
 
+@contextmanager
+def plain_sink(directory: Path, broker: Broker) -> Iterator[Sink]:
+    """Give a topic that is written without transactions."""
+    yield KafkaSink(broker, transactional=False)
+
+
 class HttpSink:
     """A server that can refuse: what it took is there, maybe more than once.
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
-from tests.proof.runner import Run, under_load
+from tests.faults.vitals import descendants
+from tests.proof.runner import PATIENCE, Run, under_load
 from tests.proof.verdict import ProofError
 
 
@@ -51,6 +56,49 @@ def driver(run: Run) -> str:
     return under_load(run, fault)
 
 
+def worker(run: Run) -> str:
+    """Kill all Python workers at any moment; the program goes on by itself."""
+
+    def fault(run: Run) -> None:
+        killed = 0
+        for _ in range(2 * run.times):
+            run.pause(0, 4)
+            found = _of(run, "daemon")
+            workers = [pid for pid in found if _parent(pid) in found]
+            if not workers:
+                raise ProofError("there is no Python worker to kill")
+            for pid in workers:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            killed += len(workers)
+            run.wait_for_output()
+            run.wait_for_output()
+        failed = sum("micro-batch failed" in text for text in run.program.messages())
+        run.injected.append(f"{killed} workers killed, {failed} micro-batches failed")
+
+    return under_load(run, fault)
+
+
+def jvm(run: Run) -> str:
+    """Kill Spark's JVM at any moment; the program ends and says so, and is started again."""
+
+    def fault(run: Run) -> None:
+        for _ in range(run.times):
+            run.pause(0, 4)
+            (java,) = (pid for pid in _of(run, "java") if _parent(pid) == run.program.process.pid)
+            os.kill(java, signal.SIGKILL)
+            if run.program.finish(PATIENCE) == 0:
+                raise ProofError("the program ended as if all were well")
+            said = run.program.messages()
+            if not any("JVM ended unexpectedly" in text for text in said):
+                raise ProofError(f"the program does not say what ended: {said[-3:]}")
+            run.start()
+            run.wait_for_output()
+        run.injected.append(f"{run.times} kill -9")
+
+    return under_load(run, fault)
+
+
 def sigterm(run: Run) -> str:
     """End the program in order while events come, and start it again."""
 
@@ -67,3 +115,23 @@ def sigterm(run: Run) -> str:
         run.injected.append(f"{2 * run.times} SIGTERMs, {longest:.0f} s the longest")
 
     return under_load(run, fault)
+
+
+def _of(run: Run, word: str) -> list[int]:
+    """Return the processes of the program that have a word in their command."""
+    found = []
+    for pid in descendants(run.program.process.pid):
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue  # it has ended meanwhile
+        if word.encode() in command:
+            found.append(pid)
+    return sorted(found)
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0  # it has ended meanwhile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ PATIENCE = 240.0
 TOPIC = "proof"
 
 CONFIG = """
-http: {http}
+http: {{enabled: false}}
 input:
   kafka:
     addresses: ["{broker}"]
@@ -47,7 +46,6 @@ pipeline:
             "end": meta("window_end_timestamp"),
             "key": meta("window_key"),
             "ids": json("id").from_all(),
-            "version": {version},
           }}
         }} else {{ deleted() }}
 output: {sink}
@@ -58,7 +56,7 @@ output_resources:
       - mapping: |
           root.reason = meta("window_drop_reason")
           root.raw = content().encode("base64").string()
-spark: {{master: "local[2]", conf: {conf}}}
+spark: {{master: "local[2]"}}
 """
 
 
@@ -85,9 +83,6 @@ class Run:
         seed: of this row, decides the events too.
         long: whether there is time for many injections.
         sink: where windows go.
-        options: what the program is started with.
-        env: variables that the program is started with.
-        conf: settings of Spark, which stand in the config.
         injected: what was done, for the table.
         gone: events, by partition and offset, that Kafka lost before they were read.
     """
@@ -99,9 +94,6 @@ class Run:
     sink: Sink
     windows: Windows = field(default_factory=Windows)
     shape: Shape = field(default_factory=Shape)
-    options: tuple[str, ...] = ()
-    env: dict[str, str] = field(default_factory=dict)
-    conf: dict[str, str] = field(default_factory=dict)
     injected: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -118,21 +110,15 @@ class Run:
         self.running: Program | None = None
         self.gone: frozenset[tuple[int, int]] = frozenset()
 
-    def configure(
-        self, version: int = 0, http: str = "{enabled: false}", whole: bool = True
-    ) -> None:
-        """Write the config, as an editor does: beside it, then over it.
+    def configure(self, whole: bool = True) -> None:
+        """Write the config.
 
         Args:
-            version: stands in every window, for a mapping that changes.
-            http: of the API.
             whole: whether messages that Kafka no longer has end the stream.
         """
         windows, hops = self.windows, self.windows.every < self.windows.size
-        draft = self.config.with_suffix(".tmp")
-        draft.write_text(
+        self.config.write_text(
             CONFIG.format(
-                http=http,
                 broker=self.broker.address(),
                 topic=TOPIC,
                 whole=str(whole).lower(),
@@ -140,13 +126,10 @@ class Run:
                 every=f"every: {windows.every}s" if hops else "",
                 size=windows.size,
                 lateness=windows.lateness,
-                version=version,
-                conf=json.dumps(self.conf),
                 sink=self.sink.config(),
                 late=self.late,
             )
         )
-        draft.replace(self.config)
 
     @property
     def times(self) -> int:
@@ -161,7 +144,7 @@ class Run:
 
     def start(self) -> Program:
         """Start the program, for the first time or where it was."""
-        self.running = Program(self.config, self.checkpoint, *self.options, env=self.env)
+        self.running = Program(self.config, self.checkpoint)
         return self.running
 
     def kill(self) -> None:

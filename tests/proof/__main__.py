@@ -20,6 +20,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=time.time_ns() // 10**9 % 100_000)
     parser.add_argument("--long", action="store_true", help="twenty injections instead of one")
     parser.add_argument("--mutations", action="store_true", help="find the deliberate bugs")
+    parser.add_argument("--kernel", action="store_true", help="of these those in windows, quickly")
     parser.add_argument("--list", action="store_true", help="print the rows and run nothing")
     given = parser.parse_args(arguments)
     known = {mutant.name for mutant in mutants()} if given.mutations else set(BY_NAME)
@@ -40,7 +41,7 @@ def main() -> int:
         return 0
     print(f"seed {given.seed}", flush=True)
     if given.mutations:
-        return prove_mutants(given.seed, given.rows)
+        return prove_mutants(given.seed, given.rows, given.kernel)
     broken = 0
     for row in ROWS:
         if given.rows and row.name not in given.rows:

@@ -1,0 +1,170 @@
+"""Rows without processes: the same events, oracle and verdict, straight through the two stages.
+
+`python -m tests.proof.kernel [row ...] [--seed N]`. Nothing is killed, and no Spark is started: the
+rows of a micro-batch come to the shards in any order, and half-way the program "starts" again. It
+takes a second or two, so that deliberate bugs in the windows are looked for by it in CI; and it has
+windows that are longer than those which a run of a minute can close.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from streamer.config import parse_config
+from streamer.engine.frame import Frame, FrameKind, in_order
+from streamer.engine.intake import clock_rows, pack_piece
+from streamer.engine.kafka_rows import FIRST_NUMBER
+from streamer.engine.release import release
+from streamer.engine.snapshot import Snapshot
+from streamer.message import NO_META
+from streamer.plan import make_plan
+from streamer.source.replayable import Raws
+from streamer.window import Reading, Row
+from streamer.window.row import PIECE_BITS
+from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events
+from tests.proof.oracle import MicroBatch, replay
+from tests.proof.rows import ROWS
+from tests.proof.runner import CONFIG, TOPIC, Windows
+from tests.proof.verdict import Output, compare
+
+MICRO_BATCHES = 32
+_LEAST, _MOST = 300, 1200
+_OUT, _LATE = "/nowhere/out.jsonl", "/nowhere/late.jsonl"
+
+CASES: dict[str, tuple[Windows, Shape]] = {
+    **{row.name: (row.windows, row.shape) for row in ROWS},
+    # Packs are joined when there are eight of a size in a pane: so it has to last long enough.
+    "joined-packs": (Windows(size=90, every=90), Shape()),
+}
+
+
+class _Store(dict[tuple[int, int], bytes]):
+    """A shard's state."""
+
+    def get(self, pane: int, seq: int) -> bytes | None:  # type: ignore[override]
+        return super().get((pane, seq))
+
+    def put(self, pane: int, seq: int, value: bytes) -> None:
+        self[pane, seq] = bytes(value)
+
+    def delete(self, pane: int, seq: int) -> None:
+        del self[pane, seq]
+
+
+class _Source:
+    """Reads a piece, which is the messages."""
+
+    def read(self, piece: list[bytes], ex: Any) -> Iterator[Raws]:
+        yield Raws(piece, NO_META)
+
+
+@dataclass
+class Kernel:
+    """A stream of windows without a program around it."""
+
+    windows: Windows
+    shape: Shape
+    seed: int
+
+    def __post_init__(self) -> None:
+        windows, hops = self.windows, self.windows.every < self.windows.size
+        text = CONFIG.format(
+            broker="nowhere:1",
+            topic=TOPIC,
+            window="hopping_window" if hops else "tumbling_window",
+            every=f"every: {windows.every}s" if hops else "",
+            size=windows.size,
+            lateness=windows.lateness,
+            sink=f'{{file: {{path: "{_OUT}", codec: lines}}}}',
+            late=_LATE,
+        )
+        self._plan = make_plan(parse_config(text, "proof.yaml"))
+        self._stores = [_Store() for _ in range(self._plan.shards)]
+        self._rng = random.Random(self.seed)
+        self._events = events(self.seed, self.shape)
+        self._sent: dict[tuple[int, int], Event] = {}
+        self._ends: dict[int, int] = {}
+        self._cuts: list[MicroBatch] = []
+        self._statuses: dict[int, dict[str, Any]] = {}
+        self._lines: dict[str, list[bytes]] = {_OUT: [], _LATE: []}
+
+    def run(self) -> str:
+        """Run micro-batches and close all windows; return the figures.
+
+        Raises:
+            ProofError: a promise was broken.
+        """
+        for number in range(MICRO_BATCHES):
+            count = self._rng.randrange(_LEAST, _MOST)
+            self._micro_batch(number, [next(self._events) for _ in range(count)])
+        at = BEGIN + 24 * 3600 * SECOND
+        open_one = min(set(range(self.shape.partitions)) - self.shape.silent)
+        self._micro_batch(MICRO_BATCHES, [(open_one, event(10**9, at, "closer"))])
+        expected = replay(self._sent, self._cuts, self.windows.rules)
+        statuses = list(self._statuses.values())
+        now = Snapshot.of(statuses, {}, 0)
+        farewell = {
+            "messages": now.messages,
+            "dropped": sum(now.dropped.values()),
+            "held": sum(status["held"] for status in statuses),
+        }
+        output = Output(self._lines[_OUT], self._lines[_LATE], farewell)
+        return compare(self._sent, expected, output, repeats=False)
+
+    def _micro_batch(self, number: int, made: list[tuple[int, Event]]) -> None:
+        t = BEGIN + number * SECOND
+        start = "first" if number < MICRO_BATCHES // 2 else "second"
+        rows = [*clock_rows(self._plan, Reading(t, start))]
+        for partition in sorted({partition for partition, _ in made}):
+            rows += self._packed(partition, [one for there, one in made if there == partition], t)
+        self._cuts.append(MicroBatch(t, dict(self._ends)))
+        self._rng.shuffle(rows)
+        frames: list[Frame] = []
+        for shard, store in enumerate(self._stores):
+            mine = [row for row in rows if row.shard == shard]
+            frames += release(self._plan, shard, mine, store, now=lambda: t)
+        for frame in in_order(frames):
+            if frame.kind == FrameKind.STATUS:
+                self._statuses[frame.shard] = orjson.loads(frame.body)
+            elif frame.kind == FrameKind.DATA:
+                self._lines[frame.route] += filter(None, frame.body.split(b"\n"))
+
+    def _packed(self, partition: int, found: list[Event], t: int) -> Iterator[Row]:
+        """Pack what a partition brings; the numbers are as those of Kafka's."""
+        first, piece = self._ends.get(partition, 0), FIRST_NUMBER + partition
+        for offset, one in enumerate(found, first):
+            self._sent[partition, offset] = one
+        self._ends[partition] = first + len(found)
+        raws, name = [one.raw for one in found], f"{TOPIC}/{partition}"
+        arrival = piece << PIECE_BITS | first
+        return pack_piece(self._plan, _Source(), piece, raws, t, partition=name, arrival=arrival)
+
+
+def main() -> int:
+    """Run rows and print their verdicts, as `tests.proof` does."""
+    parser = argparse.ArgumentParser(prog="python -m tests.proof.kernel", description=__doc__)
+    parser.add_argument("rows", nargs="*", choices=(*CASES, []), metavar="row")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    broken = 0
+    for name in given.rows or CASES:
+        began = time.monotonic()
+        try:
+            verdict, text = "holds", Kernel(*CASES[name], given.seed).run()
+        except AssertionError as e:
+            verdict, text, broken = "BROKEN", str(e), broken + 1
+        took = time.monotonic() - began
+        print(f"{name:18} {verdict:7} {took:5.0f} s  {text}", flush=True)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

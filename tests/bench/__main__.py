@@ -17,6 +17,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     idle        cores that a stream takes to which nothing comes
     start       from the launch to the first micro-batch
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
+    compare     windows of each light in this and in --peer, on the same events; not one of `all`
     windows     the kinds of windows by event time, one by one; see below
     kafka       the main job's windows filled from a topic, against files; a broker beside it
     http_server requests of one message, and bodies of many lines, into a running program
@@ -32,6 +33,13 @@ twelve seconds after the launch. They are read as fast as the machine can, ahead
 is fast; but a pace above what it manages makes events late, which is refused. So: a pace at or a
 little below the rate that is measured. What is open at the end of the files is flushed, and counts.
 Windows that come late because a micro-batch takes long are kept (`on_expired: keep`).
+
+`compare` gives a slow peer fewer events, so that it is done in a minute. One that is not installed
+beside the product, since its requirements do not fit with ours or are many, gets an environment of
+its own below `~/.cache/streamer/peers`, 3 GB for all of them:
+
+    compare --peer bytewax
+    compare --peer streamer,pyspark,bytewax,quix,pathway,tenzir
 
 `windows` measures what `--kinds` names, and gives the peers the first events of the same files:
 
@@ -62,10 +70,12 @@ import argparse
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench import (
     cluster,
+    compare,
     http_requests,
     kafka,
     live,
@@ -90,6 +100,7 @@ PARTS = (
     "idle",
     "start",
     "peers",
+    "compare",
     "windows",
     "kafka",
     "http_server",
@@ -100,7 +111,8 @@ PARTS = (
 )
 
 
-def _arguments() -> argparse.Namespace:
+def asked(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line; end the program when it makes no sense."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench",
         description=__doc__,
@@ -132,8 +144,9 @@ def _arguments() -> argparse.Namespace:
         help="cluster: " + ",".join(cluster.JOBS),
     )
     add("--conf", action="append", default=[], help="cluster: a setting of Spark's, NAME=VALUE")
+    add("--peer", type=peers_of, default=compare.NAMES, help="compare: " + ",".join(compare.NAMES))
     add("--work", type=Path, help="a directory for files, some GB (a new one in /tmp)")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def kinds_of(text: str) -> tuple[str, ...]:
@@ -145,6 +158,14 @@ def kinds_of(text: str) -> tuple[str, ...]:
             f"there is no kind {', '.join(sorted(unknown))}; there are {', '.join(kinds.KINDS)}"
         )
     return found
+
+
+def peers_of(text: str) -> tuple[str, ...]:
+    """Read names of peers; raise ArgumentTypeError at one that there is not."""
+    try:
+        return compare.names_of(text)
+    except ValueError as e:
+        raise argparse.ArgumentTypeError(str(e)) from None
 
 
 def counts_of(text: str) -> tuple[int, ...]:
@@ -179,6 +200,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         live.start(work, a.runs, a.master)
     elif part == "peers":
         peers.peers(work, a.events, a.pace, a.master)
+    elif part == "compare":
+        compare.compare(work, a.events, a.peer, a.master)
     elif part == "windows":
         kinds.windows(work, Settings(a.events, a.pace, a.master, a.held, a.alone), a.kinds)
     elif part == "kafka":
@@ -199,8 +222,10 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
 
 def main() -> int:
     """Run what was asked for; return the exit code."""
-    a = _arguments()
-    parts = PARTS if "all" in a.parts else a.parts
+    a = asked(sys.argv[1:])
+    # What others have made is installed only when one asks for it.
+    every = [part for part in PARTS if part != "compare"]
+    parts = every if "all" in a.parts else a.parts
     work = Path(tempfile.mkdtemp(prefix="streamer-bench-", dir=a.work))
     failed = 0
     print(machine.describe())

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+_TAKEN: Final = frozenset({"expired", "incomplete"})
+"""Why messages are dropped that windows had taken; all others never were in any."""
 
 Counts = Mapping[tuple[str, tuple[tuple[str, str], ...]], int]
 
@@ -56,7 +59,7 @@ class Snapshot:
         due = [s["next_due"] for s in statuses if s.get("next_due") is not None]
         return cls(
             messages=messages
-            + sum(number for reason, number in dropped.items() if reason != "expired"),
+            + sum(number for reason, number in dropped.items() if reason not in _TAKEN),
             open_windows=_open_windows(statuses),
             held=sum(status.get("held", 0) for status in statuses),
             next_close=min(due) if due else None,

@@ -21,16 +21,16 @@ def test_before_the_first_micro_batch_nothing_is_known():
 def test_shards_are_added_up():
     shot = Snapshot.of(
         [
-            status(held=3, due=20, ends=(20, 30), taken=5, late=1),
+            status(held=3, due=20, ends=(20, 30), taken=5, late=1, incomplete=2),
             status(held=4, due=30, ends=(30,), taken=6, failed=2, late=2, expired=1),
         ],
         {},
         9,
     )
-    # An expired message was taken before, a late one was not.
+    # Messages that expire or fill no window were taken before, late ones were not.
     assert shot.messages == 5 + 6 + 2 + 3
     assert (shot.held, shot.next_close, shot.batch) == (7, 20, 9)
-    assert shot.dropped == {"late": 3, "expired": 1}
+    assert shot.dropped == {"late": 3, "expired": 1, "incomplete": 2}
 
 
 def test_a_window_that_two_shards_hold_is_one():

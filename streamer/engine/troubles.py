@@ -19,9 +19,10 @@ _FULL: Final = re.compile(r"No space left on device|Disk quota exceeded|ENOSPC")
 _THERE: Final = re.compile(r"\(TID \d+\) \((\S+) executor (?!driver\))\w+\)")
 """Where a task ran that was lost, on a cluster."""
 
+_UNBORN: Final = re.compile(r"Python worker (?:\S+ )*?to connect")
 _WORKER: Final = re.compile(
     r"Python worker (?:exited unexpectedly|process terminated|crashed)|"
-    r"Python worker (?:\S+ )*(?:failed to connect|has crashed)|"
+    r"Python worker (?:\S+ )*has crashed|"
     r"python/worker.*exited with code|org\.apache\.spark\.api\.python\.\S*EOFException|"
     r"java\.io\.EOFException|port number from pyspark\.daemon|\bStream closed\b"
 )
@@ -99,6 +100,12 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
             f"what {what} holds cannot be read: {said(error)}; if that stays so, restore the "
             "checkpoint from a backup, or start anew with another one",
             places.state,
+        )
+    if _UNBORN.search(error):
+        return Trouble(
+            "a Python worker did not start in time: the machine has more to do than it can, or no "
+            "memory left",
+            _stage(error, places),
         )
     if _WORKER.search(error):
         return Trouble(

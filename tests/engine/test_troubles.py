@@ -101,6 +101,14 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             "root.input",
         ),
         (
+            "org.apache.spark.SparkException: Python worker failed to connect back."
+            f"{STACK}Caused by: java.net.SocketTimeoutException: Timed out while waiting for the "
+            f"Python worker to connect back{STACK}",
+            "a Python worker did not start in time: the machine has more to do than it can, or no "
+            "memory left",
+            "root.input",
+        ),
+        (
             "org.apache.spark.SparkException: EOFException occurred while reading the port number "
             f"from pyspark.daemon's stdout.{STACK}",
             "a Python worker ended (killed, or out of memory): what it did is done again",

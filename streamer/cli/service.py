@@ -186,6 +186,7 @@ class _Service:
         self._level = level
         self._stopper = stopper
         self._host: Any = None
+        self._rest: Any = None
         self._conf: Mapping[str, str] = {}
         # They are there for the thread that has read them, and streams are deployed in others.
         self._templates = template_files()
@@ -203,15 +204,14 @@ class _Service:
         )
 
     def warm(self, lock: DirectoryLock) -> None:
-        """Do what takes seconds of a start and needs no lock: imports, and Spark on this machine.
+        """Do what takes seconds of a start and needs no lock: imports, and Spark.
 
-        A Spark on a cluster would keep executors that others need.
+        On a cluster it has no executors yet, which others need.
         """
         import streamer.service.http.application
         import streamer.spark.stream  # noqa: F401
 
-        if self._root.spark["master"].startswith("local"):
-            self._start_spark(self.check(), lock)
+        self._start_spark(self.check(), lock, rests=True)
 
     def run(self, lock: DirectoryLock, free: Callable[[], None] = lambda: None) -> int:
         """Run until the end.
@@ -260,21 +260,37 @@ class _Service:
         if self._host is not None:
             self._host.stop()
 
-    def _start_spark(self, files: Mapping[str, tuple[Config, Draft]], lock: DirectoryLock) -> None:
+    def _start_spark(
+        self,
+        files: Mapping[str, tuple[Config, Draft]],
+        lock: DirectoryLock,
+        rests: bool = False,
+    ) -> None:
         from streamer.spark.host import SparkHost
         from streamer.spark.jars import host_conf
         from streamer.spark.preflight import check_checkpoint
-        from streamer.spark.session import start_session
+        from streamer.spark.resting import Rest
+        from streamer.spark.session import look_at_workers, start_session
 
         spark, log = self._root.spark, self._log
         inputs = (config.input for config, _ in files.values())
         conf = host_conf(spark, inputs, os.environ, log)
+        local = spark["master"].startswith("local")
+
+        def look(session: Any) -> None:
+            look_at_workers(session, log)
+            if not local:
+                check_checkpoint(session, self._directory)
+
+        rest, self._rest = self._rest, None
         if self._host is not None:
             if conf == self._conf and self._host.alive():
+                if rest is not None:
+                    rest.end()
+                    look(self._host.first)
                 return
             self._host.stop()
         self._conf = conf
-        local = spark["master"].startswith("local")
 
         def start(ours: Mapping[str, str]) -> Any:
             found = start_session(
@@ -284,12 +300,15 @@ class _Service:
                 log,
                 self._level,
                 keep_open=(lock.file,),
+                looks=False,
             )
-            if not local:
-                check_checkpoint(found, self._directory)
+            if not rests:
+                look(found)
             return found
 
-        self._host = SparkHost(start, local=local)
+        self._host = SparkHost(start, forks=local or spark["environment"] != "installed")
+        if rests and not local:
+            self._rest = Rest(self._host.first)
         self._stopper.install()
 
     @contextmanager

@@ -77,7 +77,11 @@ _PATHS: Final = ("spark.archives", "spark.files", "spark.jars", "spark.submit.py
 
 _DRIVER_PYTHON: Final = """#!/bin/sh
 # The driver's own Python, under the name that executors know theirs by.
-cd "${{{directory}:?}}" && PYTHONPATH={path} exec {python} "$@"
+cd "${{{directory}:?}}" || exit
+export PYTHONPATH={path}
+# In a service, most are forked from one that has imported all (`streamer.spark.forks`).
+if [ -n "$STREAMER_FORKS" ]; then exec {python} -E -S {client} "$@"; fi
+exec {python} "$@"
 """
 
 
@@ -178,5 +182,6 @@ def _driver_directory() -> Path:
     os.environ[DIRECTORY] = os.getcwd()
     path = shlex.quote(os.pathsep.join(sys.path[1:] if sys.path[0] == "" else sys.path))
     python = shlex.quote(sys.executable)
-    text = _DRIVER_PYTHON.format(directory=DIRECTORY, path=path, python=python)
+    client = shlex.quote(str(Path(__file__).with_name("fork_client.py")))
+    text = _DRIVER_PYTHON.format(directory=DIRECTORY, path=path, python=python, client=client)
     return write_launcher("driver", f"{NAME}/bin/python3", text)

@@ -74,7 +74,7 @@ def watch_executors(context: SparkContext, log: LogLine) -> None:
         context: a cluster's.
         log: takes lines, with the fields `executor`, `host` and `reason`.
     """
-    roll = Roll(log, _executors(context))
+    roll = Roll(log, executors(context))
     threading.Thread(target=_watch, args=(context, roll), daemon=True, name="executors").start()
 
 
@@ -82,7 +82,7 @@ def _watch(context: SparkContext, roll: Roll) -> None:
     try:
         while True:
             time.sleep(_LOOK)
-            found = _executors(context)
+            found = executors(context)
             # Those that go when Spark is stopped are no news.
             if context._jsc is None or context._jsc.sc().isStopped():
                 return
@@ -91,7 +91,8 @@ def _watch(context: SparkContext, roll: Roll) -> None:
         return  # Spark was stopped, or its JVM has gone.
 
 
-def _executors(context: SparkContext) -> list[Executor]:
+def executors(context: SparkContext) -> list[Executor]:
+    """Return the executors that there are, and those that are gone."""
     listed = context._jsc.sc().statusStore().executorList(False)
     found = []
     for number in range(listed.size()):

@@ -27,18 +27,19 @@ class SparkHost:
     """A Spark that streams start their queries in."""
 
     def __init__(
-        self, start: Callable[[Mapping[str, str]], SparkSession], local: bool = True
+        self, start: Callable[[Mapping[str, str]], SparkSession], forks: bool = True
     ) -> None:
         """Start Spark.
 
         Args:
             start: starts it with settings, see `start_session`.
-            local: whether it runs in processes of this machine.
+            forks: whether Spark's Python here is a launcher of ours, and not one that workers too
+                know by its path: then its processes are forked, which takes a tenth.
 
         Raises:
             StreamerError: it did not start.
         """
-        self._forks = Forks(os.environ) if local else None
+        self._forks = Forks(os.environ) if forks else None
         try:
             # The JVM hands on to what it starts the environment that it finds when it starts.
             with _said(self._forks):
@@ -48,6 +49,11 @@ class SparkHost:
             raise
         self._lock = threading.Lock()
         self._taken: set[int] = set()
+
+    @property
+    def first(self) -> SparkSession:
+        """The session that it was started with, which is no stream's."""
+        return self._session
 
     def session(self, share: int) -> SparkSession:
         """Return a session for a run of a stream, in whose thread it is to be started.

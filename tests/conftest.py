@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.faults.turns import SHARES, share, take_turns
+from tests.faults.turns import share, take_turns
 from tests.servers.kafka import Broker, Kafka
 from tests.servers.kafka.secured import Secured, secured_broker
 from tests.servers.mariadb import mariadb_server
@@ -21,9 +22,9 @@ settings.load_profile("streamer")
 
 
 def pytest_report_header() -> str:
-    """Say which tests of faults run; see `tests/faults/turns.py`."""
-    turn = share()
-    return "faults: all" if turn is None else f"faults: STREAMER_FAULTS={turn} of {SHARES}"
+    """Say which tests of faults, and rows of the proof, run; see `tests/faults/turns.py`."""
+    share()
+    return f"faults: STREAMER_FAULTS={os.environ['STREAMER_FAULTS']}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

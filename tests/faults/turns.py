@@ -1,4 +1,4 @@
-"""Tests of faults and of clusters take turns: the whole suite runs a third of their files,
+"""Tests of faults and of clusters take turns: the whole suite runs a quarter of their files,
 another one each hour.
 
 Each takes a minute or more, most of it waiting for what was broken to come back. By name
@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-SHARES = 3
+SHARES = 4
 FOLDERS = ("faults", "cluster")
 _TESTS = Path(__file__).parents[1]
 
 
-def share() -> int | None:
-    """Return which share runs; None for all."""
+def share(shares: int = SHARES) -> int | None:
+    """Return which of so many shares runs; None for all."""
     # Kept for the suite's other processes, so that an hour that ends does not part them.
-    text = os.environ.setdefault("STREAMER_FAULTS", str(int(time.time()) // 3600 % SHARES))
-    return None if text == "all" else int(text)
+    text = os.environ.setdefault("STREAMER_FAULTS", str(int(time.time()) // 3600 % 24))
+    return None if text == "all" else int(text) % shares
 
 
 def take_turns(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,19 +1,21 @@
 """Rows take turns: the whole suite runs a third of them, and `pytest tests/proof` all.
 
-It is the turn of `tests/faults/turns.py`, another one each hour; STREAMER_FAULTS=all is for all.
+Another one each hour, as of `tests/faults/turns.py`; STREAMER_FAULTS=all is for all.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.faults.turns import SHARES, share
+from tests.faults.turns import share
 from tests.proof.rows import ROWS
+
+SHARES = 3
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the rows whose turn it is not."""
-    turn = share()
+    turn = share(SHARES)
     if turn is None or any("tests/proof" in argument for argument in config.args):
         return
     resting = {row.name for number, row in enumerate(ROWS) if number % SHARES != turn}

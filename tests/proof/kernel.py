@@ -79,6 +79,7 @@ class Kernel:
         text = CONFIG.format(
             broker="nowhere:1",
             topic=TOPIC,
+            whole="true",
             window="hopping_window" if hops else "tumbling_window",
             every=f"every: {windows.every}s" if hops else "",
             size=windows.size,

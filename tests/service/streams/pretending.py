@@ -73,6 +73,7 @@ class PretendedRun:
         log: LogLine,
         view: StreamView,
         back: Callable[[Config], None],
+        of_api: bool,
     ) -> None:
         self.stage = stage
         self.stream_id = stream_id
@@ -81,6 +82,7 @@ class PretendedRun:
         self.log = log
         self.view = view
         self.back = back
+        self.of_api = of_api
         self.former: Config | None = None
         self.number = -1
         self.interrupted = False

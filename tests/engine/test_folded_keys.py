@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from streamer.durations import SECOND
@@ -133,6 +133,10 @@ def sums_up(run: Run) -> bool:
     return True
 
 
+REACHED = [b'{"ts": %d}' % (T + second) for second in (10, 4, 7, 3, 13, 9, 5, 3, 4)]
+"""When 13 has come, the session of 4 and 3 is closed, and the one of 10 reaches over it later."""
+
+
 @pytest.mark.parametrize("name", WINDOWS)
 @settings(
     max_examples=examples(8, 100),
@@ -145,6 +149,13 @@ def sums_up(run: Run) -> bool:
     parts=st.lists(st.tuples(PARTS, st.sampled_from(AROUND)), min_size=1, max_size=4),
     steps=STEPS,
     shards=st.integers(1, 3),
+)
+@example(
+    keyed=False,
+    keeps=False,
+    parts=[('json("ts").from_all().sum()', "{}")],
+    steps=[(1, REACHED, 100, False)],
+    shards=1,
 )
 def test_folded_windows_of_keys_give_what_whole_ones_give(
     tmp_path_factory, monkeypatch_module, name, keyed, keeps, parts, steps, shards

@@ -80,7 +80,7 @@ class Closing:
         if emit == "changes" or emit == "forward":
             for window in state.windows:
                 if window.changed:
-                    self._as_it_stands(key, window)
+                    self._as_it_stands(key, state, window)
         if state.windows:
             self._close(key, state, clock)
         if state.remembered:
@@ -95,14 +95,15 @@ class Closing:
         else:
             self._let_go(key, state, clock)
 
-    def _as_it_stands(self, key: bytes, window: Window) -> None:
+    def _as_it_stands(self, key: bytes, state: KeyState, window: Window) -> None:
         pending = self._pending
+        apart = pending.apart(state, window)
         if self._settings.emit == "changes":
             place = (AS_THEY_STAND, window.end, window.first, window.start)
-            pending.put_out(key, window, "changes", place, since=window.first)
+            pending.put_out(key, window, "changes", place, since=window.first, apart=apart)
         elif window.fresh != FOREVER:
             place = (AS_THEY_STAND, window.end, window.fresh, window.start)
-            pending.put_out(key, window, "forward", place, since=pending.since)
+            pending.put_out(key, window, "forward", place, since=pending.since, apart=apart)
 
     def _close(self, key: bytes, state: KeyState, clock: int) -> None:
         rules, pending = self._rules, self._pending
@@ -120,7 +121,10 @@ class Closing:
             gone = rules.disjoint
             if self._settings.emit == "final":
                 place = (CLOSED, window.end, window.first, window.start)
-                pending.put_out(key, window, reason, place, since=window.first, gone=gone)
+                apart = pending.apart(state, window)
+                pending.put_out(
+                    *(key, window, reason, place), since=window.first, gone=gone, apart=apart
+                )
             elif gone:
                 until = window.until(pending.since) if several else FOREVER
                 pending.release(key, *rules.inside(window), until)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from streamer.message import Batch, Message
 from streamer.window.keyed.found import Found
+from streamer.window.keyed.state import Part
 from streamer.window.metadata import decode_meta, spelling_of
 from streamer.window.metas import Decoded, Metas
 
@@ -23,6 +24,7 @@ class Wanted(Protocol):
     excluded: set[int] | None
     count: int
     arrivals: tuple[int, int] | None
+    apart: tuple[Part, ...]
 
 
 class Lines:
@@ -54,7 +56,13 @@ class Lines:
         if output.arrivals is not None and len(places) > output.count:
             first, last = output.arrivals
             places = [place for place in places if first <= self._arrivals[place] <= last]
+        for apart in output.apart:
+            places = [place for place in places if not self._is_in(place, apart)]
         return places
+
+    def _is_in(self, place: int, part: Part) -> bool:
+        low, high, first, last = part
+        return low <= self.times[place] <= high and first <= self._arrivals[place] <= last
 
     def but(self, places: Sequence[int], spared: set[int]) -> Sequence[int]:
         """Return places without those of some messages, given by their arrival numbers."""

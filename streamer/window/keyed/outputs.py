@@ -12,7 +12,7 @@ from streamer.window.emission import Emission, WindowReason
 from streamer.window.keyed.groups import FoldedGroups, Snapshot
 from streamer.window.keyed.ledger import Ledger
 from streamer.window.keyed.lines import Lines
-from streamer.window.keyed.state import FOREVER
+from streamer.window.keyed.state import FOREVER, Part
 from streamer.window.labels import count_labels, window_labels
 from streamer.window.metas import Decoded, Metas
 
@@ -41,6 +41,7 @@ class Output:
         gone: whether its messages are in no other window, and are given back with it.
         arrivals: the smallest and the largest arrival number in it, where messages of another
             window, which was closed to them, may lie among its own.
+        apart: messages that are not in it although they lie inside, see `KeyState.apart`.
         folded: what its messages come to; None when they are kept whole.
     """
 
@@ -57,6 +58,7 @@ class Output:
     excluded: set[int] | None = None
     gone: bool = False
     arrivals: tuple[int, int] | None = None
+    apart: tuple[Part, ...] = ()
     folded: Snapshot | None = None
 
 

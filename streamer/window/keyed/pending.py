@@ -11,7 +11,7 @@ from streamer.window.keyed.moments import Moment
 from streamer.window.keyed.outputs import AT_ONCE, Output
 from streamer.window.keyed.ranges import Range
 from streamer.window.keyed.rules import Rules
-from streamer.window.keyed.state import FOREVER, Window
+from streamer.window.keyed.state import FOREVER, KeyState, Part, Window
 
 _KEYS_TOGETHER: Final = 50_000
 
@@ -52,7 +52,12 @@ class Pending:
         self.passed_over = 0
 
     def come_out(
-        self, key: bytes, windows: list[Window], reason: WindowReason, arrival: int
+        self,
+        key: bytes,
+        state: KeyState,
+        windows: list[Window],
+        reason: WindowReason,
+        arrival: int,
     ) -> None:
         """Let windows come out that an event has changed, with what they hold by then."""
         for window in windows:
@@ -62,7 +67,14 @@ class Pending:
                 self.moments.append((arrival, end, first, window.start, key, *told))
                 continue
             place = (AT_ONCE, arrival, window.end, window.first, window.start)
-            self.put_out(key, window, reason, place, until=arrival)
+            apart = self.apart(state, window)
+            self.put_out(key, window, reason, place, until=arrival, apart=apart)
+
+    def apart(self, state: KeyState, window: Window) -> tuple[Part, ...]:
+        """Return which messages among a window's are another one's; see `KeyState.apart`."""
+        if not self._rules.joins or len(state.windows) < 2:
+            return ()
+        return state.apart(window, self.since)
 
     def put_out(
         self,
@@ -73,6 +85,7 @@ class Pending:
         until: int | None = None,
         since: int | None = None,
         gone: bool = False,
+        apart: tuple[Part, ...] = (),
     ) -> None:
         """Let a window come out; see `outputs.Output`."""
         rules = self._rules
@@ -96,6 +109,7 @@ class Pending:
                 window.excluded,
                 gone,
                 (window.first, window.until(self.since)) if rules.joins else None,
+                apart,
                 Snapshot.of(window, self._until),
             )
         )

@@ -15,6 +15,10 @@ FOREVER: Final = (1 << 63) - 1
 """A time that does not come."""
 
 
+Part = tuple[int, int, int, int]
+"""Messages between two times and two arrival numbers, all inclusive."""
+
+
 @dataclass(slots=True, eq=False)
 class Window:
     """An open window of a key.
@@ -98,6 +102,24 @@ class KeyState:
     marks: list[tuple[int, int]] = field(default_factory=list)
     total: int = 0
     fresh: list[Fresh] = field(default_factory=list)
+
+    def apart(self, window: Window, since: int) -> tuple[Part, ...]:
+        """Return where messages lie that are among a session's, and in another one.
+
+        That one was closed to the session, which has reached over it afterwards.
+
+        Args:
+            window: the session.
+            since: the micro-batch's first arrival number.
+        """
+        until = window.until(since)
+        return tuple(
+            (other.start, other.end, other.first, other.until(since))
+            for other in self.windows
+            if other.start <= window.end
+            and window.start <= other.end
+            and other.until(since) < until
+        )
 
     @property
     def idle(self) -> bool:

@@ -144,7 +144,7 @@ class Taking:
             if by_key and time > here.get(page.partition, NEVER):
                 here[page.partition] = time
             if reason is not None:
-                self._pending.come_out(key, changed, reason, arrival)
+                self._pending.come_out(key, state, changed, reason, arrival)
             if isinstance(rules, Counts) and rules.passed_over(state.total):
                 self._pending.passed_over += 1
         self.taken += taken

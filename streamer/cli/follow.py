@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import click
 
@@ -14,6 +14,39 @@ if TYPE_CHECKING:
     from streamer.spark.submission import Status
 
 _LOOK: Final = 1.0
+
+
+class Drivers(Protocol):
+    """Drivers on a cluster, by their ids."""
+
+    def status(self, id: str) -> Status | None:
+        """Return how one is; None when nobody knows it."""
+
+    def kill(self, id: str) -> None:
+        """Have one stopped."""
+
+
+def look_after(drivers: Drivers, id: str, stop: bool, unknown: str) -> int:
+    """Print how a driver is, or stop it; return the exit code.
+
+    Args:
+        drivers: of the cluster.
+        id: the driver's.
+        stop: stop it.
+        unknown: what is said when nobody knows it.
+
+    Raises:
+        StreamerError: nobody knows it.
+    """
+    if stop:
+        drivers.kill(id)
+        tell(f"{id} is told to stop")
+        return 0
+    status = drivers.status(id)
+    if status is None:
+        raise StreamerError(unknown)
+    click.echo(shown(status))
+    return int(status.failed)
 
 
 def follow(

@@ -16,7 +16,7 @@ from streamer.cli.opened import merged, opened
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.cli.submit_standalone import (
     Submission,
-    look_after,
+    look_after_standalone,
     master_of,
     shared_directory,
     submit,
@@ -130,7 +130,7 @@ def _submit(wanted: Submission, name: str) -> int:
 
 def _look_after(spark: Parsed, id: str, stop: bool) -> int:
     if spark["master"] != _YARN:
-        return look_after(spark, id, stop)
+        return look_after_standalone(spark, id, stop)
     from streamer.cli.submit_yarn import look_after_yarn
 
     return look_after_yarn(spark, id, stop)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from streamer.cli.contents import Contents
-from streamer.cli.follow import follow, shown, tell
+from streamer.cli.follow import follow, look_after, tell
 from streamer.cli.job import Job, forget_ended, shared_archive, write_job
 from streamer.errors import StreamerError
 from streamer.plan.place import is_remote
@@ -94,7 +94,7 @@ def submit(wanted: Submission) -> int:
         return _submit(wanted, master)
 
 
-def look_after(spark: Parsed, id: str, stop: bool) -> int:
+def look_after_standalone(spark: Parsed, id: str, stop: bool) -> int:
     """Print how a driver is, or stop it; return the exit code.
 
     Raises:
@@ -103,15 +103,7 @@ def look_after(spark: Parsed, id: str, stop: bool) -> int:
     from streamer.spark.submission import Master
 
     with Master(master_of(spark), spark["conf"]) as master:
-        if stop:
-            master.kill(id)
-            tell(f"{id} is told to stop")
-            return 0
-        status = master.status(id)
-        if status is None:
-            raise StreamerError(f"the master {master.url} does not know {id}")
-        click.echo(shown(status))
-        return int(status.failed)
+        return look_after(master, id, stop, f"the master {master.url} does not know {id}")
 
 
 def _submit(wanted: Submission, master: Master) -> int:

@@ -21,7 +21,7 @@ import click
 
 from streamer.cli import driver
 from streamer.cli.contents import Contents
-from streamer.cli.follow import follow, shown, tell
+from streamer.cli.follow import follow, look_after, tell
 from streamer.cli.job import Job, forget_ended, new_directory
 from streamer.cli.spark_submit import spark_submit
 from streamer.cli.submit_standalone import Submission
@@ -100,15 +100,7 @@ def look_after_yarn(spark: Parsed, id: str, stop: bool) -> int:
     from streamer.spark.yarn import Applications
 
     with Applications(spark["conf"]) as yarn:
-        if stop:
-            yarn.kill(id)
-            tell(f"{id} is told to stop")
-            return 0
-        status = yarn.status(id)
-        if status is None:
-            raise StreamerError(f"YARN does not know {id}")
-        click.echo(shown(status))
-        return int(status.failed)
+        return look_after(yarn, id, stop, f"YARN does not know {id}")
 
 
 def _submitted(wanted: Submission, name: str, job: Job | None) -> str:

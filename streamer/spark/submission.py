@@ -78,45 +78,24 @@ class Status:
         return self.ended and self.state != "FINISHED"
 
 
-def quiet_gateway(environ: MutableMapping[str, str]) -> Any:
-    """Start a JVM with Spark's classes that says nothing, and return the way into it.
+class QuietJvm:
+    """A JVM with Spark's classes that says nothing, until the block ends."""
 
-    Args:
-        environ: this program's environment; it is told of the Java that was found.
-
-    Raises:
-        NoJavaError: there is no Java.
-    """
-    environ["JAVA_HOME"] = str(find_java(environ).home)
-    environ.pop("SPARK_HOME", None)
-    return launch_gateway(
-        SparkConf(loadDefaults=False),
-        {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True},
-    )
-
-
-class Master:
-    """The active master of a standalone cluster."""
-
-    def __init__(self, url: str, conf: Mapping[str, str]) -> None:
-        """Start a JVM, and find the master.
+    def __init__(self, environ: MutableMapping[str, str]) -> None:
+        """Start it.
 
         Args:
-            url: `spark://HOST:PORT`, or several (`spark://A:7077,B:7077`).
-            conf: the user's Spark settings.
+            environ: this program's environment; it is told of the Java that was found.
 
         Raises:
             NoJavaError: there is no Java.
-            StreamerError: none of them answers.
         """
-        # By no argument: what stands in `conf` may be secret, and a command line is not.
-        self._gateway = quiet_gateway(os.environ)
-        self.url = url
-        try:
-            self._masters = self._connected(conf)
-        except BaseException:
-            self.close()
-            raise
+        environ["JAVA_HOME"] = str(find_java(environ).home)
+        environ.pop("SPARK_HOME", None)
+        self._gateway: Any = launch_gateway(
+            SparkConf(loadDefaults=False),
+            {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True},
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -134,6 +113,30 @@ class Master:
         self._gateway.shutdown()
         self._gateway.proc.stdin.close()
         self._gateway.proc.wait()
+
+
+class Master(QuietJvm):
+    """The active master of a standalone cluster."""
+
+    def __init__(self, url: str, conf: Mapping[str, str]) -> None:
+        """Start a JVM, and find the master.
+
+        Args:
+            url: `spark://HOST:PORT`, or several (`spark://A:7077,B:7077`).
+            conf: the user's Spark settings.
+
+        Raises:
+            NoJavaError: there is no Java.
+            StreamerError: none of them answers.
+        """
+        # By no argument: what stands in `conf` may be secret, and a command line is not.
+        super().__init__(os.environ)
+        self.url = url
+        try:
+            self._masters = self._connected(conf)
+        except BaseException:
+            self.close()
+            raise
 
     def _connected(self, conf: Mapping[str, str]) -> list[Any]:
         jvm = self._gateway.jvm

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 
 from streamer.errors import StreamerError
-from streamer.spark.submission import Status, cause, quiet_gateway
+from streamer.spark.submission import QuietJvm, Status, cause
 
 MASTER: Final = "yarn"
 
@@ -100,7 +99,7 @@ def _client(jvm: Any, conf: Mapping[str, str]) -> Any:
     return client
 
 
-class Applications:
+class Applications(QuietJvm):
     """Applications of YARN, by their ids (`application_1767225600000_0001`)."""
 
     def __init__(self, conf: Mapping[str, str]) -> None:
@@ -114,29 +113,12 @@ class Applications:
             StreamerError: Hadoop's configuration is not there, or the ResourceManager not.
         """
         check_configuration(os.environ)
-        self._gateway = quiet_gateway(os.environ)
+        super().__init__(os.environ)
         try:
             self._client = _client(self._gateway.jvm, conf)
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the JVM."""
-        self._gateway.shutdown()
-        self._gateway.proc.stdin.close()
-        self._gateway.proc.wait()
 
     def status(self, id: str) -> Status | None:
         """Return how an application is; None when YARN does not know it."""

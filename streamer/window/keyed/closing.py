@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from streamer.window.emission import WindowReason
 from streamer.window.keyed.counts import Counts
 from streamer.window.keyed.drawers import NO_DUES, Dues
@@ -9,7 +11,7 @@ from streamer.window.keyed.folds import Folds
 from streamer.window.keyed.outputs import AS_THEY_STAND, CLOSED
 from streamer.window.keyed.pending import Pending
 from streamer.window.keyed.rules import Rules
-from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
+from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Part, Window
 from streamer.window.kinds import EventTime
 
 
@@ -77,12 +79,14 @@ class Closing:
 
     def _end(self, key: bytes, state: KeyState, clock: int) -> None:
         emit = self._settings.emit
+        several = self._rules.joins and len(state.windows) > 1
+        apart = state.all_apart(self._pending.since) if several else {}
         if emit == "changes" or emit == "forward":
             for window in state.windows:
                 if window.changed:
-                    self._as_it_stands(key, state, window)
+                    self._as_it_stands(key, window, apart.get(window, ()))
         if state.windows:
-            self._close(key, state, clock)
+            self._close(key, state, clock, apart)
         if state.remembered:
             state.remembered = [
                 bounds
@@ -95,9 +99,8 @@ class Closing:
         else:
             self._let_go(key, state, clock)
 
-    def _as_it_stands(self, key: bytes, state: KeyState, window: Window) -> None:
+    def _as_it_stands(self, key: bytes, window: Window, apart: tuple[Part, ...]) -> None:
         pending = self._pending
-        apart = pending.apart(state, window)
         if self._settings.emit == "changes":
             place = (AS_THEY_STAND, window.end, window.first, window.start)
             pending.put_out(key, window, "changes", place, since=window.first, apart=apart)
@@ -105,7 +108,13 @@ class Closing:
             place = (AS_THEY_STAND, window.end, window.fresh, window.start)
             pending.put_out(key, window, "forward", place, since=pending.since, apart=apart)
 
-    def _close(self, key: bytes, state: KeyState, clock: int) -> None:
+    def _close(
+        self,
+        key: bytes,
+        state: KeyState,
+        clock: int,
+        apart: Mapping[Window, tuple[Part, ...]],
+    ) -> None:
         rules, pending = self._rules, self._pending
         left = []
         several = rules.joins and len(state.windows) > 1
@@ -121,9 +130,11 @@ class Closing:
             gone = rules.disjoint
             if self._settings.emit == "final":
                 place = (CLOSED, window.end, window.first, window.start)
-                apart = pending.apart(state, window)
                 pending.put_out(
-                    *(key, window, reason, place), since=window.first, gone=gone, apart=apart
+                    *(key, window, reason, place),
+                    since=window.first,
+                    gone=gone,
+                    apart=apart.get(window, ()),
                 )
             elif gone:
                 until = window.until(pending.since) if several else FOREVER

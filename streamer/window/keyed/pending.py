@@ -67,14 +67,9 @@ class Pending:
                 self.moments.append((arrival, end, first, window.start, key, *told))
                 continue
             place = (AT_ONCE, arrival, window.end, window.first, window.start)
-            apart = self.apart(state, window)
+            several = self._rules.joins and len(state.windows) > 1
+            apart = state.apart(window, self.since) if several else ()
             self.put_out(key, window, reason, place, until=arrival, apart=apart)
-
-    def apart(self, state: KeyState, window: Window) -> tuple[Part, ...]:
-        """Return which messages among a window's are another one's; see `KeyState.apart`."""
-        if not self._rules.joins or len(state.windows) < 2:
-            return ()
-        return state.apart(window, self.since)
 
     def put_out(
         self,

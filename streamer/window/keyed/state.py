@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 from streamer.window.keyed.folded import Folded
@@ -120,6 +122,16 @@ class KeyState:
             and window.start <= other.end
             and other.until(since) < until
         )
+
+    def all_apart(self, since: int) -> Mapping[Window, tuple[Part, ...]]:
+        """Return the same for all windows; nothing when none of them reaches over another.
+
+        There may be thousands, which are not to be held against each other.
+        """
+        spans = sorted((window.start, window.end) for window in self.windows)
+        if not any(start <= end for (_, end), (start, _) in pairwise(spans)):
+            return {}
+        return {window: self.apart(window, since) for window in self.windows}
 
     @property
     def idle(self) -> bool:

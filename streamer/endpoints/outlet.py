@@ -101,7 +101,13 @@ class Outlet:
                 return None
             self._asking.append((loop, asked))
             self._changed.notify_all()
-        return await asyncio.wait_for(asked, timeout)
+        try:
+            return await asyncio.wait_for(asked, timeout)
+        except BaseException:
+            # Who asked has gone in the moment in which the batch came: nobody else could tell.
+            if asked.done() and not asked.cancelled() and (given := asked.result()) is not None:
+                given[1].set_result(False)
+            raise
 
     async def get(
         self, request: web.BaseRequest, parameters: Mapping[str, str]

@@ -25,6 +25,9 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
     cluster     a standalone cluster of --workers workers with one core each: CPU seconds per
                 million events, bytes shuffled and checkpointed per event, memory of a worker
+    load        how late output is by the rate of events, up to the knee, for windows and a mapping
+    growth      CPU for a million events by keys, shards and size of windows
+    soak        --minutes at 70 % of the knee: what grows; not one of `all`
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
@@ -88,6 +91,8 @@ from tests.bench import (
     speed,
     stages,
 )
+from tests.bench.load import growth, plots, ramp, soak
+from tests.bench.load import live as loaded
 from tests.bench.windows import kinds
 from tests.bench.windows.settings import Settings
 
@@ -107,8 +112,14 @@ PARTS = (
     "processors",
     "mappings",
     "cluster",
+    "load",
+    "growth",
+    "soak",
     "stages",
 )
+APART = "compare", "soak"
+"""Parts that run only when they are asked for: what others have made is installed, or it takes
+half an hour."""
 
 
 def asked(arguments: Sequence[str]) -> argparse.Namespace:
@@ -124,7 +135,10 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     add("--pace", type=float, default=400_000, help="events per second of event time (%(default)s)")
     add("--sliding-pace", type=float, help="the same for sliding windows (a fifth of --pace)")
     add("--held", type=int, default=5_000_000, help="memory, release: events in it (%(default)s)")
-    add("--rate", type=float, default=150_000, help="memory: events fed a second (%(default)s)")
+    add("--rate", type=float, help="memory, soak: events fed a second (150000, 70 %% of the knee)")
+    add("--minutes", type=float, default=30, help="soak: how long (%(default)s)")
+    add("--step", type=float, default=20, help="load, soak: seconds of a rate (%(default)s)")
+    add("--plots", type=Path, help="load, growth, soak: a directory for drawings")
     add("--windows", type=int, default=18, help="latency: windows measured (%(default)s)")
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
     add("--requests", type=int, default=60_000, help="http_server: single ones (%(default)s)")
@@ -191,7 +205,7 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
     elif part == "sliding":
         speed.sliding(work, a.events, a.pace, a.sliding_pace or a.pace / 5, a.master, a.whole)
     elif part == "memory":
-        memory.memory(work, a.held, a.rate, a.master, a.whole)
+        memory.memory(work, a.held, a.rate or 150_000, a.master, a.whole)
     elif part == "latency":
         live.latency(work, a.windows)
     elif part == "idle":
@@ -212,6 +226,17 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         pipelines.pipelines()
     elif part == "mappings":
         mappings.mappings()
+    elif part == "load":
+        _load(work, a.step, a.plots)
+    elif part == "growth":
+        found = growth.growth(work / "growth", a.events, a.master)
+        if a.plots:
+            plots.draw_growth(a.plots / "growth.svg", found)
+    elif part == "soak":
+        rate = a.rate or 0.7 * ramp.knee(ramp.ramp(work / "ramp", loaded.WINDOWS, a.step)).rate
+        minutes = soak.soak(work / "soak", rate, 60 * a.minutes)
+        if a.plots:
+            plots.draw_soak(a.plots / "soak.svg", minutes)
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "cluster":
@@ -220,11 +245,17 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         )
 
 
+def _load(work: Path, seconds: float, drawings: Path | None) -> None:
+    windows = ramp.ramp(work / "windows", loaded.WINDOWS, seconds)
+    passing = ramp.ramp(work / "passing", loaded.PASSING, seconds)
+    if drawings:
+        plots.draw_ramp(drawings / "load.svg", windows, passing)
+
+
 def main() -> int:
     """Run what was asked for; return the exit code."""
     a = asked(sys.argv[1:])
-    # What others have made is installed only when one asks for it.
-    every = [part for part in PARTS if part != "compare"]
+    every = [part for part in PARTS if part not in APART]
     parts = every if "all" in a.parts else a.parts
     work = Path(tempfile.mkdtemp(prefix="streamer-bench-", dir=a.work))
     failed = 0

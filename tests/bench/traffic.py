@@ -24,10 +24,10 @@ def plates(rng: random.Random) -> list[str]:
 
 
 @cache
-def _halves() -> tuple[list[bytes], list[bytes]]:
+def halves(count: int) -> tuple[list[bytes], list[bytes]]:
     """What stands before and behind an event's time: always the same lights and plates."""
     rng = random.Random(1)
-    lights = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(LIGHTS)]
+    lights = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(count)]
     heads = [f'{{"traffic_light":"{light}","created_at":"'.encode() for light in lights]
     tails = [
         f'","registration_plate":"{plate}","passengers":{passengers}}}\n'.encode()
@@ -37,7 +37,9 @@ def _halves() -> tuple[list[bytes], list[bytes]]:
     return heads, tails
 
 
-def chunks(events: int, origin: float, pace: float, seed: int = 7) -> Iterator[bytes]:
+def chunks(
+    events: int, origin: float, pace: float, seed: int = 7, lights: int = LIGHTS
+) -> Iterator[bytes]:
     """Give events as lines, in the order of their times.
 
     Args:
@@ -45,8 +47,9 @@ def chunks(events: int, origin: float, pace: float, seed: int = 7) -> Iterator[b
         origin: Unix time of the first, in seconds.
         pace: events in a second of event time.
         seed: of the random choices.
+        lights: how many there are.
     """
-    heads, tails = _halves()
+    heads, tails = halves(lights)
     rng = random.Random(seed)
     done = 0
     while done < events:
@@ -68,7 +71,9 @@ def chunks(events: int, origin: float, pace: float, seed: int = 7) -> Iterator[b
         done += count
 
 
-def write(directory: Path, events: int, files: int, origin: float, pace: float) -> list[Path]:
+def write(
+    directory: Path, events: int, files: int, origin: float, pace: float, lights: int = LIGHTS
+) -> list[Path]:
     """Write the workload into numbered files, one after another in time."""
     directory.mkdir(parents=True, exist_ok=True)
     paths = [directory / f"traffic-{number:03d}.jsonl" for number in range(files)]
@@ -77,6 +82,6 @@ def write(directory: Path, events: int, files: int, origin: float, pace: float) 
         first = number * share
         with path.open("wb") as out:
             out.writelines(
-                chunks(min(share, events - first), origin + first / pace, pace, seed=number)
+                chunks(min(share, events - first), origin + first / pace, pace, number, lights)
             )
     return paths

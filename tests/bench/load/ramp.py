@@ -1,0 +1,100 @@
+"""A rate that rises by steps: p50 and p99 of each, and the knee behind which they grow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from tests.bench import report
+from tests.bench.load import live
+from tests.bench.load.live import Live
+
+RATES = (
+    *(1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000, 70_000, 80_000),
+    *(90_000, 100_000, 110_000, 120_000, 140_000, 160_000, 180_000, 200_000),
+)
+SETTLE = 5.0
+"""Seconds of a step that are not measured."""
+
+COLLAPSED = 10.0
+"""Seconds behind the clock at which no higher rate is tried."""
+
+KNEE = 2.0
+"""How many times the p99 of the steps before may be that of the knee."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A rate, and what it did.
+
+    Attributes:
+        rate: events a second.
+        p50: seconds from the end of a window, or the time of an event, to the line that tells it.
+        p99: the same.
+        cores: that the stream took.
+        fed_late: the most seconds by which events were sent after their time; p50 and p99 have it.
+    """
+
+    rate: float
+    p50: float
+    p99: float
+    cores: float
+    fed_late: float
+
+
+def ramp(work: Path, kind: str, seconds: float, seed: int = 1) -> list[Step]:
+    """Raise the rate until the stream no longer keeps up; print each step, and the knee.
+
+    Args:
+        work: a directory that does not exist yet.
+        kind: `live.WINDOWS` or `live.PASSING`.
+        seconds: of a step.
+        seed: of the events.
+    """
+    report.heading(f"load: {live.NAMES[kind]}, {seconds:.0f} s of each rate")
+    spans: list[tuple[float, float, float, float]] = []
+    with live.live(kind, work, seed) as running:
+        for rate in RATES:
+            running.feeder.rate.value = float(rate)
+            time.sleep(SETTLE)
+            first, running.feeder.late.value = time.time(), 0.0
+            time.sleep(max(0.0, seconds - SETTLE))
+            running.check()
+            spans.append((rate, first, time.time(), running.feeder.late.value))
+            if running.behind() > COLLAPSED:
+                break
+    # All has come out by now, what was late as well.
+    steps = [_step(running, *span) for span in spans]
+    for step in steps:
+        report.note(
+            f"{step.rate:>9,.0f} events/s: p50 {step.p50:6.2f} s, p99 {step.p99:6.2f} s, "
+            f"{step.cores:.2f} cores, fed up to {step.fed_late:.2f} s late"
+        )
+    report.figure(f"knee, {live.NAMES[kind]}", knee(steps).rate, "events/s")
+    return steps
+
+
+def knee(steps: Sequence[Step]) -> Step:
+    """Return the last step before p99 is `KNEE` times what it was in the middle until then."""
+    for before, step in zip(steps, steps[1:], strict=False):
+        usual = median(one.p99 for one in steps if one.rate <= before.rate)
+        if step.p99 > KNEE * usual:
+            return before
+    return steps[-1]
+
+
+def _step(running: Live, rate: float, first: float, last: float, late: float) -> Step:
+    came = [one for one in running.reader.came if first <= one.due <= last]
+    if not came:
+        raise RuntimeError(f"nothing came of what was sent at {rate:,.0f} events a second")
+    tree = running.stream.tree
+    return Step(
+        rate,
+        live.quantile(came, 0.5),
+        live.quantile(came, 0.99),
+        (tree.cpu_at(last) - tree.cpu_at(first)) / (last - first),
+        late,
+    )

@@ -1,0 +1,141 @@
+"""Half an hour below the knee: does anything grow that should not?
+
+Each figure is a mean of a minute. A straight line is put through them, the first minutes left out,
+and its slope is told with the interval that holds it in 95 of 100 cases.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.bench import report
+from tests.bench.load import live
+from tests.bench.load.live import MIB, Live
+from tests.bench.product import size_of
+from tests.faults.vitals import descendants, vitals
+
+WARMING = 5
+"""Minutes that are not in the line: Java's heap grows to its size, the state to its twenty
+versions."""
+
+EVERY = 5.0
+"""Seconds between two looks."""
+
+FLAT = 0.05
+"""The share of its mean by which a figure may grow in an hour and still be called flat."""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A line through the minutes of a figure.
+
+    Attributes:
+        mean: of all minutes.
+        slope: by which it grows in an hour.
+        interval: by how much the slope may be off, at 95 %.
+    """
+
+    mean: float
+    slope: float
+    interval: float
+
+    @property
+    def flat(self) -> bool:
+        """Whether it grows in an hour by less than `FLAT` of its mean, or not for sure."""
+        return self.slope - self.interval <= 0 or self.slope <= FLAT * self.mean
+
+
+def trend(minutes: Sequence[float]) -> Trend:
+    """Put a line through the figures of minutes, by least squares.
+
+    Raises:
+        RuntimeError: there are fewer than four.
+    """
+    count = len(minutes)
+    if count < 4:
+        raise RuntimeError(f"{count} minutes are too few for a line: let it run longer")
+    hours, values = np.arange(count) / 60, np.asarray(minutes, dtype=float)
+    slope, at_zero = np.polyfit(hours, values, 1)
+    rest = values - (slope * hours + at_zero)
+    spread = np.sqrt((rest**2).sum() / (count - 2) / ((hours - hours.mean()) ** 2).sum())
+    # Student's t is below this from four figures on, and 2 for many.
+    t = 2.0 + 10 / count
+    return Trend(float(values.mean()), float(slope), float(t * spread))
+
+
+def soak(work: Path, rate: float, seconds: float, seed: int = 1) -> dict[str, list[float]]:
+    """Send at a rate for a while; print and return what was seen, minute by minute.
+
+    Args:
+        work: a directory that does not exist yet.
+        rate: events a second.
+        seconds: how long.
+        seed: of the events.
+
+    Raises:
+        RuntimeError: an event was lost or doubled, or something grows.
+    """
+    report.heading(f"soak: {rate:,.0f} events/s, windows of a second, {seconds / 60:.0f} minutes")
+    looks: list[tuple[float, dict[str, float]]] = []
+    with live.live(live.WINDOWS, work, seed) as running:
+        running.feeder.rate.value = rate
+        began = time.time()
+        while time.time() < began + seconds:
+            time.sleep(EVERY)
+            running.check()
+            looks.append((time.time(), _look(running)))
+    minutes: dict[str, list[float]] = {}
+    for number in range(WARMING, int(seconds // 60)):
+        first = began + 60 * number
+        seen = [figures for at, figures in looks if first <= at < first + 60]
+        for name in seen[0]:
+            minutes.setdefault(name, []).append(float(np.mean([one[name] for one in seen])))
+        came = [one for one in running.reader.came if first <= one.due < first + 60]
+        minutes.setdefault("p99, s", []).append(live.quantile(came, 0.99))
+    grows = [name for name, values in minutes.items() if not _told(name, trend(values))]
+    report.note(f"{running.out():,} events, each in one window")
+    if grows:
+        raise RuntimeError(f"grows: {', '.join(grows)}")
+    return minutes
+
+
+def _look(running: Live) -> dict[str, float]:
+    root = running.stream.process.pid
+    seen = vitals(root)
+    return {
+        "memory, MB": seen.memory,
+        "file descriptors": float(sum(map(_descriptors, descendants(root)))),
+        "threads": float(sum(map(_threads, descendants(root)))),
+        "processes": float(seen.processes),
+        "checkpoint, MB": size_of(running.stream.checkpoint) / MIB,
+    }
+
+
+def _told(name: str, found: Trend) -> bool:
+    print(
+        f"  {name:<20} {found.mean:>10,.2f}   {found.slope:>+10,.2f} ± {found.interval:,.2f} in an "
+        f"hour: {'flat' if found.flat else 'GROWS'}",
+        flush=True,
+    )
+    return found.flat
+
+
+def _descriptors(pid: int) -> int:
+    return _entries(pid, "fd")
+
+
+def _threads(pid: int) -> int:
+    return _entries(pid, "task")
+
+
+def _entries(pid: int, what: str) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/{what}"))
+    except OSError:  # it has just ended
+        return 0

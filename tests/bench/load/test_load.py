@@ -1,0 +1,82 @@
+"""What is made of times and figures, without a stream: knees, slopes, quantiles, checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.bench.load import growth, live, plots, ramp, soak
+from tests.bench.load.live import Came, Reader
+from tests.bench.load.ramp import Step
+from tests.bench.speed import Speed
+
+
+def _steps(*p99s: float) -> list[Step]:
+    return [Step(1000.0 * (n + 1), 0.5, p99, 1.0, 0.0) for n, p99 in enumerate(p99s)]
+
+
+def test_the_knee_is_the_last_step_before_lateness_grows():
+    assert ramp.knee(_steps(1.0, 1.1, 0.9, 1.2, 2.5, 9.0)).rate == 4000
+    assert ramp.knee(_steps(1.0, 1.1, 1.2)).rate == 3000
+    assert ramp.knee(_steps(1.0, 30.0)).rate == 1000
+
+
+def test_quantiles_count_lines_and_not_blocks():
+    came = [Came(11.0, 10.0, 98, 98), Came(15.0, 10.0, 2, 2)]
+    assert live.quantile(came, 0.5) == 1.0
+    assert live.quantile(came, 0.98) == 1.0
+    assert live.quantile(came, 0.99) == 5.0
+    with pytest.raises(ValueError, match="nothing came"):
+        live.quantile([], 0.5)
+
+
+@pytest.mark.parametrize("kind", [live.WINDOWS, live.PASSING])
+def test_lines_are_read_whole_however_the_pipe_cuts_them(kind):
+    at = "2026-01-01T00:00:01.250Z"
+    one = {"end": at, "events": 3} if kind == live.WINDOWS else {"at": at}
+    text = (json.dumps(one | {"passengers": 1}, separators=(",", ":")) + "\n").encode() * 50
+    read, write = os.pipe()
+    reader = Reader(read, live._LINES[kind])
+    for start in range(0, len(text), 37):
+        os.write(write, text[start : start + 37])
+    os.close(write)
+    until = time.monotonic() + 10
+    while sum(one.lines for one in reader.came) < 50 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert sum(one.lines for one in reader.came) == 50
+    assert sum(one.events for one in reader.came) == (150 if kind == live.WINDOWS else 50)
+    assert {one.due for one in reader.came} == {1_767_225_601.25} == {reader.newest()}
+
+
+def test_a_slope_is_found_in_noise_and_none_where_there_is_none():
+    rng = np.random.default_rng(3)
+    grows = soak.trend(100 + np.arange(25) * 2 + rng.normal(0, 3, 25))
+    assert grows.slope == pytest.approx(120, abs=grows.interval)
+    assert not grows.flat
+    assert soak.trend(100 + rng.normal(0, 3, 25)).flat
+    assert soak.trend([7.0] * 25).flat
+    with pytest.raises(RuntimeError, match="3 minutes are too few"):
+        soak.trend([1.0, 2.0, 3.0])
+
+
+def test_growth_counts_every_event():
+    lines = [b'{"total_cars": 2, "passengers": 5}', b'{"total_cars": 1, "passengers": 1}']
+    assert growth._counted(3, 6, lines) == ""
+    assert "3 cars with 6 passengers; 4 with 6" in growth._counted(4, 6, lines)
+    assert "3 cars with 6 passengers; 3 with 7" in growth._counted(3, 7, lines)
+
+
+def test_drawings_are_made(tmp_path: Path):
+    found = {
+        point: Speed(100, 1.0, 2.0, 3) for points in growth.CURVES.values() for point in points
+    }
+    plots.draw_growth(tmp_path / "growth.svg", found)
+    plots.draw_ramp(tmp_path / "load.svg", _steps(1.0, 3.0), _steps(0.5, 0.6))
+    plots.draw_soak(tmp_path / "soak.svg", {"memory, MB": [1.0, 1.1], "threads": [3.0, 3.0]})
+    for name in ("growth", "load", "soak"):
+        assert "<svg" in (tmp_path / f"{name}.svg").read_text()

@@ -26,7 +26,9 @@ MESSAGES: Final = 1 << 20
 
 _GROUPS: Final = 1 << 17
 _BYTES: Final = 64 << 20
-_SAMPLE: Final = 4096
+_SAMPLES: Final = ((1 << 16, 1 / 2), (1 << 12, 15 / 16))
+"""From so many messages on, the share of first ones above which groups are too small."""
+
 _AT_ONCE: Final = 1024
 _TABLE: Final = 1 << 22
 
@@ -67,8 +69,15 @@ class Folder:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether groups are big enough: a group of one message takes more than the message."""
-        return self.messages < _SAMPLE or 2 * len(self._firsts) <= self.messages
+        """Whether groups are big enough: a group of one message takes more than the message.
+
+        Few messages say little of how many keys there are: where one in sixteen of the first 4,096
+        has met its like, there are some ten thousands, and they meet theirs as more come.
+        """
+        for messages, share in _SAMPLES:
+            if self.messages >= messages:
+                return len(self._firsts) <= share * self.messages
+        return True
 
     def columns(self, docs: Docs) -> list[Column]:
         """Return what messages bring, for `add`."""
@@ -118,7 +127,7 @@ class Folder:
             self._size += column.size
         self.messages += len(raws)
         listed = codes.tolist()
-        new = set(listed) - self._firsts.keys()
+        new = set(listed).difference(self._firsts)  # by `-` it would go through all of these
         if new:
             # The last that is put in for a code is its first message.
             places = dict(zip(reversed(listed), range(len(listed) - 1, -1, -1), strict=True))

@@ -12,17 +12,21 @@ from streamer.bloblang.element import Broken
 from streamer.bloblang.errors import QueryError, ToldError
 from streamer.bloblang.folding import FoldedBatch
 from streamer.bloblang.runtime import document
+from streamer.documents import parsed
+from streamer.errors import MessageError
 from streamer.message import Message
 from streamer.window.folds.accumulators import accumulator_of
 from streamer.window.folds.folder import Folder
 from streamer.window.folds.groups import Groups, fold_for, merged
 from streamer.window.folds.pack import decode
+from streamer.window.ints import Ints
 from streamer.window.metadata import spelling_of
 from streamer.window.metas import Labels, Metas, Released
 from streamer.window.pack import Pack, Stored, peek
 from streamer.window.stamps import SLOT_BITS
 
 _SLOT = 1
+_AT_ONCE = 1024
 
 
 class Parts:
@@ -152,26 +156,39 @@ class _Whole:
 
     def _add(self, pack: Pack, folder: Folder) -> None:
         keys = pack.keys or [b""]
-        for group, key in enumerate(keys):
-            newest = None if pack.newest is None else pack.newest[group : group + 1]
-            if pack.keys and not key:
-                self.keyless.append((pack, group))
-                if newest is not None:
-                    self.newest = (
-                        int(newest[0]) if self.newest is None else max(self.newest, int(newest[0]))
-                    )
-                continue
-            raws = pack.group(group)
-            docs = [self._document(raw, key) for raw in raws]
-            span = pack.span(group)
-            metas = pack.metas
-            if pack.meta_ids is not None:
-                metas = [pack.metas[i] for i in pack.meta_ids[span].tolist()]
-            codes = np.full(len(raws), (_SLOT << SLOT_BITS) + group, np.int64)
+        groups = np.repeat(np.arange(len(keys)), np.diff(pack.starts))
+        raws, arrivals, ids = pack.payloads(), pack.arrivals, pack.meta_ids
+        if pack.keys and b"" in keys:
+            self._set_aside(pack, keys.index(b""))
+            keyed = np.flatnonzero(groups != keys.index(b""))
+            raws = [raws[index] for index in keyed.tolist()]
+            groups, arrivals = groups[keyed], arrivals[keyed]
+            ids = None if ids is None else ids[keyed]
+        # So few at a time that their documents stay in the processor's cache; of many groups at
+        # once, since a window may have hundreds of thousands.
+        for start in range(0, len(raws), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            of = groups[some]
+            docs = self._documents(raws[some], keys, of)
+            metas = pack.metas if ids is None else [pack.metas[i] for i in ids[some].tolist()]
             # That the newest is each message's time makes the group's newest come out right.
-            times = None if newest is None else np.repeat(newest, len(raws))
-            folder.add(raws, codes, pack.arrivals[span], metas, folder.columns(docs), times)
-        self.groups += [groups for _, _, groups in folder.groups(_SLOT + 1, keys, None)]
+            times = None if pack.newest is None else pack.newest[of]
+            codes = (_SLOT << SLOT_BITS) + of
+            folder.add(raws[some], codes, arrivals[some], metas, folder.columns(docs), times)
+        self.groups += [made for _, _, made in folder.groups(_SLOT + 1, keys, None)]
+
+    def _set_aside(self, pack: Pack, group: int) -> None:
+        self.keyless.append((pack, group))
+        if pack.newest is not None:
+            newest = int(pack.newest[group])
+            self.newest = newest if self.newest is None else max(self.newest, newest)
+
+    def _documents(self, raws: list[bytes], keys: list[bytes], groups: Ints) -> list[Any]:
+        try:
+            return parsed(raws)
+        except (MessageError, ValueError):
+            pairs = zip(raws, groups.tolist(), strict=True)
+            return [self._document(raw, keys[group]) for raw, group in pairs]
 
     def _document(self, raw: bytes, key: bytes) -> Any:
         try:

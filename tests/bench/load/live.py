@@ -177,13 +177,11 @@ def live(kind: str, work: Path, seed: int) -> Iterator[Live]:
     Raises:
         RuntimeError: an event was lost, dropped or counted twice.
     """
-    ours, theirs = _cores()
-    os.sched_setaffinity(0, theirs)
     settings = {
         "log.retention.check.interval.ms": "10000",
         "log.segment.delete.delay.ms": "1000",
     }
-    with Broker(work / "broker", settings) as broker:
+    with _apart() as ours, Broker(work / "broker", settings) as broker:
         kafka = broker.client()
         kafka.create(TOPIC, PARTITIONS, retention_bytes=500 * MIB, segment_bytes=50 * MIB)
         text = INPUT.format(broker=broker.address(), topic=TOPIC, cores=len(ours)) + kind
@@ -215,13 +213,18 @@ def quantile(came: Sequence[Came], q: float) -> float:
     raise ValueError("nothing came")
 
 
-def _cores() -> tuple[set[int], set[int]]:
-    """Return the half of the cores that the stream has, and the others."""
+@contextmanager
+def _apart() -> Iterator[set[int]]:
+    """Keep what this process starts on half of the cores; give the others, for the stream."""
     cores = sorted(os.sched_getaffinity(0))
     half = len(cores) // 2
     if not half:
         raise RuntimeError("a stream and what feeds it need a core each, and there is one")
-    return set(cores[:half]), set(cores[half:])
+    os.sched_setaffinity(0, cores[half:])
+    try:
+        yield set(cores[:half])
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def _warm_up(running: Live) -> None:

@@ -20,10 +20,11 @@ def _steps(*p99s: float) -> list[Step]:
     return [Step(1000.0 * (n + 1), 0.5, p99, 1.0, 0.0) for n, p99 in enumerate(p99s)]
 
 
-def test_the_knee_is_the_last_step_before_lateness_grows():
+def test_the_knee_is_the_fastest_step_that_is_not_late():
     assert ramp.knee(_steps(1.0, 1.1, 0.9, 1.2, 2.5, 9.0)).rate == 4000
     assert ramp.knee(_steps(1.0, 1.1, 1.2)).rate == 3000
     assert ramp.knee(_steps(1.0, 30.0)).rate == 1000
+    assert ramp.knee(_steps(4.0, 1.0, 3.0, 1.0, 5.0)).rate == 4000
 
 
 def test_quantiles_count_lines_and_not_blocks():

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 import pytest
 
+from streamer.bloblang.errors import QueryError
 from streamer.bloblang.parts import Kind
 from streamer.window.folds.accumulators import KEEPERS
 from streamer.window.folds.folder import Folder
 from streamer.window.folds.groups import Groups, fold_for, merged
 from streamer.window.folds.pack import decode, encode
+from streamer.window.folds.release import release_folded
 from streamer.window.ints import Ints
-from streamer.window.pack import PackError
+from streamer.window.labels import WindowLabels
+from streamer.window.metas import Released
+from streamer.window.pack import Columns, PackError, lengths_of
+from streamer.window.pack import encode as encode_whole
+from streamer.window.pane_step import Told
 from streamer.window.stamps import SLOT_BITS
 
 FOLD = 'root = if batch_index() == 0 { {"sum": json("v").from_all().sum()} } else { deleted() }'
@@ -67,3 +74,66 @@ def test_groups_that_another_version_folded_otherwise_are_refused(
 
 def test_every_kind_of_part_has_what_keeps_it_up_to_date() -> None:
     assert set(KEEPERS) == set(get_args(Kind))
+
+
+def released(keys: list[bytes], each: int, spoiled: bytes = b"") -> list[Released]:
+    """Release a window that holds a folded group, and messages of keys that were kept whole."""
+    raws = [
+        b"no JSON" if key == spoiled and number else b'{"v":%d}' % number
+        for key in keys
+        for number in range(each)
+    ]
+    count = len(raws)
+    arrivals: Ints = np.arange(10, 10 + count)
+    counts, newest = np.full(len(keys), each), np.arange(len(keys))
+    pack = Columns(
+        *(raws, lengths_of(raws), arrivals, [b""]),
+        keys=keys,
+        counts=counts,
+        key_id=7,
+        newest=newest,
+    )
+    told = Told(WindowLabels(0, 10, "final"), True, {})
+    return list(release_folded([folded([0], [5])], [(encode_whole(pack), 0)], told))
+
+
+def test_what_was_kept_whole_is_folded_key_by_key() -> None:
+    found = released([b"", b"b", b"c", b"d"], 3000, spoiled=b"c")
+    assert [one.key for one in found] == [b"a", b"", b"b", b"c", b"d"]
+    batches = {one.key: one.messages for one in found}
+    assert len(batches[b""]) == 3000
+    for key in (b"b", b"d"):
+        assert batches[key].size == 3000
+        assert batches[key].fold(0) == sum(range(3000))
+    with pytest.raises(QueryError):
+        batches[b"c"].fold(0)
+
+
+def test_a_window_of_many_keys_that_were_kept_whole_does_not_go_through_all_for_each() -> None:
+    def took(count: int) -> float:
+        keys = [b"%06d" % number for number in range(count)]
+        began = time.process_time()
+        assert len(released(keys, 1)) == count + 1
+        return time.process_time() - began
+
+    # Four times as many take four times as long; it was sixteen times. A busy machine may be slow
+    # once, and not three times.
+    assert any(took(16_000) < 8 * took(4_000) for _ in range(3))
+
+
+@pytest.mark.parametrize(
+    ("messages", "keys", "worthwhile"),
+    [
+        (4_000, 4_000, True),  # too few to say
+        (5_000, 5_000, False),
+        (5_000, 4_600, True),  # of some ten thousand keys, of which each will come again
+        (70_000, 50_000, False),
+        (70_000, 20_000, True),
+    ],
+)
+def test_how_many_keys_are_too_many_to_fold(messages: int, keys: int, worthwhile: bool) -> None:
+    folder = Folder(fold_for(FOLD), 7)
+    codes = np.arange(messages) % keys
+    columns = folder.columns([{"v": 1}] * messages)
+    folder.add([b"{}"] * messages, codes, np.arange(messages), [b""], columns)
+    assert folder.worthwhile is worthwhile

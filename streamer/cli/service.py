@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from streamer.cli.exporting import exported
 from streamer.cli.options import Watch
+from streamer.cli.service_place import ServicePlace
 from streamer.cli.standby import Standby, advertised, opened, take
 from streamer.cli.stopper import Stopper
 from streamer.config import Config, load_config
@@ -25,11 +26,10 @@ from streamer.config.templates.template import INSTALLED
 from streamer.engine.delivery import LogLine
 from streamer.errors import ConfigError, Lint, StreamerError
 from streamer.logs import LogConfig, Logger
-from streamer.plan.place import is_remote
 from streamer.service.replacing import OnReset
 from streamer.service.streams.allowance import Allowance
 from streamer.service.streams.boot import read_files
-from streamer.service.streams.checkpoints import OWN
+from streamer.service.streams.checkpoints import OWN, Checkpoints
 from streamer.service.streams.configs import Reader
 from streamer.service.streams.deploys import Wish
 from streamer.service.streams.ids import file_ids
@@ -89,12 +89,12 @@ def run_service(options: ServiceOptions) -> int:
         logger.emit(level, text, fields, time.time_ns())
 
     stopper = Stopper(lambda text: log("INFO", text, {}))
-    directory = _directory(options.checkpoints)
-    service = _Service(options, root, directory, log, log_config.level, stopper)
+    place = ServicePlace(options.checkpoints, options.standby, os.environ)
+    service = _Service(options, root, place, log, log_config.level, stopper)
     sys.setswitchinterval(_SWITCH)
-    with closing(opened(directory / OWN)) as lock, closing(service):
+    with closing(opened(place.directory / OWN)) as lock, closing(service):
         if not options.standby:
-            take(lock, directory)
+            take(lock, str(place))
             return service.run(lock)
         service.check()
         with closing(Standby(root, lock, log)) as standby:
@@ -137,21 +137,6 @@ def read_root(options: ServiceOptions) -> Config:
     return root
 
 
-def _directory(named: str | None) -> Path:
-    directory = named or _default_directory(os.environ)
-    if is_remote(directory):
-        raise StreamerError(
-            f"--checkpoints is {directory}: a service keeps the checkpoints of its streams in a "
-            "directory of its machine; `streamer -c` runs a single stream with one elsewhere"
-        )
-    return Path(directory.removeprefix("file://")).absolute()
-
-
-def _default_directory(env: Mapping[str, str]) -> str:
-    state = env.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(state, "streamer", "streams")
-
-
 def about_access(http: Parsed, api: bool) -> Iterator[tuple[str, str]]:
     """Return lines of the log, each with its level, about who reaches the server.
 
@@ -174,14 +159,14 @@ class _Service:
         self,
         options: ServiceOptions,
         root: Config,
-        directory: Path,
+        place: ServicePlace,
         log: LogLine,
         level: str,
         stopper: Stopper,
     ) -> None:
         self._options = options
         self._root = root
-        self._directory = directory
+        self._place = place
         self._log = log
         self._level = level
         self._stopper = stopper
@@ -224,19 +209,21 @@ class _Service:
         from streamer.service.server import HttpServer
 
         options, root, log = self._options, self._root, self._log
-        manager = Manager(self._registry())
+        checkpoints = self._place.checkpoints()
+        manager = Manager(self._registry(checkpoints))
         try:
             files = manager.boot.read(file_ids(options.paths, root.http["root_path"]))
         except StreamerError:
             manager.close()
             raise
         api = Api(manager, root, log, options.api, options.prefixed)
-        log("INFO", "Starting", {"streams": len(files), "checkpoints": str(self._directory)})
+        log("INFO", "Starting", {"streams": len(files), "checkpoints": str(self._place)})
         began = time.monotonic()
         server: HttpServer | None = None
         exports = ExitStack()
         try:
             self._start_spark(files, lock)
+            checkpoints.finish(log)
             exports.enter_context(exported(root.metrics, manager.registry.views, log))
             free()
             if root.http["enabled"]:
@@ -268,19 +255,21 @@ class _Service:
     ) -> None:
         from streamer.spark.host import SparkHost
         from streamer.spark.jars import host_conf
-        from streamer.spark.preflight import check_checkpoint
         from streamer.spark.resting import Rest
         from streamer.spark.session import look_at_workers, start_session
 
         spark, log = self._root.spark, self._log
         inputs = (config.input for config, _ in files.values())
-        conf = host_conf(spark, inputs, os.environ, log)
+        conf = host_conf(spark, inputs, os.environ, log, checkpoints=self._place.url)
         local = spark["master"].startswith("local")
 
         def look(session: Any) -> None:
+            place = self._place.reached(session)
             look_at_workers(session, log)
             if not local:
-                check_checkpoint(session, self._directory)
+                from streamer.spark.preflight import check_checkpoint
+
+                check_checkpoint(session, place)
 
         rest, self._rest = self._rest, None
         if self._host is not None:
@@ -296,7 +285,7 @@ class _Service:
             found = start_session(
                 "streamer streams",
                 spark["master"],
-                {**ours, **conf},
+                {**ours, **self._place.settings(), **conf},
                 log,
                 self._level,
                 keep_open=(lock.file,),
@@ -339,13 +328,13 @@ class _Service:
     def _reader(self) -> Reader:
         return reader_of(self._options, self._root, self._templates)
 
-    def _registry(self) -> Registry:
+    def _registry(self, checkpoints: Checkpoints) -> Registry:
         options = self._options
         return Registry(
             self._reader(),
-            Store(self._directory / OWN / "store.db", shared=options.standby),
-            self._directory,
-            self._run,
+            Store(checkpoints.own / "store.db", shared=options.standby),
+            checkpoints,
+            partial(self._run, checkpoints),
             self._log,
             replace(Restarts(), limit=options.restarts),
             prefixed=options.prefixed,
@@ -353,9 +342,9 @@ class _Service:
 
     def _run(
         self,
+        checkpoints: Checkpoints,
         stream_id: str,
         config: Config,
-        directory: str,
         log: LogLine,
         view: StreamView,
         back: Callable[[Config], None],
@@ -365,7 +354,7 @@ class _Service:
         watch = self._options.watch
         asked = watch.on_reset if watch is not None and not of_api else None
         return SparkRun(
-            *(stream_id, config, directory, self._host, log, self._level, view, back),
+            *(stream_id, config, checkpoints, self._host, log, self._level, view, back),
             on_reset=OnReset(asked) if asked else None,
         )
 

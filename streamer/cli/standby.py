@@ -35,13 +35,18 @@ def opened(directory: Path) -> DirectoryLock:
         directory.chmod(0o700)
     except OSError as e:
         raise StreamerError(
-            f"the directory {directory} cannot be written: {e}; name another one with --checkpoints"
+            f"the directory {directory} cannot be written: {e}; name another one with "
+            "--checkpoints (where that is a URL: by XDG_STATE_HOME)"
         ) from None
     return lock
 
 
-def take(lock: DirectoryLock, directory: Path) -> None:
+def take(lock: DirectoryLock, checkpoints: str) -> None:
     """Take the lock, from a program that is about to end at the most.
+
+    Args:
+        lock: of all streams.
+        checkpoints: where theirs are.
 
     Raises:
         StreamerError: another service runs these streams.
@@ -50,9 +55,9 @@ def take(lock: DirectoryLock, directory: Path) -> None:
 
     if not taken(lock, _WAIT):
         raise StreamerError(
-            f"another service runs the streams of {directory}: {lock.holder() or 'it has no name'};"
-            " stop it, wait for its end with --standby, or name another directory with "
-            "--checkpoints"
+            f"another service runs the streams of {checkpoints}: "
+            f"{lock.holder() or 'it has no name'}; stop it, wait for its end with --standby, or "
+            "name another directory with --checkpoints"
         )
 
 

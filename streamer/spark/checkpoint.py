@@ -132,8 +132,7 @@ class Checkpoint:
         else:
             if is_remote(str(directory)):
                 raise CheckpointError(
-                    f"the checkpoint is {directory}: expected a directory of this machine; "
-                    "on other file systems, it is for `streamer -c` with one stream"
+                    f"the checkpoint is {directory}: expected a directory of this machine"
                 )
             self.directory = self.root = Path(str(directory).removeprefix("file://")).absolute()
             self._lock = lock_directory(self.directory, wait)

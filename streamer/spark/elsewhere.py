@@ -21,6 +21,7 @@ from streamer.plan.place import local_directory
 from streamer.spark.checkpoint import CheckpointError, Elsewhere, lock_directory, used
 from streamer.spark.hadoop import FilesError, HadoopFiles, HadoopPath
 from streamer.spark.lease import Lease, TakenError
+from streamer.spark.lock import DirectoryLock
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -36,6 +37,13 @@ _S3: Final = {
 }
 _PATIENCE: Final = 45.0
 """Seconds for the file system's first answer."""
+
+_MARK: Final = "mark"
+"""The file that names the last holding of the lease by this machine."""
+
+
+class OtherMachineError(CheckpointError):
+    """It is another machine's now."""
 
 
 def checked(url: str) -> str:
@@ -91,10 +99,72 @@ def take_elsewhere(
     lock = lock_directory(directory, shown=url)
     try:
         session = start(lock.file)
-        root = _reached(session, url)
+        return _leased(reached(session, url), directory, lock, log), session
+    except BaseException:
+        lock.close()
+        raise
+
+
+def hold(root: HadoopPath, directory: Path, log: LogLine, here: bool = False) -> Elsewhere:
+    """Take a checkpoint that a Spark which runs reaches.
+
+    Args:
+        root: where it is.
+        directory: for what stays on this machine.
+        log: takes log lines.
+        here: whether to leave it alone if another machine was the last to have it.
+
+    Raises:
+        OtherMachineError: another machine has it, or has had it and must not lose it.
+        CheckpointError: another program of this machine has it, or the file system refuses.
+    """
+    lock = lock_directory(directory, shown=str(root))
+    try:
+        return _leased(root, directory, lock, log, here)
+    except BaseException:
+        lock.close()
+        raise
+
+
+def erase(root: HadoopPath, directory: Path) -> None:
+    """Delete a checkpoint there that this machine was the last to have; what is here stays.
+
+    Args:
+        root: where it is.
+        directory: for what stays on this machine.
+
+    Raises:
+        OtherMachineError: another machine has it, or has had it since.
+        CheckpointError: the file system refuses; the text says why.
+    """
+    held = hold(root, directory, lambda *_: None, here=True)
+    try:
+        # A beat would write the lease's file again.
+        held.lease.leave()
+        root.delete()
+    except FilesError as e:
+        raise unreachable(str(root), str(e)) from None
+    finally:
+        held.lock.close()
+
+
+def is_ours(directory: Path) -> bool:
+    """Tell whether this machine has had the checkpoint whose other part is in a directory."""
+    return (directory / _MARK).exists()
+
+
+def _leased(
+    root: HadoopPath, directory: Path, lock: DirectoryLock, log: LogLine, here: bool = False
+) -> Elsewhere:
+    try:
         lease = Lease(_TermFiles(root / "lease"))
-        mark = directory / "mark"
+        mark = directory / _MARK
         ours = mark.read_text() if mark.exists() else ""
+        if here and lease.last() not in ("", ours):
+            raise OtherMachineError(
+                f"another machine was the last to use the checkpoint {root}, and has on its disk "
+                "what belongs to it"
+            )
         text = "The checkpoint was not given back; waiting until it is sure that nobody uses it"
         former = lease.take(ours, lambda holder: log("WARN", text, {"last": holder}))
         if ours and not former:
@@ -102,15 +172,10 @@ def take_elsewhere(
             _clear(directory)
         replace_file(mark, lease.mark.encode())
     except TakenError as e:
-        lock.close()
-        raise used(url, e.holder) from None
+        raise OtherMachineError(str(used(str(root), e.holder))) from None
     except FilesError as e:
-        lock.close()
-        raise unreachable(url, str(e)) from None
-    except BaseException:
-        lock.close()
-        raise
-    return Elsewhere(root, lock, directory, lease, former in (ours, "")), session
+        raise unreachable(str(root), str(e)) from None
+    return Elsewhere(root, lock, directory, lease, former in (ours, ""))
 
 
 def _clear(directory: Path) -> None:
@@ -129,7 +194,16 @@ def unreachable(url: str, why: str) -> CheckpointError:
     )
 
 
-def _reached(session: SparkSession, url: str) -> HadoopPath:
+def reached(session: SparkSession, url: str) -> HadoopPath:
+    """Return a place on another file system, once that has answered.
+
+    Args:
+        session: whose settings reach it.
+        url: the place, as `checked` returns it.
+
+    Raises:
+        CheckpointError: it refuses, or does not answer; the text says why.
+    """
     found: list[HadoopPath | FilesError] = []
 
     def reach() -> None:
@@ -146,9 +220,9 @@ def _reached(session: SparkSession, url: str) -> HadoopPath:
     thread.start()
     thread.join(_PATIENCE)
     if not found:
-        raise FilesError(f"it did not answer within {_PATIENCE:.0f} s")
+        raise unreachable(url, f"it did not answer within {_PATIENCE:.0f} s")
     if isinstance(found[0], FilesError):
-        raise found[0]
+        raise unreachable(url, str(found[0]))
     return found[0]
 
 

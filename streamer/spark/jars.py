@@ -81,9 +81,8 @@ def with_own_jars(
     Raises:
         StreamerError: one reads Kafka, and there is no connector; or the same with S3.
     """
-    conf, directory = _conf(section), section["jars_directory"]
-    if checkpoint.startswith("s3a://"):
-        conf = {**conf, **s3_settings(conf, environ, log, directory)}
+    directory = section["jars_directory"]
+    conf = _with_s3(_conf(section), environ, log, directory, checkpoint)
     if any(map(reads_kafka, inputs)):
         conf = {**conf, **connector_settings(conf, environ, log, directory)}
     return conf
@@ -117,6 +116,7 @@ def host_conf(
     environ: Mapping[str, str],
     log: LogLine,
     shared: Path = SHARED,
+    checkpoints: str = "",
 ) -> Mapping[str, str]:
     """Return the Spark settings of many streams: with the connector for those that come later too.
 
@@ -128,12 +128,14 @@ def host_conf(
         environ: see `connector_settings`.
         log: see `connector_settings`.
         shared: see `connector_settings`.
+        checkpoints: where their checkpoints are, if not on this machine.
 
     Raises:
-        StreamerError: one of the inputs reads Kafka, and there is no connector.
+        StreamerError: one of the inputs reads Kafka, and there is no connector; or the same with
+            S3.
     """
-    conf = _conf(section)
     directory = section["jars_directory"]
+    conf = _with_s3(_conf(section), environ, log, directory, checkpoints)
     reads = any(map(reads_kafka, inputs))
     if not reads and not connector_jars(environ, directory, shared):
         return conf
@@ -145,6 +147,18 @@ def _conf(section: Parsed) -> Mapping[str, str]:
     """Return the user's settings, and on a cluster how its workers get this program."""
     local = section["master"].startswith("local")
     return {**({} if local else {ENVIRONMENT: section["environment"]}), **section["conf"]}
+
+
+def _with_s3(
+    conf: Mapping[str, str],
+    environ: Mapping[str, str],
+    log: LogLine,
+    directory: str | None,
+    checkpoint: str,
+) -> Mapping[str, str]:
+    if not checkpoint.startswith("s3a://"):
+        return conf
+    return {**conf, **s3_settings(conf, environ, log, directory)}
 
 
 def no_connector(environ: Mapping[str, str]) -> StreamerError:

@@ -125,6 +125,14 @@ class Lease:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
+    def last(self) -> str:
+        """Return the mark of the newest holding, by whomever; empty for none.
+
+        Raises:
+            OSError: the file system refuses.
+        """
+        return str(self._newest().said.get("mark", ""))
+
     def take(self, gone: str = "", waits: Callable[[str], None] = lambda holder: None) -> str:
         """Take it, and keep it from now on.
 

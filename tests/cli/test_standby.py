@@ -72,7 +72,7 @@ def waiting(directory: Path, root: str = ROOT) -> Iterator[Waiting]:
 
 def test_it_answers_who_is_active_and_takes_over_when_that_one_ends(tmp_path: Path) -> None:
     active = opened(tmp_path)
-    take(active, tmp_path)
+    take(active, str(tmp_path))
     active.sign("http://there:4195")
     with waiting(tmp_path) as second, second.client() as client:
         assert client.get("/ping").text == "pong"
@@ -98,7 +98,7 @@ def test_it_answers_who_is_active_and_takes_over_when_that_one_ends(tmp_path: Pa
 
 def test_one_after_the_other_takes_over(tmp_path: Path) -> None:
     first = opened(tmp_path)
-    take(first, tmp_path)
+    take(first, str(tmp_path))
     with waiting(tmp_path) as one, waiting(tmp_path) as two:
         for each in (one, two):
             each.until(partial(each.said, "Standing by"))
@@ -119,7 +119,7 @@ def test_alone_it_is_active_at_once(tmp_path: Path) -> None:
 
 def test_it_can_be_told_to_stop_while_it_waits(tmp_path: Path) -> None:
     with closing(opened(tmp_path)) as active:
-        take(active, tmp_path)
+        take(active, str(tmp_path))
         with waiting(tmp_path) as second:
             second.until(lambda: second.said("Standing by"))
             second.asked.set()
@@ -132,7 +132,7 @@ def test_it_asks_who_one_is(tmp_path: Path) -> None:
     tokens = f"bearer_auth: {{ enabled: true, tokens: [ {{ name: ci, token_hash: {digest} }} ] }}"
     root = f"http: {{ address: '127.0.0.1:0', {tokens} }}\n"
     with closing(opened(tmp_path)) as active:
-        take(active, tmp_path)
+        take(active, str(tmp_path))
         with waiting(tmp_path, root) as second, second.client() as client:
             assert client.get("/ping").status_code == 401
             known = {"Authorization": "Bearer secret"}
@@ -144,10 +144,10 @@ def test_a_second_one_that_does_not_stand_by_is_told_of_the_first(
 ) -> None:
     monkeypatch.setattr("streamer.cli.standby._WAIT", 0.0)
     with closing(opened(tmp_path)) as active, closing(opened(tmp_path)) as second:
-        take(active, tmp_path)
+        take(active, str(tmp_path))
         active.sign("http://there:4195")
         with pytest.raises(StreamerError) as caught:
-            take(second, tmp_path)
+            take(second, str(tmp_path))
     text = str(caught.value)
     assert f":{os.getpid()} at http://there:4195" in text and "\n" not in text
     assert "--standby" in text and "--checkpoints" in text

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
+import yaml
 
 from tests.servers import free_port
 
@@ -27,10 +29,14 @@ logger: { format: json }
 class Service:
     """One run of the service on a directory; a second one goes on where it was."""
 
-    def __init__(self, directory: Path, *more: str) -> None:
+    def __init__(
+        self, directory: Path, *more: str, conf: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         port = free_port()
-        (directory / "root.yaml").write_text(ROOT % port)
+        root = yaml.safe_load(ROOT % port)
+        root["spark"]["conf"] = dict(conf)
+        (directory / "root.yaml").write_text(yaml.safe_dump(root))
         self.log_path = directory / f"log-{time.time_ns()}.jsonl"
         self._log = self.log_path.open("wb")
         self.process = subprocess.Popen(
@@ -41,7 +47,11 @@ class Service:
             ],
             stdin=subprocess.DEVNULL,
             stderr=self._log,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={
+                **os.environ,
+                "PYTHONUNBUFFERED": "1",
+                "XDG_STATE_HOME": str(directory / "state"),
+            },
         )
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600)
 
@@ -91,9 +101,11 @@ class Service:
 
 
 @contextmanager
-def service(directory: Path, *more: str) -> Iterator[Service]:
+def service(
+    directory: Path, *more: str, conf: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Service]:
     """Run the service and see to it that it is gone afterwards."""
-    running = Service(directory, *more)
+    running = Service(directory, *more, conf=conf)
     try:
         yield running
     finally:

@@ -65,7 +65,7 @@ def test_a_second_program_of_the_machine_is_refused_before_spark_starts(tmp_path
             ["rescale", "{config}", "--shards=4", "--checkpoint"],
             "directory of this machine only",
         ),
-        (["streams", "--checkpoints"], "in a directory of its machine"),
+        (["streams", "--standby", "--checkpoints"], "waits for the lock of a directory"),
     ],
 )
 def test_commands_that_need_a_directory_say_so(

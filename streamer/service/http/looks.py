@@ -120,7 +120,7 @@ class LookEndpoints:
                 {"kind": str(one.kind), "name": one.name, "label": one.label, "path": one.path}
                 for one in parts
             ],
-            "text": explain(plan, managed.directory),
+            "text": explain(plan, self._manager.registry.checkpoints.shown(plan.name)),
         }
         return as_json(managed.without_secrets(found))
 

@@ -6,7 +6,12 @@ import os
 import shutil
 import uuid
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from streamer.engine.delivery import LogLine
+
+if TYPE_CHECKING:
+    from streamer.spark.checkpoint import Elsewhere
 
 OWN: Final = ".service"
 """The directory of the service itself, beside those of the streams; no stream has such an id."""
@@ -31,13 +36,42 @@ class Checkpoints:
         self._trash.mkdir(parents=True, mode=0o700)
 
     def of(self, stream_id: str) -> Path:
-        """Return the checkpoint of a stream."""
+        """Return the directory of a stream on this machine."""
         return self._directory / stream_id
+
+    def shown(self, stream_id: str) -> str:
+        """Return where the checkpoint of a stream is, for people."""
+        return str(self.of(stream_id))
+
+    def held(self, stream_id: str, log: LogLine) -> str | Elsewhere:
+        """Return the checkpoint of a stream as a run takes it.
+
+        Args:
+            stream_id: the stream.
+            log: takes the stream's lines.
+
+        Raises:
+            CheckpointError: it cannot be had; the text says why.
+        """
+        return str(self.of(stream_id))
+
+    def settle(self, stream_id: str) -> None:
+        """Hear that a stream has started on its checkpoint, which is its own from now on."""
+
+    def finish(self, log: LogLine) -> None:
+        """Delete what an earlier start did not come to delete; called before streams start.
+
+        Args:
+            log: takes lines of the service's log.
+        """
 
     def clear(self, stream_id: str) -> None:
         """Remove the checkpoint of a stream, if there is one.
 
         It is there whole, or not at all, whenever the program ends.
+
+        Raises:
+            CheckpointError: it cannot be removed now; the text says why.
         """
         path = self.of(stream_id)
         if any((path / mark).exists() for mark in _MARKS):

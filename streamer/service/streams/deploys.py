@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.config import Config
 from streamer.errors import StreamerError
@@ -30,6 +30,9 @@ from streamer.service.streams.registry import AT_ONCE, Registry
 from streamer.service.streams.run import plan_of
 from streamer.service.streams.store import API, ENDED, PAUSED, RUNNING, Draft, Revision
 from streamer.service.streams.supervisor import ACTIVE, Change, State
+
+if TYPE_CHECKING:
+    from streamer.spark.checkpoint import Elsewhere
 
 _STAYS: Final = "the former revision stays"
 _WANTED: Final = {State.PAUSED: PAUSED, State.ENDED: ENDED}
@@ -190,7 +193,8 @@ class Deploys:
                     f"open windows of a stream that is {was} cannot be let out: resume it first, "
                     "or ask for on_reset=discard"
                 )
-            renew(managed.directory, change.config, managed.stream_id, change)
+            held = self._registry.checkpoints.held(managed.stream_id, managed.log)
+            renew(held, change.config, managed.stream_id, change)
         managed.supervisor.stop(state=was)
         managed.take(change.config, revision)
         if was != State.PAUSED:
@@ -345,12 +349,12 @@ def check_reset(judgement: Judgement, on_reset: str) -> OnReset | None:
     return OnReset(on_reset)
 
 
-def renew(directory: str, config: Config, stream_id: str, change: Change) -> None:
+def renew(held: str | Elsewhere, config: Config, stream_id: str, change: Change) -> None:
     """Let the checkpoint of a stream that does not run begin anew, from the offsets it has."""
     from streamer.spark.checkpoint import Checkpoint
     from streamer.spark.generations import next_generation, sweep
 
-    checkpoint = Checkpoint(directory)
+    checkpoint = Checkpoint(held)
     try:
         fingerprint = plan_of(config, stream_id, "INFO").fingerprint
         next_generation(checkpoint, fingerprint, change.judgement.keeps_input, change.revision)

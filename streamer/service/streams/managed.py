@@ -17,9 +17,9 @@ from streamer.service.streams.store import API, Revision
 from streamer.service.streams.supervisor import ACTIVE, Gate, Restarts, Run, State, Supervisor
 from streamer.service.view import Standing, StreamView
 
-Make = Callable[[str, Config, str, LogLine, StreamView, Callable[[Config], None], bool], Run]
-"""Makes a run: of an id and a config, on a checkpoint directory, with a log, a view to tell, who
-hears of the config that runs after one that has failed on probation, and whether it came by API."""
+Make = Callable[[str, Config, LogLine, StreamView, Callable[[Config], None], bool], Run]
+"""Makes a run: of an id and a config, with a log, a view to tell, who hears of the config that runs
+after one that has failed on probation, and whether it came by API."""
 
 
 _FINE: Final = frozenset({"DEBUG", "TRACE"})
@@ -32,7 +32,7 @@ class Managed:
         stream_id: its id.
         config: what runs.
         revision: what is deployed.
-        directory: its checkpoint.
+        directory: what this machine keeps of it.
         lines: the newest lines of its log.
         view: what its newest run says.
         run: its newest run; None before the first.
@@ -60,7 +60,7 @@ class Managed:
             stream_id: its id.
             config: what is to run.
             revision: what is deployed.
-            directory: its checkpoint.
+            directory: what this machine keeps of it.
             make: makes runs.
             log: takes lines of the service's log.
             restarts: how often it is started again.
@@ -101,7 +101,7 @@ class Managed:
         self.view.endpoints.served = bool(self.config.http["enabled"])
         self.view.endpoints.beside = self.beside
         self.run = self._make(
-            *(self.stream_id, self.config, self.directory, self.log, self.view),
+            *(self.stream_id, self.config, self.log, self.view),
             lambda config: self._back(self, config),
             self.of_api,
         )

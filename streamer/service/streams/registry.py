@@ -8,13 +8,13 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from streamer.config import Config
 from streamer.config.resources import ResourceText
 from streamer.endpoints.registry import Endpoints
 from streamer.engine.delivery import LogLine
+from streamer.errors import StreamerError
 from streamer.plan.plan import cores
 from streamer.service.streams.audit import Audit
 from streamer.service.streams.checkpoints import Checkpoints
@@ -85,7 +85,7 @@ class Registry:
         self,
         reader: Reader,
         store: Store,
-        directory: Path,
+        checkpoints: Checkpoints,
         make: Make,
         log: LogLine,
         restarts: Restarts,
@@ -97,7 +97,7 @@ class Registry:
         Args:
             reader: reads configs.
             store: what is deployed.
-            directory: where checkpoints are.
+            checkpoints: where the streams keep theirs.
             make: makes runs.
             log: takes lines of the service's log.
             restarts: how often a stream that fails is started again.
@@ -105,8 +105,8 @@ class Registry:
             prefixed: whether what a stream serves over HTTP stands behind its id.
         """
         self.store = store
-        self.checkpoints = Checkpoints(directory)
-        self.audit = Audit(self.checkpoints.own / "audit.jsonl", log, clock)
+        self.checkpoints = checkpoints
+        self.audit = Audit(checkpoints.own / "audit.jsonl", log, clock)
         self.locks = Locks()
         self.clock = clock
         self.log = log
@@ -216,7 +216,10 @@ class Registry:
         with self._lock:
             self._streams.pop(stream_id, None)
         self.store.remove(stream_id)
-        self.checkpoints.clear(stream_id)
+        try:
+            self.checkpoints.clear(stream_id)
+        except StreamerError as e:
+            self.log("WARN", f"The checkpoint stays for now: {e}", {"stream": stream_id})
         self._repace()
 
     def leave(self, managed: Managed) -> None:

@@ -14,6 +14,7 @@ from streamer.engine.tapping import Tap
 from streamer.plan import Plan, make_plan
 from streamer.service.life import Life
 from streamer.service.replacing import OnReset
+from streamer.service.streams.checkpoints import Checkpoints
 from streamer.service.streams.supervisor import Change
 from streamer.service.streams.windows import open_windows
 from streamer.service.view import StreamView
@@ -51,7 +52,7 @@ class SparkRun:
         self,
         stream_id: str,
         config: Config,
-        directory: str,
+        checkpoints: Checkpoints,
         host: Host,
         log: LogLine,
         level: str,
@@ -64,7 +65,7 @@ class SparkRun:
         Args:
             stream_id: the stream.
             config: its config.
-            directory: its checkpoint.
+            checkpoints: has its checkpoint.
             host: the Spark.
             log: takes the stream's lines.
             level: the log level.
@@ -75,7 +76,7 @@ class SparkRun:
         """
         self._id = stream_id
         self._config = config
-        self._directory = directory
+        self._checkpoints = checkpoints
         self._host = host
         self._log = log
         self._level = level
@@ -89,7 +90,8 @@ class SparkRun:
     def start(self) -> None:
         """Start it; see `Run.start`."""
         plan = plan_of(self._config, self._id, self._level)
-        life = Life(self._config, plan, self._directory, self._log, self._view)
+        held = self._checkpoints.held(self._id, self._log)
+        life = Life(self._config, plan, held, self._log, self._view)
         life.stopping = self._stopping.is_set
         life.changed = self._back
         try:
@@ -101,6 +103,7 @@ class SparkRun:
         self._life = life
         try:
             life.start(self._host.session(self._share))
+            self._checkpoints.settle(self._id)
         except BaseException:
             self.stop(0.0)
             raise

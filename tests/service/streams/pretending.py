@@ -16,6 +16,7 @@ from streamer.engine.snapshot import Snapshot
 from streamer.engine.tapping import Tap
 from streamer.errors import StreamerError
 from streamer.service.streams.allowance import Allowance
+from streamer.service.streams.checkpoints import Checkpoints
 from streamer.service.streams.configs import Reader
 from streamer.service.streams.manager import Manager
 from streamer.service.streams.registry import Registry
@@ -67,9 +68,9 @@ class PretendedRun:
     def __init__(
         self,
         stage: Stage,
+        checkpoints: Checkpoints,
         stream_id: str,
         config: Config,
-        directory: str,
         log: LogLine,
         view: StreamView,
         back: Callable[[Config], None],
@@ -78,7 +79,7 @@ class PretendedRun:
         self.stage = stage
         self.stream_id = stream_id
         self.config = config
-        self.directory = Path(directory)
+        self.directory = checkpoints.of(stream_id)
         self.log = log
         self.view = view
         self.back = back
@@ -182,12 +183,13 @@ def pretended(
     lines: list[tuple[str, str, Mapping[str, Any]]] = []
     directory.mkdir(parents=True, exist_ok=True)
     (directory / ".service").mkdir(exist_ok=True)
+    checkpoints = Checkpoints(directory)
     store = Store(directory / ".service" / "store.db")
     registry = Registry(
         Reader(parse_config(root, "root.yaml"), allowance, templates=templates),
         store,
-        directory,
-        lambda *given: PretendedRun(stage, *given),
+        checkpoints,
+        lambda *given: PretendedRun(stage, checkpoints, *given),
         lambda *line: lines.append(line),
         QUICK,
         prefixed=prefixed,

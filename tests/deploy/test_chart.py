@@ -97,7 +97,8 @@ def test_the_command_line_is_one_that_the_program_takes(rendered: list[Manifest]
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     assert given["paths"] == (mounts["streams"],)
     assert given["root"] == f"{mounts['service']}/service.yaml"
-    assert given["checkpoints"].startswith(mounts["data"] + "/")
+    # The image keeps there what a checkpoint in S3 leaves on the machine, too.
+    assert given["checkpoints"].startswith((mounts["data"] + "/", "s3a://"))
     assert given["watcher"]
     assert not [mount for mount in container["volumeMounts"] if "subPath" in mount]
 
@@ -235,10 +236,29 @@ def test_with_a_standby_two_pods_have_one_volume_and_none_waits_for_the_other() 
     assert selects(selected, service["template"]["metadata"]["labels"])
 
 
+def test_checkpoints_in_s3_take_no_volume() -> None:
+    found = render("elsewhere")
+    (service,) = (one["spec"] for one in of_kind(found, "StatefulSet"))
+    pod = service["template"]["spec"]
+    assert "--checkpoints=s3a://lights/streams" in pod["containers"][0]["args"]
+    assert "volumeClaimTemplates" not in service and not of_kind(found, "PersistentVolumeClaim")
+    assert {"name": "data", "emptyDir": {}} in pod["volumes"]
+    executor = pods(found)[1]
+    assert {"name": "data", "emptyDir": {}} in executor["volumes"]
+    (container,) = executor["containers"]
+    # Whoever writes there has the keys.
+    assert container["envFrom"] == pod["containers"][0]["envFrom"]
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [
         ("replicas=2", "replicas"),
+        ("checkpoints=/elsewhere", "checkpoints"),
+        (
+            "checkpoints=s3a://a/b,standby.enabled=true,persistence.accessMode=ReadWriteMany",
+            "do not go together",
+        ),
         ("config.input.stdin=x", "config"),
         ("streams.with space=x", "streams"),
         ("onReset=never", "onReset"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -11,7 +14,15 @@ from streamer.cli.opened import merged, opened
 from streamer.cli.options import Options, options_of, stream_options
 from streamer.config import Config
 from streamer.errors import StreamerError
+from streamer.plan import Plan
 from streamer.plan.place import is_remote
+
+if TYPE_CHECKING:
+    from streamer.spark.checkpoint import Checkpoint
+
+_HERE: Final = ("spark.driver.",)
+_THERE: Final = ("spark.driver.", "spark.hadoop.", "spark.jars")
+"""Settings that reading and writing a checkpoint takes, wherever the stream runs."""
 
 
 @click.command("rescale", short_help="Change the number of shards of a stopped stream.")
@@ -41,58 +52,72 @@ def _rescale(config: Config, options: Options, shards: int) -> int:
     from streamer.plan import make_plan
 
     plan = make_plan(config, level="OFF")
-    directory = checkpoint_of(config, options)
-    local = directory.removeprefix("file://")
-    if is_remote(directory):
-        raise StreamerError(
-            f"the checkpoint is {directory}: shards can be changed in a directory of this machine "
-            "only; let open windows out by `streamer -w --on-reset drain` and a change of the "
-            "windows, or start with another checkpoint and spark.shards"
-        )
-    if not Path(local).is_dir():
+    named = checkpoint_of(config, options)
+    local = named.removeprefix("file://")
+    if not is_remote(named) and not Path(local).is_dir():
         raise StreamerError(
             f"there is no checkpoint {local}: set spark.shards in the config, and the first start "
             "has so many"
         )
     # Imported here: Spark's Python takes a second, and the config may have been wrong.
-    from streamer.plan.plan import cores
-    from streamer.spark.checkpoint import Checkpoint
     from streamer.spark.rescaling import rescale_checkpoint, shards_of
-    from streamer.spark.session import start_session
 
-    checkpoint = Checkpoint(directory, wait=0.0)
-    try:
+    with _held(config, plan, named) as (checkpoint, session):
         before = shards_of(plan, checkpoint)
         if before == shards:
-            click.echo(f"{checkpoint.directory}: has {shards} shards already; nothing to do")
+            click.echo(f"{checkpoint}: has {shards} shards already; nothing to do")
             return 0
-        sessions = []
-
-        def session() -> Any:
-            # What is read is on this machine, wherever the stream runs.
-            master = f"local[{min(before, cores(''))}]"
-            name = f"streamer rescale {plan.name}"
-            conf = {
-                key: str(value)
-                for key, value in config.spark["conf"].items()
-                if key.startswith("spark.driver.")
-            }
-            lock = (checkpoint.lock,)
-            sessions.append(start_session(name, master, conf, lambda *_: None, "OFF", lock))
-            return sessions[-1]
-
-        try:
-            done = rescale_checkpoint(plan, checkpoint, shards, session)
-        finally:
-            for one in sessions:
-                one.stop()
-    finally:
-        checkpoint.close()
+        done = rescale_checkpoint(plan, checkpoint, shards, session)
     what = "slices of open windows" if done.moved.sliced else "open windows"
     click.echo(
-        f"{checkpoint.directory}: {done.before} shards are now {done.after}; "
+        f"{checkpoint}: {done.before} shards are now {done.after}; "
         f"{what}: {done.moved.windows}, messages in them: {done.moved.messages}; "
         f"{done.seconds:.1f} s"
     )
     click.echo(f"The former state stays in {done.former} until the stream has run and starts again")
     return 0
+
+
+@contextmanager
+def _held(config: Config, plan: Plan, named: str) -> Iterator[tuple[Checkpoint, Callable[[], Any]]]:
+    """Take a checkpoint, and give what starts Spark if that is needed.
+
+    Raises:
+        StreamerError: it is in use, or cannot be reached.
+    """
+    from streamer.plan.plan import cores
+    from streamer.spark.checkpoint import Checkpoint
+    from streamer.spark.elsewhere import settings_for, take_elsewhere
+    from streamer.spark.jars import with_s3
+    from streamer.spark.session import start_session
+
+    sessions: list[Any] = []
+
+    def start(lock: int) -> Any:
+        if not sessions:
+            # What is read is read here, wherever the stream runs.
+            given: Mapping[str, str] = {
+                key: str(value)
+                for key, value in config.spark["conf"].items()
+                if key.startswith(_THERE if is_remote(named) else _HERE)
+            }
+            given = with_s3(given, os.environ, _silent, config.spark["jars_directory"], named)
+            conf = {**(settings_for(named) if is_remote(named) else {}), **given}
+            name = f"streamer rescale {plan.name}"
+            master = f"local[{cores('')}]"
+            sessions.append(start_session(name, master, conf, _silent, "OFF", (lock,)))
+        return sessions[0]
+
+    with ExitStack() as open_:
+        open_.callback(lambda: [one.stop() for one in sessions])
+        if is_remote(named):
+            checkpoint = Checkpoint(take_elsewhere(named, os.environ, start, _silent, here=True)[0])
+        else:
+            checkpoint = Checkpoint(named, wait=0.0)
+        # Spark, which reaches it, ends after that.
+        open_.callback(checkpoint.close)
+        yield checkpoint, lambda: start(checkpoint.lock)
+
+
+def _silent(*_: Any) -> None:
+    """Take a log line."""

@@ -58,6 +58,20 @@ class RemoteLocation(Location, Protocol):
             OSError: it cannot be written.
         """
 
+    def receive(self, directory: Path) -> None:
+        """Copy a directory of this machine here, where nothing is.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+
+    def fetch(self, directory: Path) -> None:
+        """Copy it to a directory of this machine that is not there.
+
+        Raises:
+            OSError: it cannot be read, or not be written.
+        """
+
     def delete(self) -> None:
         """Delete it with all that is in it, if it is there.
 

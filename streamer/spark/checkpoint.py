@@ -14,8 +14,9 @@
             /results         results that are kept for queries (`streamer.retention`)
 ```
 
-On another file system (`s3a://…`) are the record and Spark's part: `streamer.json`, `spark`, and in
-place of the lock the files of a lease. All else is in a directory of this machine.
+On another file system (`s3a://…`) are the record and Spark's part: `streamer.json`, `spark`, what
+shards begin with (`seed-1-IDENTITY`), and in place of the lock the files of a lease. All else is in
+a directory of this machine.
 """
 
 from __future__ import annotations
@@ -203,10 +204,16 @@ class Checkpoint:
         return list(self.record().get("kafka_begins_at", ()))
 
     @property
-    def seed(self) -> Path | None:
+    def seed(self) -> Anywhere | None:
         """What the shards of the generation begin with; None for nothing."""
         number = self._number("seed")
-        return self.directory / _numbered("seed", number) if number else None
+        return self.seed_of(number) if number else None
+
+    def seed_of(self, generation: int) -> Anywhere:
+        """Return where there is what the shards of a generation begin with."""
+        name = _numbered("seed", generation)
+        # Workers find it by its name alone, beside those of other streams.
+        return self.root / (f"{name}-{self.identity}" if self.is_elsewhere else name)
 
     @property
     def is_new(self) -> bool:

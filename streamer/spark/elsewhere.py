@@ -82,6 +82,7 @@ def take_elsewhere(
     environ: Mapping[str, str],
     start: Callable[[int], SparkSession],
     log: LogLine,
+    here: bool = False,
 ) -> tuple[Elsewhere, SparkSession]:
     """Take a checkpoint that is not on this machine.
 
@@ -90,6 +91,7 @@ def take_elsewhere(
         environ: says where this machine keeps its own part (`XDG_STATE_HOME`).
         start: starts Spark; its JVM inherits this file descriptor.
         log: takes log lines.
+        here: see `hold`.
 
     Raises:
         CheckpointError: another program has it, or it cannot be reached; the text says why.
@@ -99,7 +101,7 @@ def take_elsewhere(
     lock = lock_directory(directory, shown=url)
     try:
         session = start(lock.file)
-        return _leased(reached(session, url), directory, lock, log), session
+        return _leased(reached(session, url), directory, lock, log, here), session
     except BaseException:
         lock.close()
         raise
@@ -162,8 +164,8 @@ def _leased(
         ours = mark.read_text() if mark.exists() else ""
         if here and lease.last() not in ("", ours):
             raise OtherMachineError(
-                f"another machine was the last to use the checkpoint {root}, and has on its disk "
-                "what belongs to it"
+                f"another machine was the last to use the checkpoint {root}, and has a part of it "
+                "on its disk: do this there, or let the stream run here before"
             )
         text = "The checkpoint was not given back; waiting until it is sure that nobody uses it"
         former = lease.take(ours, lambda holder: log("WARN", text, {"last": holder}))

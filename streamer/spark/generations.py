@@ -200,6 +200,9 @@ def rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) -> Non
         checkpoint: no query runs on it.
         shards: how many there are.
         state: a directory within the checkpoint, with the state of each; it is moved.
+
+    Raises:
+        CheckpointError: another program has taken the checkpoint over.
     """
     offset = checkpoint.begins_at
     kafka: Sequence[Mapping[str, Any]] = checkpoint.kafka_begins_at
@@ -207,9 +210,14 @@ def rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) -> Non
         offset, *kafka = committed
     record = checkpoint.record()
     number = int(record.get("generation", 0)) + 1
-    seed = checkpoint.directory / f"seed-{number}"
-    shutil.rmtree(seed, ignore_errors=True)
-    state.replace(seed)
+    seed = checkpoint.seed_of(number)
+    if isinstance(seed, Path):
+        shutil.rmtree(seed, ignore_errors=True)
+        state.replace(seed)
+    else:
+        seed.delete()
+        seed.receive(state)
+        checkpoint.wait_held(lambda: False)
     _take_back(checkpoint)
     fingerprint = {**record["fingerprint"], "shards": shards}
     after = {**record, "fingerprint": fingerprint, "generation": number, "seed": number}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -115,6 +116,19 @@ class HadoopFiles:
         """Tell whether something is there."""
         return bool(called(lambda: self._files.exists(self.path(url))))
 
+    def send(self, directory: Path, url: str) -> None:
+        """Copy a directory of this machine to where nothing is."""
+        called(lambda: self._files.copyFromLocalFile(self._local(directory), self.path(url)))
+
+    def fetch(self, url: str, directory: Path) -> None:
+        """Copy a directory to where nothing is on this machine."""
+        local = self._local(directory)
+        # Without files of checksums beside the others.
+        called(lambda: self._files.copyToLocalFile(False, self.path(url), local, True))
+
+    def _local(self, path: Path) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.io.File(str(path)).toURI())
+
     def delete(self, url: str) -> None:
         """Delete a file, or a directory with all that is in it, if it is there."""
         called(lambda: self._files.delete(self.path(url), True))
@@ -170,6 +184,14 @@ class HadoopPath:
     def put(self, body: bytes) -> None:
         """See `RemoteLocation`."""
         self.files.put(self.url, body)
+
+    def receive(self, directory: Path) -> None:
+        """See `RemoteLocation`."""
+        self.files.send(directory, self.url)
+
+    def fetch(self, directory: Path) -> None:
+        """See `RemoteLocation`."""
+        self.files.fetch(self.url, directory)
 
     def delete(self) -> None:
         """See `RemoteLocation`."""

@@ -82,7 +82,7 @@ def with_own_jars(
         StreamerError: one reads Kafka, and there is no connector; or the same with S3.
     """
     directory = section["jars_directory"]
-    conf = _with_s3(_conf(section), environ, log, directory, checkpoint)
+    conf = with_s3(_conf(section), environ, log, directory, checkpoint)
     if any(map(reads_kafka, inputs)):
         conf = {**conf, **connector_settings(conf, environ, log, directory)}
     return conf
@@ -135,7 +135,7 @@ def host_conf(
             S3.
     """
     directory = section["jars_directory"]
-    conf = _with_s3(_conf(section), environ, log, directory, checkpoints)
+    conf = with_s3(_conf(section), environ, log, directory, checkpoints)
     reads = any(map(reads_kafka, inputs))
     if not reads and not connector_jars(environ, directory, shared):
         return conf
@@ -149,13 +149,25 @@ def _conf(section: Parsed) -> Mapping[str, str]:
     return {**({} if local else {ENVIRONMENT: section["environment"]}), **section["conf"]}
 
 
-def _with_s3(
+def with_s3(
     conf: Mapping[str, str],
     environ: Mapping[str, str],
     log: LogLine,
     directory: str | None,
     checkpoint: str,
 ) -> Mapping[str, str]:
+    """Return Spark settings with the jars that a checkpoint takes.
+
+    Args:
+        conf: the user's settings.
+        environ: see `s3_settings`.
+        log: see `s3_settings`.
+        directory: the config's `jars_directory`.
+        checkpoint: where it is, if not on this machine.
+
+    Raises:
+        StreamerError: it is in S3, and the jars for that cannot be had.
+    """
     if not checkpoint.startswith("s3a://"):
         return conf
     return {**conf, **s3_settings(conf, environ, log, directory)}

@@ -19,6 +19,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from streamer.engine.location import Anywhere, Location
 from streamer.engine.shard_files import ShardFile, shard_file
 from streamer.errors import StreamerError
 from streamer.plan import Plan
@@ -46,14 +47,14 @@ class Rescaled:
         after: the one there is.
         moved: what the shards hold.
         seconds: how long it took.
-        former: the directory of the former state, which stays until the new one has run.
+        former: where the former state is, which stays until the new one has run.
     """
 
     before: int
     after: int
     moved: Moved
     seconds: float
-    former: Path
+    former: Anywhere
 
 
 def shards_of(plan: Plan, checkpoint: Checkpoint) -> int:
@@ -71,18 +72,18 @@ def shards_of(plan: Plan, checkpoint: Checkpoint) -> int:
     record = checkpoint.record()
     if record.get("finished") or not checkpoint.resumes:
         raise CheckpointError(
-            f"nothing is kept in the checkpoint {checkpoint.directory}: set spark.shards in the "
+            f"nothing is kept in the checkpoint {checkpoint}: set spark.shards in the "
             "config, and the next start has so many"
         )
     if "draining" in record:
         raise CheckpointError(
-            f"a deploy was letting open windows out of the checkpoint {checkpoint.directory} when "
+            f"a deploy was letting open windows out of the checkpoint {checkpoint} when "
             "it was broken off: start the stream once, then change its shards"
         )
     shards: int = checkpoint.check(plan.fingerprint)["shards"]
     if not has_run(checkpoint) and checkpoint.seed is None:
         raise CheckpointError(
-            f"no micro-batch of the checkpoint {checkpoint.directory} was ever finished: start the "
+            f"no micro-batch of the checkpoint {checkpoint} was ever finished: start the "
             "stream once, then change its shards"
         )
     check_rescalable(plan.window)
@@ -109,7 +110,7 @@ def rescale_checkpoint(
     began = time.monotonic()
     before = shards_of(plan, checkpoint)
     assert plan.window is not None
-    former = Path(str(checkpoint.spark))
+    former = checkpoint.spark
     draft = checkpoint.directory / _DRAFT
     shutil.rmtree(draft, ignore_errors=True)
     try:
@@ -121,7 +122,11 @@ def rescale_checkpoint(
         else:
             # It was cut anew before, and has not run since.
             assert checkpoint.seed is not None
-            state = former = checkpoint.seed
+            former = checkpoint.seed
+            if isinstance(former, Path):
+                state = former
+            else:
+                former.fetch(state)
         with ExitStack() as files:
             stores = [files.enter_context(ShardFile(shard_file(state, n))) for n in range(before)]
             into: list[Store] = [
@@ -133,8 +138,7 @@ def rescale_checkpoint(
         rescaled_generation(checkpoint, shards, cut)
     except OSError as e:
         raise StreamerError(
-            f"the new shards cannot be written: {e}; the checkpoint {checkpoint.directory} is as "
-            "it was"
+            f"the new shards cannot be written: {e}; the checkpoint {checkpoint} is as it was"
         ) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -144,7 +148,7 @@ def rescale_checkpoint(
     return Rescaled(before, shards, moved, time.monotonic() - began, former)
 
 
-def _read_state(session: SparkSession, spark: Path, into: Path, shards: int) -> None:
+def _read_state(session: SparkSession, spark: Location, into: Path, shards: int) -> None:
     """Write what Spark keeps of each shard to a file of its own."""
     reader = session.read.format("statestore").option("stateVarName", "packs")
     number = {label: shard for shard, label in enumerate(labels(shards))}

@@ -186,9 +186,14 @@ class ShardProcessor(StatefulProcessor):
         part, store = heard(f"s{shard}"), SparkStore(self._packs)
         if self._plan.seed:
             # Imported here: hardly a stream begins so, and every worker waits for its imports.
+            from pyspark import SparkFiles
+
             from streamer.engine.shard_files import seed, shard_file
 
-            seed(store, shard_file(Path(self._plan.seed), shard))
+            directory = Path(self._plan.seed)
+            if not directory.is_absolute():
+                directory = SparkFiles.getRootDirectory() / directory
+            seed(store, shard_file(directory, shard))
         frames = release(self._plan, shard, incoming, store, micro_batch=part)
         for frame in marking(frames):
             yield Row(**frame._asdict())

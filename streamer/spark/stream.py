@@ -48,6 +48,7 @@ from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
 from streamer.spark.retries import Retries
+from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
 from streamer.spark.staying import say_what_stays
 
@@ -96,8 +97,7 @@ class Stream:
         bound = checkpoint.check(plan.fingerprint)
         self.plan = plan
         if plan.window is not None:
-            begins = checkpoint.seed
-            self.plan = replace(plan, shards=bound["shards"], seed=str(begins or ""))
+            self.plan = replace(plan, shards=bound["shards"], seed=seed_of(checkpoint))
         self._checkpoint = checkpoint
         self._session: SparkSession | None = None
         self._log = log
@@ -245,6 +245,7 @@ class Stream:
         )
         beside = kafka.frames(session, self.plan) if kafka else []
         at = self._checkpoint.spark
+        bring_seed(session, self._checkpoint)
         return begin(session, self.plan, self._ours, source_plan, beside, at, self._deliver)
 
     def _deliver(self, batch: DataFrame, number: int) -> None:

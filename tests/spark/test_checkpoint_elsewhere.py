@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
+from streamer.errors import StreamerError
 from streamer.plan import make_plan
 from streamer.spark.checkpoint import (
     Checkpoint,
@@ -20,7 +21,10 @@ from streamer.spark.checkpoint import (
 )
 from streamer.spark.generations import next_generation, remember, remembered, sweep
 from streamer.spark.lease import Lease, Pace
+from streamer.spark.rescaling import rescale_checkpoint
+from streamer.spark.seeds import seed_of
 from streamer.spark.staying import say_what_stays
+from tests.spark.test_rescaling import PLAN, begun, never
 
 CONFIG = """
 input: {generate: {mapping: root = 1}}
@@ -32,6 +36,8 @@ FITS = {"input": "generate", "window": "w", "key": None, "shards": 1}
 
 class Place:
     """A directory that is reached by what a file system elsewhere offers, and not as a path."""
+
+    full = False
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -70,6 +76,17 @@ class Place:
     def put(self, body: bytes) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_bytes(body)
+
+    def receive(self, directory: Path) -> None:
+        assert not self.path.exists(), "Hadoop would copy it into that"
+        self.path.mkdir(parents=True)
+        for file in sorted(directory.iterdir()):
+            if self.full:
+                raise OSError(28, "No space left")
+            shutil.copy(file, self.path)
+
+    def fetch(self, directory: Path) -> None:
+        shutil.copytree(self.path, directory)
 
     def delete(self) -> None:
         shutil.rmtree(self.path) if self.path.is_dir() else self.path.unlink(missing_ok=True)
@@ -205,3 +222,29 @@ def test_it_is_said_what_another_machine_repeats_or_lacks(machine: Machine) -> N
     assert said(machine("one"), files) == [("INFO", "output.broker.outputs.0")]
     results = CONFIG.replace("{size", "{retention: 1d, size")
     assert said(machine("one"), results) == [("INFO", "")]
+
+
+def test_what_rescaled_shards_begin_with_is_there_and_not_on_one_machine(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = begun(machine("one"))
+    assert checkpoint.seed == Place(tmp_path / "far" / f"seed-1-{checkpoint.identity}")
+    assert seed_of(checkpoint) == f"seed-1-{checkpoint.identity}"
+    record = checkpoint.record()
+    monkeypatch.setattr(Place, "full", True)
+    with pytest.raises(StreamerError, match="No space left; the checkpoint far://.* is as it was"):
+        rescale_checkpoint(PLAN, checkpoint, 3, never)
+    assert checkpoint.record() == record
+    monkeypatch.setattr(Place, "full", False)
+    # What was left of that is not in the way, on another machine neither.
+    checkpoint = machine("other")
+    done = rescale_checkpoint(PLAN, checkpoint, 3, never)
+    assert (done.before, done.after) == (2, 3)
+    assert done.former == Place(tmp_path / "far" / f"seed-1-{checkpoint.identity}")
+    assert checkpoint.check(PLAN.fingerprint)["shards"] == 3
+    assert checkpoint.seed is not None
+    assert sorted(file.name for file in checkpoint.seed.iterdir()) == [
+        f"{shard}.state" for shard in range(3)
+    ]
+    sweep(checkpoint)
+    assert [path.name for path in (tmp_path / "far").glob("seed-*")] == [checkpoint.seed.name]

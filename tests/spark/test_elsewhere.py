@@ -11,12 +11,6 @@ from streamer.plan.place import local_directory
 from streamer.spark.checkpoint import CheckpointError, lock_directory
 from streamer.spark.elsewhere import checked, settings_for, take_elsewhere
 
-CONFIG = """
-input: {generate: {mapping: root = 1, count: 1}}
-buffer: {tumbling_window: {size: 1s, timestamp_mapping: root = now()}}
-output: {drop: {}}
-"""
-
 
 @pytest.mark.parametrize(
     ("url", "said"),
@@ -58,22 +52,9 @@ def test_a_second_program_of_the_machine_is_refused_before_spark_starts(tmp_path
         held.close()
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (
-            ["rescale", "{config}", "--shards=4", "--checkpoint"],
-            "directory of this machine only",
-        ),
-        (["streams", "--standby", "--checkpoints"], "waits for the lock of a directory"),
-    ],
-)
-def test_commands_that_need_a_directory_say_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], said: str
+def test_a_service_cannot_stand_by_for_one_of_another_machine(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text(CONFIG)
-    words = [word.format(config=config) for word in command]
-    assert invoke([*words, "s3a://lights/a"]) == 1
+    assert invoke(["streams", "--standby", "--checkpoints", "s3a://lights/a"]) == 1
     refused = capsys.readouterr().err
-    assert said in refused and refused.count("\n") == 1
+    assert "waits for the lock of a directory" in refused and refused.count("\n") == 1

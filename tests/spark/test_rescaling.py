@@ -125,10 +125,10 @@ def test_shards_change_twice_in_the_middle(
             checkpoint = Checkpoint(tmp_path / "checkpoint")
             plan = make_plan(parse_config(text, "test.yaml"))
             done = rescale_checkpoint(plan, checkpoint, shards, lambda: session)
-            assert done.after == shards and done.former.is_dir()
+            assert done.after == shards and done.former.exists()
             assert done.moved.messages == ran.last.held > 0
             forget_seed(checkpoint)
-            assert done.former.is_dir(), "the new shards have not run"
+            assert done.former.exists(), "the new shards have not run"
             checkpoint.close()
     events = [event for some in parts for event in some if event[2] != LATE]
     wanted = [{**one, "start": float(one["start"])} for one in expected(kind, events)]
@@ -144,11 +144,11 @@ def test_shards_change_twice_in_the_middle(
 PLAN = make_plan(parse_config(text_of("folded", Path("in.jsonl"), "keep"), "test.yaml"))
 
 
-def begun(directory: Path, shards: int = 2) -> Checkpoint:
+def begun(place: Path | Checkpoint, shards: int = 2) -> Checkpoint:
     """A checkpoint whose shards have a clock, and have not run."""
-    checkpoint = Checkpoint(directory)
+    checkpoint = Checkpoint(place) if isinstance(place, Path) else place
     checkpoint.bind({**PLAN.fingerprint, "shards": shards}, {})
-    state = directory / "made"
+    state = checkpoint.directory / "made"
     state.mkdir()
     for shard in range(shards):
         assert PLAN.window is not None

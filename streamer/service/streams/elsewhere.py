@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from streamer.engine.delivery import LogLine
+from streamer.errors import StreamerError
 from streamer.plan.place import local_directory
 from streamer.service.streams.checkpoints import Checkpoints
-from streamer.spark.checkpoint import CheckpointError, Elsewhere
-from streamer.spark.elsewhere import OtherMachineError, erase, hold, is_ours
-from streamer.spark.hadoop import HadoopPath
+
+if TYPE_CHECKING:
+    from streamer.spark.checkpoint import Elsewhere
+    from streamer.spark.hadoop import HadoopPath
 
 _FOUND: Final = "found"
 """Marks a checkpoint that was there before this service had such a stream; until that has started,
@@ -51,6 +53,8 @@ class RemoteCheckpoints(Checkpoints):
 
     def held(self, stream_id: str, log: LogLine) -> Elsewhere:
         """See `Checkpoints`."""
+        from streamer.spark.elsewhere import hold, is_ours
+
         if (self._doomed / stream_id).exists():
             self._erase(stream_id)
         directory = self.of(stream_id)
@@ -71,6 +75,8 @@ class RemoteCheckpoints(Checkpoints):
 
     def clear(self, stream_id: str) -> None:
         """See `Checkpoints`; one that no stream of this service has started on stays there."""
+        from streamer.spark.elsewhere import is_ours
+
         directory = self.of(stream_id)
         if is_ours(directory) and not (directory / _FOUND).exists():
             (self._doomed / stream_id).touch()
@@ -83,10 +89,12 @@ class RemoteCheckpoints(Checkpoints):
         for path in self._doomed.iterdir():
             try:
                 self._erase(path.name)
-            except CheckpointError as e:
+            except StreamerError as e:
                 log("WARN", f"A checkpoint that is to be deleted is still there: {e}", {})
 
     def _erase(self, stream_id: str) -> None:
+        from streamer.spark.elsewhere import OtherMachineError, erase
+
         try:
             erase(self._root() / stream_id, self.of(stream_id))
         except OtherMachineError:

@@ -122,6 +122,7 @@ class Source:
 
     Attributes:
         sent: the events by partition and offset.
+        silent: while it is set, nothing is sent.
     """
 
     def __init__(self, kafka: Any, topic: str, seed: int, shape: Shape, rate: int = 1000) -> None:
@@ -140,7 +141,7 @@ class Source:
         # Waits for a broker that is away, and sends nothing twice.
         self._producer = kafka.producer(enable_idempotence=True, message_timeout_ms=300_000)
         self._failed: list[str] = []
-        self._over = threading.Event()
+        self._over, self.silent = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._count = 0
 
@@ -197,6 +198,8 @@ class Source:
     def _run(self) -> None:
         began = time.monotonic()
         while not self._over.wait(0.05):
+            if self.silent.is_set():
+                continue
             due = int((time.monotonic() - began) * self._rate)
             # After a broker's absence, what is due comes in one go, but no more than this.
             for _ in range(min(due - self._count, 5 * self._rate)):

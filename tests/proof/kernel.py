@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -32,7 +33,7 @@ from streamer.window.row import PIECE_BITS
 from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events
 from tests.proof.oracle import MicroBatch, replay
 from tests.proof.rows import ROWS
-from tests.proof.runner import CONFIG, TOPIC, Windows
+from tests.proof.stream import TOPIC, Stream, Windows
 from tests.proof.verdict import Output, compare
 
 MICRO_BATCHES = 32
@@ -75,18 +76,8 @@ class Kernel:
     seed: int
 
     def __post_init__(self) -> None:
-        windows, hops = self.windows, self.windows.every < self.windows.size
-        text = CONFIG.format(
-            broker="nowhere:1",
-            topic=TOPIC,
-            whole="true",
-            window="hopping_window" if hops else "tumbling_window",
-            every=f"every: {windows.every}s" if hops else "",
-            size=windows.size,
-            lateness=windows.lateness,
-            sink=f'{{file: {{path: "{_OUT}", codec: lines}}}}',
-            late=_LATE,
-        )
+        sink = f'{{file: {{path: "{_OUT}", codec: lines}}}}'
+        text = Stream("nowhere:1", self.windows.buffer, sink, Path(_LATE)).config()
         self._plan = make_plan(parse_config(text, "proof.yaml"))
         self._stores = [_Store() for _ in range(self._plan.shards)]
         self._rng = random.Random(self.seed)

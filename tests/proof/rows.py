@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.proof.runner import Run, Shape, Windows
-from tests.proof.scenarios import brokers, checkpoint, events, kills, surroundings
+from tests.proof.generator import Shape
+from tests.proof.runner import Run
+from tests.proof.scenarios import (
+    brokers,
+    changes,
+    checkpoint,
+    cluster,
+    events,
+    kills,
+    surroundings,
+)
 from tests.proof.sinks import Sinks, file_sink, http_sink, plain_sink, transactional_sink
+from tests.proof.stream import Windows
 from tests.servers.kafka import Broker
+from tests.servers.spark_cluster import spark_cluster
 
 
 @dataclass(frozen=True)
@@ -25,6 +37,7 @@ class Row:
         windows: of the stream.
         shape: of its events.
         sink: where its windows go.
+        workers: of a cluster that it runs on; 0 for this machine.
     """
 
     name: str
@@ -34,6 +47,7 @@ class Row:
     windows: Windows = Windows()
     shape: Shape = Shape()
     sink: Sinks = file_sink
+    workers: int = 0
 
 
 EXACT = "every event is in exactly its windows, once"
@@ -89,6 +103,12 @@ ROWS: tuple[Row, ...] = (
         checkpoint.changelog,
     ),
     Row(
+        "broker-term",
+        EXACT,
+        "SIGTERM of the broker, which is away for some seconds",
+        brokers.term,
+    ),
+    Row(
         "broker-kill",
         EXACT,
         "kill -9 of the broker, which is away for some seconds",
@@ -116,6 +136,12 @@ ROWS: tuple[Row, ...] = (
         sink=plain_sink,
     ),
     Row(
+        "deploy",
+        EXACT + ", those that were open, too",
+        "the mapping is changed under load, with -w",
+        changes.deploy,
+    ),
+    Row(
         "disk-full",
         EXACT + "; the full disk is named",
         "the disk of the checkpoint is full for a while",
@@ -133,6 +159,34 @@ ROWS: tuple[Row, ...] = (
         "what Kafka deletes unread is named; all else is in exactly its windows, once",
         "Kafka deletes what was not read while the program is down",
         brokers.retention,
+    ),
+    Row(
+        "executor",
+        EXACT,
+        "kill -9 of an executor of a cluster",
+        cluster.executor,
+        workers=2,
+    ),
+    Row(
+        "worker",
+        EXACT,
+        "kill -9 of a worker of a cluster and its executor; it is started again",
+        cluster.worker,
+        workers=2,
+    ),
+    Row(
+        "master",
+        EXACT,
+        "kill -9 of the master of a cluster; it is started again",
+        cluster.master,
+        workers=2,
+    ),
+    Row(
+        "zombie",
+        EXACT,
+        "SIGSTOP of a worker and its executor until Spark has given them up, then SIGCONT",
+        cluster.zombie,
+        workers=2,
     ),
     Row(
         "shuffled",
@@ -168,5 +222,8 @@ def prove(row: Row, seed: int, long: bool) -> str:
     """
     with tempfile.TemporaryDirectory(prefix=f"proof-{row.name}-") as name:
         place = Path(name)
-        with Broker(place / "broker") as broker, row.sink(place, broker) as sink:
-            return row.run(Run(place, seed, long, broker, sink, row.windows, row.shape))
+        with ExitStack() as parts:
+            broker = parts.enter_context(Broker(place / "broker"))
+            sink = parts.enter_context(row.sink(place, broker))
+            on = parts.enter_context(spark_cluster(place, row.workers)) if row.workers else None
+            return row.run(Run(place, seed, long, broker, sink, row.windows, row.shape, on))

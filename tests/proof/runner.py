@@ -6,72 +6,21 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tests.faults.program import Program
 from tests.proof.chronicle import Chronicle
-from tests.proof.generator import GRACE, SECOND, SIZE, Shape, Source
-from tests.proof.oracle import Expected, Rules, replay
+from tests.proof.generator import Shape, Source
+from tests.proof.oracle import Expected, replay
 from tests.proof.sinks import Sink, whole_lines
+from tests.proof.stream import TOPIC, Stream, Windows
 from tests.proof.verdict import Output, ProofError, compare
 from tests.servers.kafka import Broker
+from tests.servers.spark_cluster import Cluster
 
 PATIENCE = 240.0
-TOPIC = "proof"
-
-CONFIG = """
-http: {{enabled: false}}
-input:
-  kafka:
-    addresses: ["{broker}"]
-    topics: [{topic}]
-    consumer_group: proof
-    start_from_oldest: true
-    fail_on_data_loss: {whole}
-buffer:
-  {window}:
-    timestamp_mapping: root = this.at
-    key_mapping: root = this.key
-    size: {size}s
-    {every}
-    allowed_lateness: {lateness}s
-    late_output: late
-pipeline:
-  processors:
-    - mapping: |
-        root = if batch_index() == 0 {{
-          {{
-            "start": meta("window_start_timestamp"),
-            "end": meta("window_end_timestamp"),
-            "key": meta("window_key"),
-            "ids": json("id").from_all(),
-          }}
-        }} else {{ deleted() }}
-output: {sink}
-output_resources:
-  - label: late
-    file: {{path: "{late}", codec: lines}}
-    processors:
-      - mapping: |
-          root.reason = meta("window_drop_reason")
-          root.raw = content().encode("base64").string()
-spark: {{master: "local[2]"}}
-"""
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Of the stream under test; the times in seconds."""
-
-    size: int = SIZE // SECOND
-    every: int = SIZE // SECOND
-    lateness: int = GRACE // SECOND
-
-    @property
-    def rules(self) -> Rules:
-        """The same for the oracle."""
-        return Rules(self.size * SECOND, self.every * SECOND, self.lateness * SECOND)
 
 
 @dataclass
@@ -83,6 +32,9 @@ class Run:
         seed: of this row, decides the events too.
         long: whether there is time for many injections.
         sink: where windows go.
+        cluster: where it runs; None for this machine.
+        options: what the program is started with.
+        env: variables that it is started with.
         injected: what was done, for the table.
         gone: events, by partition and offset, that Kafka lost before they were read.
     """
@@ -94,6 +46,9 @@ class Run:
     sink: Sink
     windows: Windows = field(default_factory=Windows)
     shape: Shape = field(default_factory=Shape)
+    cluster: Cluster | None = None
+    options: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
     injected: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -102,7 +57,12 @@ class Run:
         self.checkpoint = self.directory / "checkpoint"
         self.config = self.directory / "config.yaml"
         self.late.touch()
+        self.stream = Stream(
+            self.broker.address(), self.windows.buffer, self.sink.config(), self.late
+        )
         self.configure()
+        if (on := self.cluster) is not None:
+            self.configure(master=on.url, environment="installed", conf=on.conf)
         kafka = self.broker.client()
         kafka.create(TOPIC, self.shape.partitions, max_message_bytes=2_000_000)
         self.source = Source(kafka, TOPIC, self.seed, self.shape)
@@ -110,26 +70,16 @@ class Run:
         self.running: Program | None = None
         self.gone: frozenset[tuple[int, int]] = frozenset()
 
-    def configure(self, whole: bool = True) -> None:
-        """Write the config.
+    def configure(self, **changes: Any) -> None:
+        """Write the config, as an editor does: beside it, then over it.
 
         Args:
-            whole: whether messages that Kafka no longer has end the stream.
+            changes: fields of `Stream`.
         """
-        windows, hops = self.windows, self.windows.every < self.windows.size
-        self.config.write_text(
-            CONFIG.format(
-                broker=self.broker.address(),
-                topic=TOPIC,
-                whole=str(whole).lower(),
-                window="hopping_window" if hops else "tumbling_window",
-                every=f"every: {windows.every}s" if hops else "",
-                size=windows.size,
-                lateness=windows.lateness,
-                sink=self.sink.config(),
-                late=self.late,
-            )
-        )
+        self.stream = replace(self.stream, **changes)
+        draft = self.config.with_suffix(".tmp")
+        draft.write_text(self.stream.config())
+        draft.replace(self.config)
 
     @property
     def times(self) -> int:
@@ -144,7 +94,7 @@ class Run:
 
     def start(self) -> Program:
         """Start the program, for the first time or where it was."""
-        self.running = Program(self.config, self.checkpoint)
+        self.running = Program(self.config, self.checkpoint, *self.options, env=self.env)
         return self.running
 
     def kill(self) -> None:
@@ -188,13 +138,13 @@ class Run:
     def settle(self) -> str:
         """Close all windows, let everything come out, stop, and give the verdict."""
         self.source.flush()
-        self._wait_for_all()
+        self.wait_for_all()
         self.source.close_windows()
-        self._wait_for_all()
+        self.wait_for_all()
         last = self.program
         if self.stop() != 0:
             raise ProofError(f"SIGTERM: exit code is not 0: {last.messages()[-5:]}")
-        farewell = next(line for line in reversed(last.lines()) if "messages" in line)
+        farewell = last_words(last)
         sent = {at: one for at, one in self.source.sent.items() if at not in self.gone}
         micro_batches = self.chronicle.micro_batches()
         expected = replay(sent, micro_batches, self.windows.rules, self.gone)
@@ -203,7 +153,8 @@ class Run:
         figures = compare(sent, expected, output, self.sink.repeats)
         return f"{figures}; {', '.join(self.injected)}" if self.injected else figures
 
-    def _wait_for_all(self) -> None:
+    def wait_for_all(self) -> None:
+        """Wait until all that was sent is taken in."""
         ends = self.source.ends()
 
         def taken() -> bool:
@@ -216,6 +167,11 @@ class Run:
         """Hold that the run was one that could fail."""
         if len(expected.closed) < 20 or not expected.dropped:
             raise ProofError(f"too little has happened: {len(expected.closed)} windows")
+
+
+def last_words(program: Program) -> dict[str, Any]:
+    """Return what a program that was stopped has counted: messages, dropped, held."""
+    return next(line for line in reversed(program.lines()) if "messages" in line)
 
 
 Fault = Callable[[Run], None]

@@ -37,16 +37,21 @@ class Cluster:
     hosts: Hosts | None = None
 
     @property
+    def conf(self) -> dict[str, str]:
+        """Settings of Spark for a program that workers have installed."""
+        return {
+            "spark.pyspark.python": sys.executable,
+            "spark.executorEnv.PYTHONPATH": str(_SCRIPT.parents[2]),
+        }
+
+    @property
     def options(self) -> tuple[str, ...]:
         """What a program is started with to run here, where workers have it installed.
 
         They need not unpack 200 MB before they begin, as they do by default.
         """
-        conf = {
-            "spark.pyspark.python": sys.executable,
-            "spark.executorEnv.PYTHONPATH": str(_SCRIPT.parents[2]),
-        }
-        environment = ("-s", "spark.environment=installed", "-s", f"spark.conf={json.dumps(conf)}")
+        conf = json.dumps(self.conf)
+        environment = ("-s", "spark.environment=installed", "-s", f"spark.conf={conf}")
         return ("--master", self.url, *environment)
 
     def call(self, *arguments: str, on: str = "") -> str:

@@ -5,8 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tests.proof.runner import PATIENCE, TOPIC, Run, under_load
+from tests.proof.runner import PATIENCE, Run, under_load
+from tests.proof.stream import TOPIC
 from tests.proof.verdict import ProofError
+
+
+def term(run: Run) -> str:
+    """End the broker in order; start it again."""
+    return _outage(run, "SIGTERM", run.broker.stop, run.broker.start, (1, 5))
 
 
 def kill(run: Run) -> str:

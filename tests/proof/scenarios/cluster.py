@@ -1,0 +1,112 @@
+"""Processes of a standalone cluster of Spark that die, or that come back from the dead."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+
+from tests.faults.vitals import descendants
+from tests.proof.runner import Run, under_load
+from tests.proof.verdict import ProofError
+from tests.servers.spark_cluster import Cluster
+
+_LOSS = 8
+"""Seconds after which Spark gives up an executor that says nothing."""
+
+
+def executor(run: Run) -> str:
+    """Kill a worker's executors."""
+
+    def fault(run: Run, cluster: Cluster, name: str) -> None:
+        _end(_executors(cluster, name))
+
+    return _broken(run, "executors killed", fault)
+
+
+def worker(run: Run) -> str:
+    """Kill a worker and its executors, as a machine goes; start it again."""
+
+    def fault(run: Run, cluster: Cluster, name: str) -> None:
+        executors = _executors(cluster, name)
+        cluster.kill(name)
+        _end(executors)
+        cluster.begin(name)
+
+    return _broken(run, "workers killed", fault)
+
+
+def master(run: Run) -> str:
+    """Kill the master; start it again."""
+
+    def fault(run: Run, cluster: Cluster, name: str) -> None:
+        cluster.kill("master")
+        run.pause(0, 5)
+        cluster.begin("master")
+
+    return _broken(run, "masters killed", fault)
+
+
+def zombie(run: Run) -> str:
+    """Stop a worker and its executor until Spark has given them up; let them go on."""
+    run.configure(
+        conf={
+            **run.stream.conf,
+            "spark.executor.heartbeatInterval": "1s",
+            "spark.network.timeout": f"{_LOSS}s",
+            "spark.network.timeoutInterval": "1s",
+        }
+    )
+
+    def fault(run: Run, cluster: Cluster, name: str) -> None:
+        _executors(cluster, name)
+        stopped = descendants(cluster.pid(name))
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            gone = run.program.messages().count("An executor is gone")
+            run.wait_for(
+                lambda: run.program.messages().count("An executor is gone") > gone,
+                "for the executor to be given up",
+            )
+            # What it had begun is done by the other one meanwhile.
+            run.wait_for_output()
+            run.wait_for_output()
+        finally:
+            for pid in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    return _broken(run, "workers stopped, given up and resumed", fault)
+
+
+def _executors(cluster: Cluster, name: str) -> list[int]:
+    found = cluster.executors(name)
+    if not found:
+        raise ProofError(f"{name} has no executor to break")
+    return found
+
+
+def _end(pids: list[int]) -> None:
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _broken(run: Run, what: str, fault: Callable[[Run, Cluster, str], None]) -> str:
+    """Let a fault happen to a worker that the seed chooses; see all executors back before."""
+    cluster = run.cluster
+    assert cluster is not None, "the row has no cluster"
+    workers = cluster.names("worker-*")
+
+    def often(run: Run) -> None:
+        for _ in range(run.times):
+            run.wait_for(lambda: all(map(cluster.executors, workers)), "for all executors")
+            run.pause(0, 3)
+            fault(run, cluster, run.rng.choice(workers))
+            run.wait_for_output()
+            run.wait_for_output()
+        failed = sum("micro-batch failed" in text for text in run.program.messages())
+        run.injected.append(f"{run.times} {what}, {failed} micro-batches failed")
+
+    return under_load(run, often)

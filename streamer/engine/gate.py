@@ -49,12 +49,22 @@ class Gate:
         signals: Signals,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], int] = time.time_ns,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the Kafka inputs, how the driver is talked to, and what waits and tells the time."""
+        """Take the inputs.
+
+        Args:
+            children: the Kafka inputs.
+            signals: how the driver is talked to.
+            sleep: waits, s.
+            clock: the wall clock, ns: windows are due by it, and it may be set.
+            now: a clock that never runs backwards, s.
+        """
         self._children = children
         self._signals = signals
         self._sleep = sleep
         self._clock = clock
+        self._now = now
         self._failures = 0
 
     def waiting(self) -> Waiting:
@@ -87,15 +97,15 @@ class Gate:
 
     def nap(self, seconds: float = LOOK) -> None:
         """Wait; a stop ends it, and so does a window that is due."""
-        until = self._clock() + round(seconds * 1e9)
-        while (left := until - self._clock()) > 0:
+        until = self._now() + seconds
+        while (left := until - self._now()) > 0:
             self.check()
             due = self._signals.due()
             if due is not None and not self._failures:
-                left = min(left, max(due - self._clock(), 0))
+                left = min(left, max(due - self._clock(), 0) / 1e9)
             if left <= 0:
                 return
-            self._sleep(min(left / 1e9, LOOK))
+            self._sleep(min(left, LOOK))
 
     def _asked(self) -> Waiting:
         known = self._signals.known()

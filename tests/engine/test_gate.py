@@ -35,15 +35,18 @@ def signals(tmp_path):
 
 class Clock:
     def __init__(self):
-        self.ns = 0
+        self.ns = self.shift = 0
         self.slept = []
 
     def sleep(self, seconds):
         self.slept.append(seconds)
         self.ns += round(seconds * 1e9)
 
+    def wall(self):
+        return self.ns + self.shift
+
     def now(self):
-        return self.ns
+        return self.ns / 1e9
 
 
 def gate(signals, *topics, clock=None):
@@ -52,7 +55,7 @@ def gate(signals, *topics, clock=None):
         KafkaChild(KafkaPlace(n, (n,), (str(n),), Metadata()), topic, most=100)
         for n, topic in enumerate(topics)
     ]
-    return Gate(children, signals, clock.sleep, clock.now), clock
+    return Gate(children, signals, clock.sleep, clock.wall, clock.now), clock
 
 
 def stands(waiting, more=False):
@@ -121,6 +124,19 @@ def test_a_window_that_is_due_ends_a_nap(signals):
     signals.set_due(100_000_000)
     made.nap()
     assert clock.ns == 100_000_000
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_nap_is_as_long_whatever_the_wall_clock_is_set_to(signals, hours):
+    made, clock = gate(signals, Topic(stands(0)))
+
+    def sleep(seconds):
+        clock.shift += hours * 3600 * 10**9
+        clock.sleep(seconds)
+
+    made._sleep = sleep
+    made.nap(1.0)
+    assert clock.ns / 1e9 == pytest.approx(1.0)
 
 
 def test_what_the_driver_says_is_whole_or_not_there(signals, tmp_path):

@@ -163,6 +163,7 @@ def _be_daemon(files: list[int]) -> None:
 
 
 def _plan(module: str) -> None:
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.serializers import write_int
     from pyspark.util import local_connect_and_auth
 
@@ -172,7 +173,12 @@ def _plan(module: str) -> None:
     given = os.environ
     port = int(given.get("PYTHON_WORKER_FACTORY_PORT", -1))
     where = given.get("PYTHON_WORKER_FACTORY_SOCK_PATH", port)
-    spark, connection = local_connect_and_auth(where, given.get("PYTHON_WORKER_FACTORY_SECRET"))
+    try:
+        spark, connection = local_connect_and_auth(where, given.get("PYTHON_WORKER_FACTORY_SECRET"))
+    except PySparkRuntimeError as e:
+        if e.getCondition() == "CANNOT_OPEN_SOCKET":
+            return  # The stream was stopped before this had begun. Else Spark says who is missing.
+        raise
     connection.settimeout(None)
     write_int(os.getpid(), spark)
     spark.flush()

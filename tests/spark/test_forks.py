@@ -15,6 +15,8 @@ import pytest
 
 from streamer.spark import fork_client
 from streamer.spark.forks import Forks
+from tests.servers import free_port
+from tests.servers.spark_cluster import children
 
 # Each imports what workers need, which takes a second or two.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -34,11 +36,14 @@ def forks() -> Iterator[Forks]:
 
 def start(forks: Forks | None, *arguments: str, **env: str) -> subprocess.Popen[bytes]:
     path = forks.path if forks is not None else "/nobody/here"
+    # A socket in a directory needs no secret, and must not have one.
+    if "PYTHON_WORKER_FACTORY_SOCK_PATH" not in env:
+        env["PYTHON_WORKER_FACTORY_SECRET"] = SECRET
     return subprocess.Popen(
         [*CLIENT, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, fork_client.SOCKET: path, "PYTHON_WORKER_FACTORY_SECRET": SECRET, **env},
+        env={**os.environ, fork_client.SOCKET: path, **env},
     )
 
 
@@ -82,6 +87,22 @@ def test_a_planner_is_forked_and_ends_when_spark_hangs_up(forks: Forks) -> None:
         assert not gone(pid)
         connection.close()
         wait_gone(pid)
+
+
+def test_a_planner_that_nobody_waits_for_any_more_ends_and_says_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    # A stream that is stopped at once takes the socket away before its planner has come.
+    ours = Forks(os.environ)
+    try:
+        for where in ({"SOCK_PATH": "/nobody/here.sock"}, {"PORT": str(free_port())}):
+            given = {f"PYTHON_WORKER_FACTORY_{name}": value for name, value in where.items()}
+            assert start(ours, "-m", fork_client.PLANNERS[0], **given).wait(60) == 0
+            for pid in children(ours._process.pid):
+                wait_gone(pid)
+    finally:
+        ours.close()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("how", ["closed", "ended"])

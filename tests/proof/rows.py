@@ -103,6 +103,12 @@ ROWS: tuple[Row, ...] = (
         checkpoint.changelog,
     ),
     Row(
+        "snapshot",
+        MENDED,
+        "the newest snapshots of the state are cut",
+        checkpoint.snapshot,
+    ),
+    Row(
         "broker-term",
         EXACT,
         "SIGTERM of the broker, which is away for some seconds",
@@ -209,6 +215,12 @@ ROWS: tuple[Row, ...] = (
         "one partition of four has nothing",
         events.plain,
         shape=Shape(partitions=4, silent=frozenset({2})),
+    ),
+    Row(
+        "idle",
+        EXACT + ", and none before its time",
+        "nothing comes for ten seconds, then all that is due at once",
+        events.idle,
     ),
 )
 BY_NAME = {row.name: row for row in ROWS}

@@ -26,6 +26,14 @@ def changelog(run: Run) -> str:
     return _cut(run, lambda: _state(run, "changelog"))
 
 
+def snapshot(run: Run) -> str:
+    """Cut the newest whole state of each shard, which Spark writes every few micro-batches."""
+    store = "spark.sql.streaming.stateStore"
+    often = {f"{store}.maintenanceInterval": "1s", f"{store}.minDeltasForSnapshot": "2"}
+    run.configure(conf=often)
+    return _cut(run, lambda: _state(run, "zip"))
+
+
 def _newest(log: Path) -> Path:
     return max((p for p in log.glob("*") if p.name.isdecimal()), key=lambda p: int(p.name))
 

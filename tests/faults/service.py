@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import yaml
 
+from tests.faults.vitals import Vitals, vitals
 from tests.servers import free_port
 
 ROOT = """\
@@ -110,3 +111,21 @@ def service(
         yield running
     finally:
         running.close()
+
+
+def leaves_nothing(running: Service, before: Vitals) -> None:
+    """Wait until the service holds what it held before there were streams.
+
+    It keeps threads for those who ask, and Spark workers for a minute, in case of more.
+    """
+
+    def as_before() -> bool:
+        now = vitals(running.process.pid)
+        return (
+            now.queries == 0
+            and now.ports <= before.ports
+            and now.threads <= before.threads + 24
+            and now.processes <= before.processes + 6
+        )
+
+    running.wait_for(as_before, 240, f"for all to be given back: {before}")

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from tests.faults.looks import looking
-from tests.faults.service import Service, service
-from tests.faults.vitals import Vitals, vitals
+from tests.faults.service import Service, leaves_nothing, service
+from tests.faults.vitals import vitals
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -121,25 +121,6 @@ def lives(running: Service, name: str, directory: Path, seed: int, until: float)
         if time.monotonic() >= until:
             return taken
     raise AssertionError("too many lives")
-
-
-def leaves_nothing(running: Service, before: Vitals) -> None:
-    """Wait until the service holds what it held before there were streams.
-
-    It keeps threads for those who ask, and Spark workers for a minute, in case of more.
-    """
-
-    def as_before() -> bool:
-        now = vitals(running.process.pid)
-        print(now)
-        return (
-            now.queries == 0
-            and now.ports <= before.ports
-            and now.threads <= before.threads + 24
-            and now.processes <= before.processes + 6
-        )
-
-    running.wait_for(as_before, 240, f"for all to be given back: {before}")
 
 
 def test_streams_in_any_order_lose_nothing_double_nothing_and_leave_nothing(

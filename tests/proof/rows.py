@@ -12,6 +12,7 @@ from tests.proof.generator import Shape
 from tests.proof.runner import Run
 from tests.proof.scenarios import (
     brokers,
+    calls,
     changes,
     checkpoint,
     cluster,
@@ -221,6 +222,12 @@ ROWS: tuple[Row, ...] = (
         EXACT + ", and none before its time",
         "nothing comes for ten seconds, then all that is due at once",
         events.idle,
+    ),
+    Row(
+        "api-calls",
+        "streams are what the answers say, none is a 500, and what is removed leaves nothing",
+        "all at once, calls that make, change and remove a service's streams",
+        calls.at_once,
     ),
 )
 BY_NAME = {row.name: row for row in ROWS}

@@ -162,6 +162,13 @@ ROWS: tuple[Row, ...] = (
         sink=http_sink,
     ),
     Row(
+        "expired",
+        "each event is in one window or counted as expired; the input waits, memory does not grow",
+        "an HTTP sink refuses everything for longer than windows of the clock may be overdue",
+        surroundings.expired,
+        sink=http_sink,
+    ),
+    Row(
         "retention",
         "what Kafka deletes unread is named; all else is in exactly its windows, once",
         "Kafka deletes what was not read while the program is down",

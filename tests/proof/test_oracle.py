@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.proof.kernel import CASES
 from tests.proof.mutants import ROOT, Mutant, apply, mutants
 from tests.proof.oracle import Expected, MicroBatch, Rules, replay
 from tests.proof.rows import BY_NAME, ROWS
-from tests.proof.verdict import Output, ProofError, compare, nanoseconds
+from tests.proof.verdict import Output, ProofError, accounted, compare, nanoseconds
 
 PAGE = ROOT / "streamer" / "docs" / "proof.md"
 TUMBLING = Rules(5 * SECOND, 5 * SECOND, 2 * SECOND)
@@ -122,6 +123,25 @@ def test_the_verdict_sees_what_is_wrong(lines: list[bytes], says: str) -> None:
         compare(
             places, expected, Output([line([0, 1])], [], {**farewell, "dropped": 1}), repeats=True
         )
+
+
+def test_windows_of_the_clock_are_held_against_what_has_expired() -> None:
+    def say(told: int, dropped: int, *ids: list[int]) -> str:
+        lines = [line(one, 5 * at) for at, one in enumerate(ids)]
+        log: list[dict[str, Any]] = [{"msg": "Running"}, {"reason": "expired", "messages": told}]
+        farewell = {"messages": 4, "dropped": dropped}
+        return accounted({0, 1, 2, 3}, lines, log, farewell)
+
+    assert "4 events, 2 windows, 1 in 1 expired" in say(1, 1, [0, 1], [3])
+    for wrong, says in (
+        ((1, 1, [0], [3]), "4 were sent, 2 came out, 1 expired"),
+        ((1, 1, [0, 1], [1]), "more than one window"),
+        ((1, 1, [0, 1], [7]), "never sent"),
+        ((1, 2, [0, 1], [3]), "counters must be"),
+        ((0, 0, [0, 1], [2, 3]), "too little has happened"),
+    ):
+        with pytest.raises(ProofError, match=says):
+            say(*wrong)
 
 
 @pytest.mark.parametrize("mutant", mutants(), ids=lambda mutant: mutant.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -60,6 +60,45 @@ def compare(
     return f"{len(sent):,} events, {len(expected.closed):,} windows, dropped: {drops or 'none'}" + (
         f", {again} repeated" if repeats else ""
     )
+
+
+def accounted(
+    sent: set[int],
+    windows: Sequence[bytes],
+    lines: Sequence[Mapping[str, Any]],
+    farewell: Mapping[str, Any],
+) -> str:
+    """Hold windows of the clock on the wall against what was sent; return the figures.
+
+    Args:
+        sent: ids of all events.
+        windows: lines of the output: end and ids of a window.
+        lines: of the program's log, which says of each window that has expired what it held.
+        farewell: the program's last words: messages, dropped, held.
+
+    Raises:
+        ProofError: an event is in two windows, or in none and was not counted as expired.
+    """
+    found: dict[str, list[int]] = {}
+    for line in windows:
+        one = json.loads(line)
+        if found.setdefault(one["end"], one["ids"]) != one["ids"]:
+            raise ProofError(f"the window to {one['end']} came out with two different contents")
+    came = [one for ids in found.values() for one in ids]
+    if len(came) != len(set(came)) or not set(came) <= sent:
+        raise ProofError("events are in more than one window, or were never sent")
+    told = [line for line in lines if line.get("reason") == "expired"]
+    gone = sum(line["messages"] for line in told)
+    if not gone:
+        raise ProofError("too little has happened: no window has expired")
+    if len(came) + gone != len(sent):
+        raise ProofError(f"{len(sent)} were sent, {len(came)} came out, {gone} expired by the log")
+    counted = {"messages": len(sent), "dropped": gone, "held": 0}
+    said = {name: farewell.get(name, 0) for name in counted}
+    if said != counted:
+        raise ProofError(f"counters must be {counted}, the program says {said}")
+    ends = sum(line.get("windows", 1) for line in told)
+    return f"{len(sent):,} events, {len(found)} windows, {gone:,} in {ends} expired ones"
 
 
 def _windows(expected: Expected, out: Output, repeats: bool) -> int:

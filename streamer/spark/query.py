@@ -19,8 +19,11 @@ from streamer.spark.stages import frames_of
 
 Deliver = Callable[[DataFrame, int], None]
 
-POLL = "250 milliseconds"
-"""How often Spark asks the source whether there is something to do."""
+_AT_ONCE = "0 seconds"
+"""Spark's trigger. An interval would be waited for by the wall clock: for an hour, when that is set
+back by an hour. After a look that found nothing Spark rests by `spark.sql.streaming.pollingDelay`,
+and when a micro-batch is worth it the source says.
+"""
 
 
 class NotStartedError(StreamerError):
@@ -66,7 +69,7 @@ def begin(
         .writeStream.queryName(plan.name)
         .foreachBatch(_weakly(deliver))
         .option("checkpointLocation", str(checkpoint))
-        .trigger(processingTime=POLL)
+        .trigger(processingTime=_AT_ONCE)
         .start()
     )
 

@@ -62,7 +62,8 @@ SETTINGS: Mapping[str, str] = {
     # Packs carry their own checks; a sum file for every file doubles the cost of a commit.
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "20",
-    "spark.sql.streaming.pollingDelay": "100ms",
+    # How often Spark asks the source whether there is something to do.
+    "spark.sql.streaming.pollingDelay": "250ms",
     # A pack is up to 4 MB and the rows of a shard are few: batches are bounded by bytes.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
     "spark.sql.session.timeZone": "UTC",

@@ -15,6 +15,7 @@ from tests.proof.scenarios import (
     calls,
     changes,
     checkpoint,
+    clock,
     cluster,
     events,
     kills,
@@ -229,6 +230,12 @@ ROWS: tuple[Row, ...] = (
         EXACT + ", and none before its time",
         "nothing comes for ten seconds, then all that is due at once",
         events.idle,
+    ),
+    Row(
+        "clock",
+        EXACT,
+        "the machine's clock is set an hour ahead, two hours back, and right again",
+        clock.moved,
     ),
     Row(
         "api-calls",

@@ -19,6 +19,7 @@ from tests.proof.scenarios import (
     cluster,
     events,
     kills,
+    secrets,
     surroundings,
 )
 from tests.proof.sinks import Sinks, file_sink, http_sink, plain_sink, transactional_sink
@@ -236,6 +237,13 @@ ROWS: tuple[Row, ...] = (
         EXACT,
         "the machine's clock is set an hour ahead, two hours back, and right again",
         clock.moved,
+    ),
+    Row(
+        "secrets",
+        "no secret is in logs, answers of the API, Spark's pages or the checkpoint; " + REPEATS,
+        "secrets in fields, a URL, a variable and Spark's settings; the sink refuses, a kill -9",
+        secrets.canaries,
+        sink=http_sink,
     ),
     Row(
         "api-calls",

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tests.proof.runner import Run, under_load
@@ -81,10 +82,22 @@ def _answers(when: str, here: int, pages: int) -> Iterator[tuple[str, bytes]]:
     spark = f"http://127.0.0.1:{pages}"
     for page in _PAGES:
         yield f"Spark's /{page}, {when}", _get(f"{spark}/{page}")
-    (application,) = json.loads(_get(f"{spark}/api/v1/applications"))
+    applications = f"{spark}/api/v1/applications"
     for part in ("environment", "sql", "jobs"):
-        url = f"{spark}/api/v1/applications/{application['id']}/{part}"
-        yield f"Spark's {part} as JSON, {when}", _get(url)
+        yield f"Spark's {part} as JSON, {when}", _get(f"{applications}/{_id(applications)}/{part}")
+
+
+def _id(url: str) -> str:
+    """Return the id of the one application; a page that has just begun may not have it yet."""
+    until = time.monotonic() + 30
+    while True:
+        body = _get(url)
+        with suppress(ValueError):
+            (application,) = json.loads(body)
+            return str(application["id"])
+        if time.monotonic() > until:
+            raise ProofError(f"{url} names no application: {body[:200]!r}")
+        time.sleep(0.5)
 
 
 def _get(url: str) -> bytes:

@@ -189,7 +189,7 @@ def test_executors_that_come_and_go_with_the_work_lose_nothing(
     text = CONFIG.format(first=1, size=10, slide="", all="", output=output)
     config.write_text(text + ELASTIC)
     # With fewer, one executor does it all when it is warm: no task waits for a second.
-    more = ("--master", cluster.url, "-s", f"spark.shards={12 * WORKERS}")
+    more = ("--master", cluster.url, "-s", f"spark.shards={6 * WORKERS}")
     with program(config, tmp_path / "checkpoint", *more) as run:
         run.wait_running()
         for text in ("An executor has come", "An executor is gone") * 2:

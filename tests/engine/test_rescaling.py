@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamer.durations import SECOND
@@ -76,6 +76,20 @@ def counted(statuses: list[Any]) -> dict[str, int]:
     return {name: value for name, value in found.items() if value and name not in parts}
 
 
+# Of two shards each has numbered its messages, and so both have one of the same number.
+SAME_NUMBERS = [
+    (0, [b'{"p": '] * 8 + [b'{"plate": "x", "p": 0, "light": "a", "ts": 1700000001}'], 1, False),
+    (0, [b'{"p": ', b'{"light": "a", "ts": 1700000001}'], 1, False),
+]
+
+
+@example(
+    name="tumbling each",
+    asked=['(json("p").from(-1)).catch(this)'],
+    steps=SAME_NUMBERS,
+    shards=2,
+    turns=[1, 1, 1, 1],
+)
 @settings(max_examples=examples(10, 20), deadline=None)
 @given(
     name=st.sampled_from(list(keys.WINDOWS)),

@@ -61,7 +61,7 @@ class FoldedGroups:
         self._lines = lines
         self._keyed = keyed
         self._decoded = decoded
-        self._firsts: dict[tuple[int, int, int], tuple[int, Message]] = {}
+        self._firsts: dict[tuple[bytes, int, int, int], tuple[int, Message]] = {}
 
     def emission(
         self,
@@ -103,10 +103,10 @@ class FoldedGroups:
         self, key: bytes, bounds: tuple[int, int], reason: WindowReason, arrival: int, newest: int
     ) -> Message:
         """Return it of a window that may be asked for more than once."""
-        place = (arrival, *bounds)
+        place = (key, arrival, *bounds)
         known = self._firsts.get(place)
         if known is None:
-            where = self._lines.place_of(arrival)
+            where = self._lines.place_of(key, arrival)
             message = self._first(key, bounds, reason, where, newest)
         elif known[0] == newest:
             return known[1]

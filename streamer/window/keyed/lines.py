@@ -37,7 +37,6 @@ class Lines:
         self._arrivals: list[int] = found.arrivals.tolist()
         self._pages: list[int] = found.pages.tolist()
         self._rows: list[int] = found.rows.tolist()
-        self._by_arrival: dict[int, int] | None = None
 
     def of(self, output: Wanted, claim: tuple[int, int]) -> Sequence[int]:
         """Return the places of a batch's messages, in order of arrival."""
@@ -68,11 +67,12 @@ class Lines:
         """Return places without those of some messages, given by their arrival numbers."""
         return [place for place in places if self._arrivals[place] not in spared]
 
-    def place_of(self, arrival: int) -> int:
-        """Return the place of a message by its arrival number."""
-        if self._by_arrival is None:
-            self._by_arrival = {number: place for place, number in enumerate(self._arrivals)}
-        return self._by_arrival[arrival]
+    def place_of(self, key: bytes, arrival: int) -> int:
+        """Return the place of a key's message by its arrival number.
+
+        Messages of other keys may have the same, where a shard has been put together from several.
+        """
+        return bisect_left(self._arrivals, arrival, *self._found.starts[key])
 
     def spelling(self, place: int) -> bytes | None:
         """Return how a message spells its key, if it does so otherwise than equal keys."""

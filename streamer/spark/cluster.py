@@ -35,6 +35,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.decommission.enabled": "true",
     "spark.storage.decommission.enabled": "true",
     "spark.storage.decommission.shuffleBlocks.enabled": "true",
+    # One that waits for a task that hangs would never end, and so nor would its machine.
+    "spark.executor.decommission.forceKillTimeout": "60s",
     # An executor that is not heard of is given up after 35 to 40 s, and others do its tasks; by
     # default it takes two to three minutes. A network that is cut for 20 s costs no executor: TCP
     # tries again ever more seldom, and what was lost comes up to 31 s after the cut. Collecting

@@ -66,7 +66,9 @@ def run_in_processes(
         finally:
             waiting.put(None)
             results.join()
-            pool.shutdown(wait=False, cancel_futures=True)
+            # All results are there. Python's own end would meet the pool's while that goes on, and
+            # then complains of a pipe that has been closed.
+            pool.shutdown(wait=True, cancel_futures=True)
         if results.failure is not None:
             raise results.failure
     except BrokenProcessPool:

@@ -24,12 +24,14 @@ from streamer.window.ways import Looking
 MESSAGES: Final = 1 << 20
 """Messages that are folded together at most; what is held of each is a few bytes."""
 
+AT_ONCE: Final = 1024
+"""Messages whose documents are made together: so few that they stay in the processor's cache."""
+
 _GROUPS: Final = 1 << 17
 _BYTES: Final = 64 << 20
 _SAMPLES: Final = ((1 << 16, 1 / 2), (1 << 12, 15 / 16))
 """From so many messages on, the share of first ones above which groups are too small."""
 
-_AT_ONCE: Final = 1024
 _TABLE: Final = 1 << 22
 
 
@@ -88,9 +90,8 @@ class Folder:
         codes: list[int] = []
         values: list[list[Any]] = [[] for _ in self._columns]
         quick = None if self._fields.exact else way.loads or orjson.loads
-        # So few at a time that their documents stay in the processor's cache.
-        for start in range(0, len(raws), _AT_ONCE):
-            some = raws[start : start + _AT_ONCE]
+        for start in range(0, len(raws), AT_ONCE):
+            some = raws[start : start + AT_ONCE]
             docs = list(map(quick or parser_for(some), some))
             codes += way.codes(docs)
             for held, found in zip(values, self._fields.values(docs), strict=True):

@@ -16,7 +16,7 @@ from streamer.documents import parsed
 from streamer.errors import MessageError
 from streamer.message import Message
 from streamer.window.folds.accumulators import accumulator_of
-from streamer.window.folds.folder import Folder
+from streamer.window.folds.folder import AT_ONCE, Folder
 from streamer.window.folds.groups import Groups, fold_for, merged
 from streamer.window.folds.pack import decode
 from streamer.window.ints import Ints
@@ -26,7 +26,6 @@ from streamer.window.pack import Pack, Stored, peek
 from streamer.window.stamps import SLOT_BITS
 
 _SLOT = 1
-_AT_ONCE = 1024
 
 
 class Parts:
@@ -158,16 +157,16 @@ class _Whole:
         keys = pack.keys or [b""]
         groups = np.repeat(np.arange(len(keys)), np.diff(pack.starts))
         raws, arrivals, ids = pack.payloads(), pack.arrivals, pack.meta_ids
-        if pack.keys and b"" in keys:
-            self._set_aside(pack, keys.index(b""))
-            keyed = np.flatnonzero(groups != keys.index(b""))
+        if b"" in pack.keys:
+            keyless = keys.index(b"")
+            self._set_aside(pack, keyless)
+            keyed = np.flatnonzero(groups != keyless)
             raws = [raws[index] for index in keyed.tolist()]
             groups, arrivals = groups[keyed], arrivals[keyed]
             ids = None if ids is None else ids[keyed]
-        # So few at a time that their documents stay in the processor's cache; of many groups at
-        # once, since a window may have hundreds of thousands.
-        for start in range(0, len(raws), _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
+        # Of many groups at once, since a window may have hundreds of thousands.
+        for start in range(0, len(raws), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
             of = groups[some]
             docs = self._documents(raws[some], keys, of)
             metas = pack.metas if ids is None else [pack.metas[i] for i in ids[some].tolist()]

@@ -91,10 +91,8 @@ def _measured(
 
 def _config(files: Path, point: Point, master: str, out: Path) -> str:
     buffer = jobs.lights("tumbling_window", size=f"{point.size}s", end_of_input="flush")
-    pipeline = jobs.LIGHT.replace(
-        'json("registration_plate").from_all().unique().length()', "batch_size()"
-    )
-    return jobs.from_files(files, buffer, pipeline, out, master) + f"  shards: {point.shards}\n"
+    text = jobs.from_files(files, buffer, jobs.COUNTED_LIGHT, out, master)
+    return f"{text}  shards: {point.shards}\n"
 
 
 def _counted(events: int, passengers: int, lines: Iterable[bytes]) -> str:

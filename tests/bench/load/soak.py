@@ -107,11 +107,11 @@ def soak(work: Path, rate: float, seconds: float, seed: int = 1) -> dict[str, li
 
 def _look(running: Live) -> dict[str, float]:
     root = running.stream.process.pid
-    seen = vitals(root)
+    seen, ours = vitals(root), descendants(root)
     return {
         "memory, MB": seen.memory,
-        "file descriptors": float(sum(map(_descriptors, descendants(root)))),
-        "threads": float(sum(map(_threads, descendants(root)))),
+        "file descriptors": float(sum(_entries(pid, "fd") for pid in ours)),
+        "threads": float(sum(_entries(pid, "task") for pid in ours)),
         "processes": float(seen.processes),
         "checkpoint, MB": size_of(running.stream.checkpoint) / MIB,
     }
@@ -124,14 +124,6 @@ def _told(name: str, found: Trend) -> bool:
         flush=True,
     )
     return found.flat
-
-
-def _descriptors(pid: int) -> int:
-    return _entries(pid, "fd")
-
-
-def _threads(pid: int) -> int:
-    return _entries(pid, "task")
 
 
 def _entries(pid: int, what: str) -> int:

@@ -34,8 +34,13 @@ pipeline:
 """
 """The main job without its group_by_value: the window's key is the traffic light."""
 
-COUNTED = GROUPS.replace('json("registration_plate").from_all().unique().length()', "batch_size()")
+_DIFFERENT = 'json("registration_plate").from_all().unique().length()'
+
+COUNTED = GROUPS.replace(_DIFFERENT, "batch_size()")
 """The main job with sums and counts only."""
+
+COUNTED_LIGHT = LIGHT.replace(_DIFFERENT, "batch_size()")
+"""The same without its group_by_value."""
 
 SESSION = """
 pipeline:

@@ -234,9 +234,7 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
             plots.draw_growth(a.plots / "growth.svg", found)
     elif part == "soak":
         rate = a.rate or 0.7 * ramp.knee(ramp.ramp(work / "ramp", loaded.WINDOWS, a.step)).rate
-        minutes = soak.soak(work / "soak", rate, 60 * a.minutes)
-        if a.plots:
-            plots.draw_soak(a.plots / "soak.svg", minutes)
+        soak.soak(work / "soak", rate, 60 * a.minutes, a.plots and a.plots / "soak.svg")
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "cluster":

@@ -25,6 +25,7 @@ from tests.servers.kafka import Broker
 
 TOPIC = "lights"
 MIB = 2**20
+_LATE = 1e-4
 
 INPUT = """
 input:
@@ -146,17 +147,16 @@ class Live:
             raise RuntimeError(f"it ended: {self.stream.troubles}{self.stream.course()}")
 
     def wait_until_even(self, seconds: float) -> None:
-        """Wait until all that was sent is out.
+        """Wait until all that was sent is out, or was dropped as late.
 
         Raises:
             RuntimeError: it is not after so long.
         """
         until = time.time() + seconds
-        while self.out() < self.feeder.sent.value:
+        while self.out() + self.late() < self.feeder.sent.value:
             self.check()
             if time.time() > until:
-                sent, out = self.feeder.sent.value, self.out()
-                raise RuntimeError(f"{out:,} of {sent:,} events came out{self.stream.course()}")
+                raise RuntimeError(f"{self.account()}{self.stream.course()}")
             time.sleep(0.2)
 
     def out(self) -> int:
@@ -164,10 +164,23 @@ class Live:
         now = time.time()
         return sum(one.events for one in self.reader.came if one.due < now)
 
+    def late(self) -> int:
+        """Return how many events were dropped as late.
+
+        Partitions have no order among them: where the broker takes the events of one a moment
+        after those of the others, and a micro-batch ends in this moment, its window may be over.
+        """
+        return self.stream.delivered[-1].dropped if self.stream.delivered else 0
+
+    def account(self) -> str:
+        """Say what has become of all that was sent."""
+        sent = self.feeder.sent.value
+        return f"of {sent:,} events {self.out():,} came out and {self.late():,} were late"
+
 
 @contextmanager
 def live(kind: str, work: Path, seed: int) -> Iterator[Live]:
-    """Run a stream that waits for events; at the end see that each came out, and once.
+    """Run a stream that waits for events; at the end see that each came out, once, or was late.
 
     Args:
         kind: `WINDOWS` or `PASSING`.
@@ -175,7 +188,7 @@ def live(kind: str, work: Path, seed: int) -> Iterator[Live]:
         seed: of the events.
 
     Raises:
-        RuntimeError: an event was lost, dropped or counted twice.
+        RuntimeError: an event was lost or counted twice, or more than one in 10,000 was late.
     """
     settings = {
         "log.retention.check.interval.ms": "10000",
@@ -196,10 +209,9 @@ def live(kind: str, work: Path, seed: int) -> Iterator[Live]:
                 feeder.rate.value = 0.0
             running.wait_until_even(120)
             time.sleep(3)
-            sent, out = feeder.sent.value, running.out()
-            dropped = stream.delivered[-1].dropped
-            if out != sent or dropped:
-                raise RuntimeError(f"{out:,} of {sent:,} events came out, {dropped:,} were dropped")
+            sent, late = feeder.sent.value, running.late()
+            if running.out() + late != sent or late > sent * _LATE:
+                raise RuntimeError(running.account())
 
 
 def quantile(came: Sequence[Came], q: float) -> float:

@@ -16,7 +16,8 @@ import numpy as np
 
 from tests.bench import report
 from tests.bench.load import live
-from tests.bench.load.live import MIB, Live
+from tests.bench.load.live import MIB, Came, Live
+from tests.bench.load.plots import draw_soak
 from tests.bench.product import size_of
 from tests.faults.vitals import descendants, vitals
 
@@ -69,13 +70,14 @@ def trend(minutes: Sequence[float]) -> Trend:
     return Trend(float(values.mean()), float(slope), float(t * spread))
 
 
-def soak(work: Path, rate: float, seconds: float, seed: int = 1) -> dict[str, list[float]]:
-    """Send at a rate for a while; print and return what was seen, minute by minute.
+def soak(work: Path, rate: float, seconds: float, drawing: Path | None, seed: int = 1) -> None:
+    """Send at a rate for a while; print and draw what was seen, minute by minute.
 
     Args:
         work: a directory that does not exist yet.
         rate: events a second.
         seconds: how long.
+        drawing: an SVG file; None for none.
         seed: of the events.
 
     Raises:
@@ -90,19 +92,32 @@ def soak(work: Path, rate: float, seconds: float, seed: int = 1) -> dict[str, li
             time.sleep(EVERY)
             running.check()
             looks.append((time.time(), _look(running)))
-    minutes: dict[str, list[float]] = {}
-    for number in range(WARMING, int(seconds // 60)):
+        # Before all is counted: figures that took half an hour are told whatever comes of that.
+        minutes = _minutes(looks, running.reader.came, began, int(seconds // 60))
+        grows = [name for name, values in minutes.items() if not _told(name, trend(values))]
+        if drawing is not None:
+            draw_soak(drawing, minutes)
+    report.note(running.account())
+    if grows:
+        raise RuntimeError(f"grows: {', '.join(grows)}")
+
+
+def _minutes(
+    looks: Sequence[tuple[float, dict[str, float]]],
+    came: Sequence[Came],
+    began: float,
+    count: int,
+) -> dict[str, list[float]]:
+    """Return the mean of each figure in each minute, and p99."""
+    found: dict[str, list[float]] = {}
+    for number in range(WARMING, count):
         first = began + 60 * number
         seen = [figures for at, figures in looks if first <= at < first + 60]
         for name in seen[0]:
-            minutes.setdefault(name, []).append(float(np.mean([one[name] for one in seen])))
-        came = [one for one in running.reader.came if first <= one.due < first + 60]
-        minutes.setdefault("p99, s", []).append(live.quantile(came, 0.99))
-    grows = [name for name, values in minutes.items() if not _told(name, trend(values))]
-    report.note(f"{running.out():,} events, each in one window")
-    if grows:
-        raise RuntimeError(f"grows: {', '.join(grows)}")
-    return minutes
+            found.setdefault(name, []).append(float(np.mean([one[name] for one in seen])))
+        due = [one for one in came if first <= one.due < first + 60]
+        found.setdefault("p99, s", []).append(live.quantile(due, 0.99))
+    return found
 
 
 def _look(running: Live) -> dict[str, float]:

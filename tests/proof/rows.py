@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tests.proof.scenarios import (
     checkpoint,
     clock,
     cluster,
+    configs,
     events,
     kills,
     secrets,
@@ -25,6 +26,7 @@ from tests.proof.scenarios import (
 from tests.proof.sinks import Sinks, file_sink, http_sink, plain_sink, transactional_sink
 from tests.proof.stream import Windows
 from tests.servers.kafka import Broker
+from tests.servers.namespaces import Hosts, hosts
 from tests.servers.spark_cluster import spark_cluster
 
 
@@ -41,6 +43,8 @@ class Row:
         shape: of its events.
         sink: where its windows go.
         workers: of a cluster that it runs on; 0 for this machine.
+        apart: whether the broker, the driver and the cluster's parts have hosts of their own, with
+            a network between them.
     """
 
     name: str
@@ -51,6 +55,7 @@ class Row:
     shape: Shape = Shape()
     sink: Sinks = file_sink
     workers: int = 0
+    apart: bool = False
 
 
 EXACT = "every event is in exactly its windows, once"
@@ -205,6 +210,14 @@ ROWS: tuple[Row, ...] = (
         workers=2,
     ),
     Row(
+        "network",
+        EXACT,
+        "the network of the broker, the driver or a worker is cut, each on a host of its own",
+        cluster.network,
+        workers=2,
+        apart=True,
+    ),
+    Row(
         "shuffled",
         EXACT + "; late ones are dropped and counted",
         "events up to 6 s out of order, a tenth 10 s to 60 s late, hopping windows",
@@ -251,6 +264,12 @@ ROWS: tuple[Row, ...] = (
         "all at once, calls that make, change and remove a service's streams",
         calls.at_once,
     ),
+    Row(
+        "bad-configs",
+        "each is refused with what is wrong, and a stream beside them misses nothing",
+        "a service is sent configs that are none, YAML bombs, and ids that lead elsewhere",
+        configs.refused,
+    ),
 )
 BY_NAME = {row.name: row for row in ROWS}
 
@@ -264,7 +283,22 @@ def prove(row: Row, seed: int, long: bool) -> str:
     with tempfile.TemporaryDirectory(prefix=f"proof-{row.name}-") as name:
         place = Path(name)
         with ExitStack() as parts:
-            broker = parts.enter_context(Broker(place / "broker"))
+            net = parts.enter_context(_apart(row.workers)) if row.apart else None
+            broker = Broker(place / "broker")
+            if net is not None:
+                at = {"host": net.address("broker"), "before": net.inside("broker")}
+                broker = Broker(place / "broker", **at)
+            parts.enter_context(broker)
             sink = parts.enter_context(row.sink(place, broker))
-            on = parts.enter_context(spark_cluster(place, row.workers)) if row.workers else None
+            on = None
+            if row.workers:
+                on = parts.enter_context(spark_cluster(place, row.workers, net))
             return row.run(Run(place, seed, long, broker, sink, row.windows, row.shape, on))
+
+
+@contextmanager
+def _apart(workers: int) -> Iterator[Hosts]:
+    """Make hosts for all parts and for the oracle, who is on its own until the block ends."""
+    names = ["oracle", "broker", "driver", "master", *(f"worker-{n + 1}" for n in range(workers))]
+    with hosts(names) as net, net.entered("oracle"):
+        yield net

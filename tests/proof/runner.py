@@ -18,6 +18,7 @@ from tests.proof.sinks import Sink, whole_lines
 from tests.proof.stream import TOPIC, Stream, Windows
 from tests.proof.verdict import Output, ProofError, compare
 from tests.servers.kafka import Broker
+from tests.servers.namespaces import Hosts
 from tests.servers.spark_cluster import Cluster
 
 PATIENCE = 240.0
@@ -82,6 +83,11 @@ class Run:
         draft.replace(self.config)
 
     @property
+    def hosts(self) -> Hosts | None:
+        """The hosts of the cluster, when it has some of its own."""
+        return self.cluster.hosts if self.cluster is not None else None
+
+    @property
     def times(self) -> int:
         """How often a row that repeats itself does its worst."""
         return 20 if self.long else 1
@@ -94,7 +100,10 @@ class Run:
 
     def start(self) -> Program:
         """Start the program, for the first time or where it was."""
-        self.running = Program(self.config, self.checkpoint, *self.options, env=self.env)
+        before, env = list[str](), dict(self.env)
+        if (net := self.hosts) is not None:
+            before, env["SPARK_LOCAL_IP"] = net.inside("driver"), net.address("driver")
+        self.running = Program(self.config, self.checkpoint, *self.options, before=before, env=env)
         return self.running
 
     def kill(self) -> None:

@@ -8,6 +8,7 @@ was killed goes when the next one begins.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import signal
@@ -23,6 +24,8 @@ import pytest
 from tests.servers import installed
 
 _NAMES = Path("/run/netns")
+_NET = 0x40000000
+"""CLONE_NEWNET of Linux."""
 _MARK = "streamer"
 
 
@@ -45,6 +48,17 @@ class Hosts:
     def inside(self, name: str) -> list[str]:
         """Return what stands before a command that is to run on a host; it keeps its process id."""
         return ["nsenter", f"--net={_NAMES / self._namespace(name)}"]
+
+    @contextmanager
+    def entered(self, name: str) -> Iterator[None]:
+        """Let this thread, and what it starts, be on a host until the block ends."""
+        with Path("/proc/thread-self/ns/net").open() as before:
+            with (_NAMES / self._namespace(name)).open() as there:
+                _enter(there.fileno())
+            try:
+                yield
+            finally:
+                _enter(before.fileno())
 
     def cut(self, name: str) -> None:
         """Cut a host off: what it sends is lost without a word, and so is what is sent to it."""
@@ -99,6 +113,12 @@ def hosts(names: Sequence[str]) -> Iterator[Hosts]:
         yield made
     finally:
         _remove(f"{made.mark}-*")
+
+
+def _enter(namespace: int) -> None:
+    # Python has it as `os.setns` from 3.12 on.
+    if ctypes.CDLL(None, use_errno=True).setns(namespace, _NET):
+        raise OSError(ctypes.get_errno(), "a network namespace cannot be entered")
 
 
 def _sweep() -> None:

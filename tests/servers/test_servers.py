@@ -68,6 +68,12 @@ def test_hosts_reach_each_other_unless_one_is_cut_off_and_are_gone_afterwards() 
         assert not reaches()
         net.mend("there")
         assert reaches()
+        # A thread can be there as well, and what it starts.
+        own = Path("/proc/thread-self/ns/net").readlink()
+        with net.entered("here"):
+            socket.create_connection((at, 80), 1).close()
+            assert not subprocess.run([sys.executable, "-c", connect]).returncode
+        assert Path("/proc/thread-self/ns/net").readlink() == own
     # What still ran there was killed.
     assert server.wait(1) < 0
     server.stdout.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -14,6 +15,14 @@ from tests.servers.spark_cluster import Cluster
 
 _LOSS = 8
 """Seconds after which Spark gives up an executor that says nothing."""
+_SOON = {
+    "spark.executor.heartbeatInterval": "1s",
+    "spark.network.timeout": f"{_LOSS}s",
+    "spark.network.timeoutInterval": "1s",
+}
+_CUT = ("worker", "broker", "driver")
+_WITHOUT = (5.0, 15.0)
+"""Seconds without a network: executors are given up in some runs, and in some they are not."""
 
 
 def executor(run: Run) -> str:
@@ -50,14 +59,7 @@ def master(run: Run) -> str:
 
 def zombie(run: Run) -> str:
     """Stop a worker and its executor until Spark has given them up; let them go on."""
-    run.configure(
-        conf={
-            **run.stream.conf,
-            "spark.executor.heartbeatInterval": "1s",
-            "spark.network.timeout": f"{_LOSS}s",
-            "spark.network.timeoutInterval": "1s",
-        }
-    )
+    run.configure(conf={**run.stream.conf, **_SOON})
 
     def fault(run: Run, cluster: Cluster, name: str) -> None:
         _executors(cluster, name)
@@ -79,6 +81,28 @@ def zombie(run: Run) -> str:
                     os.kill(pid, signal.SIGCONT)
 
     return _broken(run, "workers stopped, given up and resumed", fault)
+
+
+def network(run: Run) -> str:
+    """Cut the broker, the driver or a worker off for some seconds, in turn."""
+    net = run.hosts
+    assert net is not None, "the row has no hosts"
+    first, cuts = run.rng.randrange(len(_CUT)), list[str]()
+
+    def fault(run: Run, cluster: Cluster, name: str) -> None:
+        kind = _CUT[(first + len(cuts)) % len(_CUT)]
+        seconds = run.rng.uniform(*_WITHOUT)
+        cuts.append(f"{kind} for {seconds:.0f} s")
+        host = name if kind == "worker" else kind
+        net.cut(host)
+        try:
+            time.sleep(seconds)
+        finally:
+            net.mend(host)
+
+    run.configure(conf={**run.stream.conf, **_SOON})
+    figures = _broken(run, "networks cut", fault)
+    return f"{figures}: {', '.join(cuts)}"
 
 
 def _executors(cluster: Cluster, name: str) -> list[int]:

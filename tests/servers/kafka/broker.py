@@ -68,6 +68,8 @@ class Broker:
             (`{"SECURE": "SASL_SSL"}`). The one called PLAINTEXT is always there.
         scram: users, as `StorageTool format --add-scram` takes them.
         java_options: further options of the JVM.
+        host: where it listens.
+        before: what stands before its command, so that it runs elsewhere.
     """
 
     def __init__(
@@ -77,19 +79,21 @@ class Broker:
         listeners: Mapping[str, str] | None = None,
         scram: Sequence[str] = (),
         java_options: Sequence[str] = (),
+        host: str = "127.0.0.1",
+        before: Sequence[str] = (),
     ) -> None:
         self.directory = directory
         self._settings = dict(settings or {})
         self._protocols = {"PLAINTEXT": "PLAINTEXT", **(listeners or {})}
         self._scram = scram
         self._java_options = java_options
+        self._host, self._before = host, before
         self._ports = {name: lasting_port() for name in (*self._protocols, "CONTROLLER")}
         self._server: subprocess.Popen[bytes] | None = None
 
     def address(self, listener: str = "PLAINTEXT") -> str:
         """Return where a listener is, for clients: `127.0.0.1:port`, `localhost:port` with TLS."""
-        host = "localhost" if self._protocols[listener].endswith("SSL") else "127.0.0.1"
-        return f"{host}:{self._ports[listener]}"
+        return f"{self._named(self._protocols[listener])}:{self._ports[listener]}"
 
     def client(self, listener: str = "PLAINTEXT", **settings: Any) -> Kafka:
         """Return a client; `settings` are librdkafka's, with underscores for dots."""
@@ -115,7 +119,9 @@ class Broker:
             self._format(properties)
         with (self.directory / "broker.log").open("ab") as out:
             command = self._java("kafka.Kafka", str(properties), heap=_JAVA_OPTIONS)
-            self._server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+            self._server = subprocess.Popen(
+                [*self._before, *command], stdout=out, stderr=subprocess.STDOUT
+            )
         try:
             self._wait(self._server)
         except BaseException:
@@ -177,6 +183,9 @@ class Broker:
         self.kill()
         shutil.rmtree(self.directory / "log", ignore_errors=True)
 
+    def _named(self, protocol: str) -> str:
+        return "localhost" if protocol.endswith("SSL") else self._host
+
     def _wait(self, server: subprocess.Popen[bytes]) -> None:
         client, until = self.client(), time.monotonic() + _PATIENCE
         while not client.answers():
@@ -207,16 +216,14 @@ class Broker:
         """Write the settings, and the cluster's id into its empty directory."""
         protocols = {**self._protocols, "CONTROLLER": "PLAINTEXT"}
         listeners = [
-            f"{name}://{host}:{port}"
-            for name, port in self._ports.items()
-            for host in ["localhost" if protocols[name].endswith("SSL") else "127.0.0.1"]
+            f"{name}://{self._named(protocols[name])}:{port}" for name, port in self._ports.items()
         ]
         lines = {
             **SETTINGS,
             "listeners": ",".join(listeners),
             "advertised.listeners": ",".join(listeners[:-1]),
             "listener.security.protocol.map": ",".join(f"{a}:{b}" for a, b in protocols.items()),
-            "controller.quorum.voters": f"1@127.0.0.1:{self._ports['CONTROLLER']}",
+            "controller.quorum.voters": f"1@{self._host}:{self._ports['CONTROLLER']}",
             "log.dirs": str(self.directory / "log"),
             **self._settings,
         }

@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+import pytest
+
 from tests.proof.mutants import mutants, prove_mutants
 from tests.proof.rows import BY_NAME, ROWS, prove
 
@@ -51,6 +53,8 @@ def main() -> int:
             verdict, text = "holds", prove(row, given.seed, given.long)
         except (AssertionError, RuntimeError) as e:
             verdict, text, broken = "BROKEN", str(e), broken + 1
+        except pytest.skip.Exception as e:
+            verdict, text = "NOT RUN", str(e)
         took = time.monotonic() - began
         print(f"{row.name:18} {verdict:7} {took:5.0f} s  {text}", flush=True)
     return 1 if broken else 0

@@ -19,7 +19,7 @@ from streamer.window.folds.release import release_folded
 from streamer.window.ints import Ints
 from streamer.window.labels import WindowLabels
 from streamer.window.metas import Released
-from streamer.window.pack import Columns, PackError, lengths_of
+from streamer.window.pack import Columns, PackError, Stored, lengths_of
 from streamer.window.pack import encode as encode_whole
 from streamer.window.pane_step import Told
 from streamer.window.stamps import SLOT_BITS
@@ -28,9 +28,9 @@ FOLD = 'root = if batch_index() == 0 { {"sum": json("v").from_all().sum()} } els
 KEYS = [b"a", b"b"]
 
 
-def folded(groups: list[int], times: list[int] | None, first: int = 0) -> Groups:
+def folded(groups: list[int], times: list[int] | None, first: int = 0, text: str = FOLD) -> Groups:
     """Messages of one slot, by the number of their group."""
-    folder = Folder(fold_for(FOLD), 7)
+    folder = Folder(fold_for(text), 7)
     raws = [b'{"v":%d}' % group for group in groups]
     codes = np.array(groups, np.int64) + (1 << SLOT_BITS)
     columns = folder.columns([{"v": group} for group in groups])
@@ -83,18 +83,17 @@ def released(keys: list[bytes], each: int, spoiled: bytes = b"") -> list[Release
         for key in keys
         for number in range(each)
     ]
-    count = len(raws)
-    arrivals: Ints = np.arange(10, 10 + count)
-    counts, newest = np.full(len(keys), each), np.arange(len(keys))
-    pack = Columns(
-        *(raws, lengths_of(raws), arrivals, [b""]),
-        keys=keys,
-        counts=counts,
-        key_id=7,
-        newest=newest,
-    )
     told = Told(WindowLabels(0, 10, "final"), True, {})
-    return list(release_folded([folded([0], [5])], [(encode_whole(pack), 0)], told))
+    return list(release_folded([folded([0], [5])], [whole(keys, raws, 10)], told))
+
+
+def whole(keys: list[bytes], raws: list[bytes], first: int) -> Stored:
+    """A pack of messages, of each key as many."""
+    arrivals: Ints = np.arange(first, first + len(raws))
+    counts, newest = np.full(len(keys), len(raws) // len(keys)), np.arange(len(keys))
+    columns = raws, lengths_of(raws), arrivals, [b""]
+    pack = Columns(*columns, keys=keys, counts=counts, key_id=7, newest=newest)
+    return encode_whole(pack), 0
 
 
 def test_what_was_kept_whole_is_folded_key_by_key() -> None:
@@ -107,6 +106,33 @@ def test_what_was_kept_whole_is_folded_key_by_key() -> None:
         assert batches[key].fold(0) == sum(range(3000))
     with pytest.raises(QueryError):
         batches[b"c"].fold(0)
+
+
+@pytest.mark.parametrize(("between", "last"), [(0, 5), (15, 5), (30, 1)])
+def test_messages_that_were_kept_whole_stay_in_order_with_what_was_folded(
+    between: int, last: int
+) -> None:
+    text = FOLD.replace("sum()", "index(-1)")
+    packs = [
+        whole([b"b", b"c"], [b'{"v":7}', b'{"v":8}', b'{"v":9}', b'{"v":6}'], 10),
+        whole([b"d", b"b"], [b'{"v":3}', b'{"v":5}'], 20),
+    ]
+    told = Told(WindowLabels(0, 10, "final"), True, {})
+    # A folded message of the key b, whose value is 1.
+    found = list(release_folded([folded([1], [5], between, text)], packs[::-1], told))
+    batches = {one.key: one.messages for one in found}
+    assert {key: batch.size for key, batch in batches.items()} == {b"b": 4, b"c": 2, b"d": 1}
+    assert [batches[key].fold(0) for key in (b"b", b"c", b"d")] == [last, 6, 3]
+    assert [one.first for one in found] == [min(between, 10), 12, 20]
+    assert batches[b"b"][0].raw == (b'{"v":1}' if between < 10 else b'{"v":7}')
+
+
+def test_packs_that_arrived_at_the_same_time_are_counted_in_their_groups() -> None:
+    packs = [whole([b"b"], [b'{"v":1}'] * 8, 10), whole([b"c", b"b"], [b'{"v":2}'] * 4, 14)]
+    told = Told(WindowLabels(0, 10, "final"), True, {})
+    found = list(release_folded([folded([0], [5])], packs, told))
+    assert [(one.key, one.messages.size) for one in found] == [(b"a", 1), (b"b", 10), (b"c", 2)]
+    assert [one.messages.fold(0) for one in found] == [0, 12, 4]
 
 
 def test_a_window_of_many_keys_that_were_kept_whole_does_not_go_through_all_for_each() -> None:

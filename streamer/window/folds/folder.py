@@ -131,12 +131,13 @@ class Folder:
         new = set(listed).difference(self._firsts)  # by `-` it would go through all of these
         if new:
             # The last that is put in for a code is its first message.
-            places = dict(zip(reversed(listed), range(len(listed) - 1, -1, -1), strict=True))
-            for code in new:
-                index = places[code]
-                meta = metas[0] if len(metas) == 1 else metas[index]
-                self._firsts[code] = (int(arrivals[index]), raws[index], meta)
-                self._size += len(raws[index])
+            shared = metas * len(raws) if len(metas) == 1 else metas
+            whens = reversed(arrivals.tolist())
+            messages = zip(whens, reversed(raws), reversed(shared), strict=True)
+            firsts = dict(zip(reversed(listed), messages, strict=True))
+            found = {code: firsts[code] for code in new}
+            self._firsts.update(found)
+            self._size += sum([len(raw) for _, raw, _ in found.values()])
 
     def rows(self, where: list[tuple[Kind, int]], keys: Keys | None) -> Iterator[Row]:
         """Give back all that is held, a pack for each shard and pane, and begin anew.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -71,6 +72,18 @@ def fold_for(text: str) -> Fold:
     return found
 
 
+def numbering() -> dict[bytes, int]:
+    """Return a dict that numbers keys in the order in which they are asked for."""
+    number: defaultdict[bytes, int] = defaultdict()
+    number.default_factory = number.__len__
+    return number
+
+
+def numbers_of(keys: list[bytes], number: dict[bytes, int]) -> Ints:
+    """Return the numbers of keys; `number` is of `numbering`."""
+    return np.fromiter(map(number.__getitem__, keys), np.int64, len(keys))
+
+
 def merged(groups: Sequence[Groups]) -> Groups:
     """Bring groups of several packs together; all are folded for the same mapping.
 
@@ -79,11 +92,8 @@ def merged(groups: Sequence[Groups]) -> Groups:
     """
     if len(groups) == 1:
         return groups[0]
-    number: dict[bytes, int] = {}
-    where = [
-        np.array([number.setdefault(key, len(number)) for key in each.keys], np.int64)
-        for each in groups
-    ]
+    number = numbering()
+    where = [numbers_of(each.keys, number) for each in groups]
     counts = np.zeros(len(number), np.int64)
     before = []
     for each, numbers in zip(groups, where, strict=True):

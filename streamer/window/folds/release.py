@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from streamer.errors import MessageError
 from streamer.message import Message
 from streamer.window.folds.accumulators import accumulator_of
 from streamer.window.folds.folder import AT_ONCE, Folder
-from streamer.window.folds.groups import Groups, fold_for, merged
+from streamer.window.folds.groups import Groups, fold_for, merged, numbering, numbers_of
 from streamer.window.folds.pack import decode
 from streamer.window.ints import Ints
 from streamer.window.metadata import spelling_of
@@ -67,7 +69,8 @@ def release_folded(folded: list[Groups], whole: list[Stored], labels: Labels) ->
         keys. A batch is a `FoldedGroup`, but for messages without a key.
     """
     texts = by_text(folded)
-    late = _Whole(texts[0][0].text, texts[0][0].key_id, [Pack(*entry) for entry in whole])
+    firsts = [groups.first for groups in folded]
+    late = _Whole(texts[0][0].text, texts[0][0].key_id, [Pack(*entry) for entry in whole], firsts)
     texts[0] = sorted([*texts[0], *late.groups], key=lambda one: one.first)
     windows = [_Window(merged(same), late.broken) for same in texts]
     alike = None
@@ -77,7 +80,7 @@ def release_folded(folded: list[Groups], whole: list[Stored], labels: Labels) ->
     batches = [batch for window in windows for batch in window.batches(alike, labels)]
     if late.keyless:
         batches.append(late.released(alike or labels.of(b"", late.newest)))
-    batches.sort(key=lambda released: released.first)
+    batches.sort(key=itemgetter(0))
     yield from batches
 
 
@@ -145,15 +148,33 @@ class _Whole:
         newest: the largest event time of the messages without a key, ns; None without any.
     """
 
-    def __init__(self, text: str, key_id: int | None, packs: list[Pack]) -> None:
+    def __init__(
+        self, text: str, key_id: int | None, packs: list[Pack], folded: Sequence[int]
+    ) -> None:
+        """Fold.
+
+        Args:
+            text: the mapping.
+            key_id: identifies the expression that gave the keys; None when there is none.
+            packs: the messages.
+            folded: where groups begin that were folded before; those that are made now do not go
+                across.
+        """
         self.groups: list[Groups] = []
         self.broken: dict[bytes, str] = {}
         self.keyless: list[tuple[Pack, int]] = []
         self.newest: int | None = None
-        for pack in sorted(packs, key=lambda one: one.header.first):
-            self._add(pack, Folder(fold_for(text), key_id))
+        for run in _runs(packs, sorted(folded)):
+            # Where keys are many, each pack has most of them: one by one, they would have to be
+            # merged once for each.
+            number = numbering()
+            folder = Folder(fold_for(text), key_id)
+            for pack in run:
+                self._add(pack, folder, number)
+            self.groups += [made for _, _, made in folder.groups(_SLOT + 1, list(number), None)]
 
-    def _add(self, pack: Pack, folder: Folder) -> None:
+    def _add(self, pack: Pack, folder: Folder, number: dict[bytes, int]) -> None:
+        """Add a pack's messages; `number` has the groups by their keys."""
         keys = pack.keys or [b""]
         groups = np.repeat(np.arange(len(keys)), np.diff(pack.starts))
         raws, arrivals, ids = pack.payloads(), pack.arrivals, pack.meta_ids
@@ -164,6 +185,7 @@ class _Whole:
             raws = [raws[index] for index in keyed.tolist()]
             groups, arrivals = groups[keyed], arrivals[keyed]
             ids = None if ids is None else ids[keyed]
+        numbers = numbers_of(keys, number)
         # Of many groups at once, since a window may have hundreds of thousands.
         for start in range(0, len(raws), AT_ONCE):
             some = slice(start, start + AT_ONCE)
@@ -172,9 +194,8 @@ class _Whole:
             metas = pack.metas if ids is None else [pack.metas[i] for i in ids[some].tolist()]
             # That the newest is each message's time makes the group's newest come out right.
             times = None if pack.newest is None else pack.newest[of]
-            codes = (_SLOT << SLOT_BITS) + of
+            codes = (_SLOT << SLOT_BITS) + numbers[of]
             folder.add(raws[some], codes, arrivals[some], metas, folder.columns(docs), times)
-        self.groups += [made for _, _, made in folder.groups(_SLOT + 1, keys, None)]
 
     def _set_aside(self, pack: Pack, group: int) -> None:
         self.keyless.append((pack, group))
@@ -206,3 +227,18 @@ class _Whole:
             found += zip(pack.arrivals[span].tolist(), messages, strict=True)
         found.sort(key=lambda entry: entry[0])
         return Released(found[0][0], b"", [message for _, message in found])
+
+
+def _runs(packs: list[Pack], folded: Sequence[int]) -> Iterator[list[Pack]]:
+    """Part packs into such as follow one another, with nothing between that was folded before."""
+    run: list[Pack] = []
+    for pack in sorted(packs, key=lambda one: one.header.first):
+        if run:
+            before = run[-1].header
+            between = bisect(folded, before.first) < bisect(folded, pack.header.first)
+            if between or pack.header.first <= before.last:
+                yield run
+                run = []
+        run.append(pack)
+    if run:
+        yield run

@@ -80,6 +80,14 @@ SETTINGS: Mapping[str, str] = {
     ),
 }
 
+_UNSEEN: Mapping[str, str] = {
+    f"spark.{kind}": "20"
+    for kind in ("ui.retainedJobs", "ui.retainedStages", "sql.ui.retainedExecutions")
+} | {"spark.ui.retainedTasks": "200"}
+"""What Spark remembers of finished work for its pages, where nobody asked for these. By itself it
+remembers a thousand micro-batches: they outlive their youth, and the heap grows until all of it is
+collected (7 MB a minute at two micro-batches a second)."""
+
 LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -292,6 +300,8 @@ def _settings(name: str, master: str, conf: Mapping[str, str], level: str) -> Sp
     managers = YARN_SETTINGS if master == YARN else {}
     where = {**LOCAL_SETTINGS, **conf} if local else with_ours({**managers, **conf})
     merged = {**SETTINGS, **where}
+    if merged["spark.ui.enabled"] == "false":
+        merged = {**_UNSEEN, **merged}
     config = Path(__file__).with_name("log4j2.properties")
     spark_level = SPARK_LEVELS.get(level, "off")
     options = [

@@ -55,6 +55,8 @@ class Trend:
 def trend(minutes: Sequence[float]) -> Trend:
     """Put a line through the figures of minutes, by least squares.
 
+    How far its slope may be off takes into account that a minute is like the one before it.
+
     Raises:
         RuntimeError: there are fewer than four.
     """
@@ -64,9 +66,12 @@ def trend(minutes: Sequence[float]) -> Trend:
     hours, values = np.arange(count) / 60, np.asarray(minutes, dtype=float)
     slope, at_zero = np.polyfit(hours, values, 1)
     rest = values - (slope * hours + at_zero)
-    spread = np.sqrt((rest**2).sum() / (count - 2) / ((hours - hours.mean()) ** 2).sum())
-    # Student's t is below this from four figures on, and 2 for many.
-    t = 2.0 + 10 / count
+    # What goes up and down slowly says less in as many minutes: neighbours tell the same.
+    alike = float((rest[1:] * rest[:-1]).sum() / square) if (square := (rest**2).sum()) else 0.0
+    free = max(count * (1 - max(alike, 0)) / (1 + max(alike, 0)) - 2, 1.0)
+    spread = np.sqrt(square / free / ((hours - hours.mean()) ** 2).sum())
+    # Student's t is below this, and 2 for many.
+    t = 2.0 + 12 / free
     return Trend(float(values.mean()), float(slope), float(t * spread))
 
 

@@ -37,7 +37,7 @@ def vitals(root: int) -> Vitals:
         threads=len(_threads(root)),
         queries=sum(name.startswith("stream executi") for name in threads),
         ports=len(_listening() & {inode for pid in ours for inode in _sockets(pid)}),
-        memory=sum(map(_memory, ours)),
+        memory=sum(map(memory, ours)),
     )
 
 
@@ -88,7 +88,8 @@ def _listening() -> set[str]:
     return found
 
 
-def _memory(pid: int) -> float:
+def memory(pid: int) -> float:
+    """Return the memory of one process, MB; pages that are shared are counted by their share."""
     try:
         text = (_PROC / str(pid) / "smaps_rollup").read_text()
     except OSError:

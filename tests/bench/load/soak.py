@@ -19,7 +19,7 @@ from tests.bench.load import live
 from tests.bench.load.live import MIB, Came, Live
 from tests.bench.load.plots import draw_soak
 from tests.bench.product import size_of
-from tests.faults.vitals import descendants, vitals
+from tests.faults.vitals import descendants, memory
 
 WARMING = 5
 """Minutes that are not in the line: Java's heap grows to its size, the state to its twenty
@@ -47,9 +47,12 @@ class Trend:
     interval: float
 
     @property
-    def flat(self) -> bool:
-        """Whether it grows in an hour by less than `FLAT` of its mean, or not for sure."""
-        return self.slope - self.interval <= 0 or self.slope <= FLAT * self.mean
+    def verdict(self) -> str:
+        """What can be said: flat is what grows in an hour by at most `FLAT` of its mean."""
+        most = FLAT * self.mean
+        if self.slope - self.interval > most:
+            return "GROWS"
+        return "flat" if self.slope + self.interval <= most else "flat or not: too few minutes"
 
 
 def trend(minutes: Sequence[float]) -> Trend:
@@ -126,24 +129,32 @@ def _minutes(
 
 
 def _look(running: Live) -> dict[str, float]:
-    root = running.stream.process.pid
-    seen, ours = vitals(root), descendants(root)
+    ours = descendants(running.stream.process.pid)
+    java = {pid for pid in ours if _name(pid) == "java"}
     return {
-        "memory, MB": seen.memory,
+        "memory of Java, MB": sum(map(memory, java)),
+        "memory of Python, MB": sum(map(memory, ours - java)),
         "file descriptors": float(sum(_entries(pid, "fd") for pid in ours)),
         "threads": float(sum(_entries(pid, "task") for pid in ours)),
-        "processes": float(seen.processes),
+        "processes": float(len(ours)),
         "checkpoint, MB": size_of(running.stream.checkpoint) / MIB,
     }
 
 
 def _told(name: str, found: Trend) -> bool:
     print(
-        f"  {name:<20} {found.mean:>10,.2f}   {found.slope:>+10,.2f} ± {found.interval:,.2f} in an "
-        f"hour: {'flat' if found.flat else 'GROWS'}",
+        f"  {name:<21} {found.mean:>10,.2f}   {found.slope:>+10,.2f} ± {found.interval:,.2f} in an "
+        f"hour: {found.verdict}",
         flush=True,
     )
-    return found.flat
+    return found.verdict != "GROWS"
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:  # it has just ended
+        return ""
 
 
 def _entries(pid: int, what: str) -> int:

@@ -58,9 +58,13 @@ def test_a_slope_is_found_in_noise_and_none_where_there_is_none():
     rng = np.random.default_rng(3)
     grows = soak.trend(100 + np.arange(25) * 2 + rng.normal(0, 3, 25))
     assert grows.slope == pytest.approx(120, abs=grows.interval)
-    assert not grows.flat
-    assert soak.trend(100 + rng.normal(0, 3, 25)).flat
-    assert soak.trend([7.0] * 25).flat
+    assert grows.verdict == "GROWS"
+    assert soak.trend(100 + rng.normal(0, 0.3, 25)).verdict == "flat"
+    assert soak.trend([7.0] * 25).verdict == "flat"
+    # A slow wave, and what goes up and down by more than it may grow, say little.
+    wave = 100 + 20 * np.sin(np.arange(25) / 4)
+    assert soak.trend(wave).verdict.startswith("flat or not")
+    assert soak.trend(100 + rng.normal(0, 9, 25)).verdict.startswith("flat or not")
     with pytest.raises(RuntimeError, match="3 minutes are too few"):
         soak.trend([1.0, 2.0, 3.0])
 

@@ -24,7 +24,7 @@ _NEVER = b"\nno_field_of_a_config: 1\n"
 """Ends what is sent, so that nothing starts of it, however little was changed."""
 _MOST = 300
 """MB by which the service may grow."""
-_LONGEST = 10.0
+_LONGEST = 30.0
 """Seconds that an answer may take, with others at the same time."""
 
 _GOOD = """

@@ -236,7 +236,9 @@ def _runs(packs: list[Pack], folded: Sequence[int]) -> Iterator[list[Pack]]:
         if run:
             before = run[-1].header
             between = bisect(folded, before.first) < bisect(folded, pack.header.first)
-            if between or pack.header.first <= before.last:
+            # A folder has the times of all its messages, or of none.
+            unlike = (pack.newest is None) != (run[-1].newest is None)
+            if between or unlike or pack.header.first <= before.last:
                 yield run
                 run = []
         run.append(pack)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from random import Random
 from typing import Final
 
 from streamer.config.file import MAX_BYTES
@@ -116,3 +117,12 @@ def bombs() -> dict[str, bytes]:
     """Return all of them, by what they are."""
     made = {name: make() for name, make in _BOMBS.items()}
     return {name: one if isinstance(one, bytes) else one.encode() for name, one in made.items()}
+
+
+def mutilated(examples: Sequence[bytes], chance: Random) -> bytes:
+    """Return one of some configs, with bytes of it changed at random."""
+    text = bytearray(chance.choice(examples))
+    for _ in range(chance.randrange(1, 30)):
+        at = chance.randrange(len(text))
+        text[at : at + chance.randrange(4)] = chance.randbytes(chance.randrange(4))
+    return bytes(text)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from streamer.config.file import MAX_BYTES
-from tests.config.bombs import bombs
+from tests.config.bombs import bombs, mutilated
 
 ROOT = Path(__file__).parents[2]
 SECONDS: Final = 1.0
@@ -104,10 +104,7 @@ def test_what_is_no_config_ends_with_findings(tmp_path: Path) -> None:
     examples = [path.read_bytes() for path in sorted((ROOT / "configs").glob("*.yaml"))]
     paths = []
     for number in range(120):
-        text = bytearray(chance.choice(examples))
-        for _ in range(chance.randrange(1, 30)):
-            at = chance.randrange(len(text))
-            text[at : at + chance.randrange(4)] = chance.randbytes(chance.randrange(4))
+        text = mutilated(examples, chance)
         paths.append(tmp_path / f"{seed}-{number}.yaml")
         whole = number % 4 == 0
         paths[-1].write_bytes(chance.randbytes(chance.randrange(1, MAX_BYTES)) if whole else text)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.proof.generator import Shape
 from tests.proof.runner import Run
@@ -284,11 +285,10 @@ def prove(row: Row, seed: int, long: bool) -> str:
         place = Path(name)
         with ExitStack() as parts:
             net = parts.enter_context(_apart(row.workers)) if row.apart else None
-            broker = Broker(place / "broker")
+            at: dict[str, Any] = {}
             if net is not None:
                 at = {"host": net.address("broker"), "before": net.inside("broker")}
-                broker = Broker(place / "broker", **at)
-            parts.enter_context(broker)
+            broker = parts.enter_context(Broker(place / "broker", **at))
             sink = parts.enter_context(row.sink(place, broker))
             on = None
             if row.workers:

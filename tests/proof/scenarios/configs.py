@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
-from tests.config.bombs import bombs
+from tests.config.bombs import bombs, mutilated
 from tests.faults.service import Service, service
 from tests.faults.vitals import vitals
 from tests.proof.runner import Run
@@ -40,8 +40,7 @@ _ELSEWHERE = (
 def refused(run: Run) -> str:
     """Send all of it, beside a stream that counts; hold that each is refused, and nothing else."""
     out = run.directory / "out.jsonl"
-    home = run.directory / "service"
-    with service(home) as running:
+    with service(run.directory / "service") as running:
         running.wait_running()
         made = running.ask("POST", "/streams/good", _GOOD % out)
         if made.status_code != 200:
@@ -83,12 +82,9 @@ def _no_configs(rng: random.Random, count: int) -> Iterator[bytes]:
     """Make bytes at random, and examples with bytes of them changed."""
     examples = [path.read_bytes() for path in sorted(_EXAMPLES.glob("*.yaml"))]
     for number in range(count):
-        text = bytearray(rng.choice(examples))
-        for _ in range(rng.randrange(1, 30)):
-            at = rng.randrange(len(text))
-            text[at : at + rng.randrange(4)] = rng.randbytes(rng.randrange(4))
+        text = mutilated(examples, rng)
         whole = number % 4 == 0
-        yield (rng.randbytes(rng.randrange(1, 5_000)) if whole else bytes(text)) + _NEVER
+        yield (rng.randbytes(rng.randrange(1, 5_000)) if whole else text) + _NEVER
 
 
 def _refused(running: Service, text: bytes, name: str = "") -> float:

@@ -23,6 +23,10 @@ SIZE = 5 * SECOND
 """Bounds lie at its multiples."""
 GRACE = 2 * SECOND
 """For how long after its end a window takes what is late."""
+HUGE = 10**7
+"""Bytes of the largest poison."""
+_HUGE_EVERY = 4000
+"""Of so many events of a poisoned topic one is huge: 2.5 MB a second."""
 _PATIENCE = 240.0
 
 
@@ -91,6 +95,14 @@ def _poison(number: int, rng: random.Random) -> Event:
     return Event(number, rng.choice(bad), None, key)
 
 
+def _huge(number: int, at: int, *, whole: bool) -> Event:
+    """Make a message of 10 MB: an event like others, or one whose end was cut off."""
+    text = json.dumps(json.loads(event(number, at, "big").raw) | {"ballast": "x" * HUGE})
+    if whole:
+        return Event(number, text.encode(), at, "big")
+    return Event(number, text[:HUGE].encode(), None, "big")
+
+
 def events(seed: int, shape: Shape) -> Iterator[tuple[int, Event]]:
     """Make events without end, each with its partition."""
     rng = random.Random(seed)
@@ -110,9 +122,8 @@ def events(seed: int, shape: Shape) -> Iterator[tuple[int, Event]]:
         made = event(number, at, f"key-{rng.randrange(5)}")
         if shape.poison and rng.random() < shape.poison:
             made = _poison(number, rng)
-            if rng.random() < 0.005:
-                text = json.loads(event(number, at, "big").raw) | {"ballast": "x" * 900_000}
-                made = Event(number, json.dumps(text).encode(), at, "big")
+        if shape.poison and number % _HUGE_EVERY == _HUGE_EVERY // 2:
+            made = _huge(number, at, whole=number // _HUGE_EVERY % 2 == 0)
         yield rng.choice(open_ones), made
         number += 1
 
@@ -139,7 +150,9 @@ class Source:
         self._shape, self._rate = shape, rate
         self._events = events(seed, shape)
         # Waits for a broker that is away, and sends nothing twice.
-        self._producer = kafka.producer(enable_idempotence=True, message_timeout_ms=300_000)
+        self._producer = kafka.producer(
+            enable_idempotence=True, message_timeout_ms=300_000, message_max_bytes=2 * HUGE
+        )
         self._failed: list[str] = []
         self._over, self.silent = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)

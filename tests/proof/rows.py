@@ -229,7 +229,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "poison",
         "what has no usable time is dropped and counted; all else is untouched",
-        "half JSON, invalid UTF-8, NaN, the year 9999, 900 kB",
+        "half JSON, invalid UTF-8, NaN, the year 9999, 10 MB",
         events.poison,
         shape=Shape(poison=0.1),
     ),

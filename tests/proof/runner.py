@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.faults.program import Program
 from tests.proof.chronicle import Chronicle
-from tests.proof.generator import Shape, Source
+from tests.proof.generator import HUGE, Shape, Source
 from tests.proof.oracle import Expected, replay
 from tests.proof.sinks import Sink, whole_lines
 from tests.proof.stream import TOPIC, Stream, Windows
@@ -65,7 +65,7 @@ class Run:
         if (on := self.cluster) is not None:
             self.configure(master=on.url, environment="installed", conf=on.conf)
         kafka = self.broker.client()
-        kafka.create(TOPIC, self.shape.partitions, max_message_bytes=2_000_000)
+        kafka.create(TOPIC, self.shape.partitions, max_message_bytes=2 * HUGE)
         self.source = Source(kafka, TOPIC, self.seed, self.shape)
         self.chronicle = Chronicle(self.checkpoint, TOPIC)
         self.running: Program | None = None

@@ -18,6 +18,8 @@ from tests.servers import lasting_port
 from tests.servers.namespaces import Hosts
 
 _SCRIPT = Path(__file__).parents[2] / "deploy" / "dev" / "cluster.sh"
+_BEGINNING = 50_000
+"""Characters of an executor's log: it says there who it is and that the driver knows of it."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,16 @@ class Cluster:
     def executors(self, name: str) -> list[int]:
         """Return the process ids of a worker's executors."""
         return children(self.pid(name))
+
+    def known(self, name: str) -> list[str]:
+        """Return the numbers of a worker's executors that the driver knows of: it takes seconds."""
+        found, pids = list[str](), self.executors(name)
+        for log in (self.disk(name) / "work").glob("app-*/*/stderr"):
+            with log.open(errors="replace") as lines:
+                text = lines.read(_BEGINNING)
+            if "Successfully registered with driver" in text:
+                found += [log.parent.name for pid in pids if f" {pid}@" in text]
+        return found
 
 
 def children(pid: int) -> list[int]:

@@ -62,16 +62,14 @@ def zombie(run: Run) -> str:
     run.configure(conf={**run.stream.conf, **_SOON})
 
     def fault(run: Run, cluster: Cluster, name: str) -> None:
-        _executors(cluster, name)
+        doomed = _serving(run, cluster, name)
+        if not doomed:
+            raise ProofError(f"{name} has no executor to stop")
         stopped = descendants(cluster.pid(name))
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         try:
-            gone = run.program.messages().count("An executor is gone")
-            run.wait_for(
-                lambda: run.program.messages().count("An executor is gone") > gone,
-                "for the executor to be given up",
-            )
+            run.wait_for(lambda: doomed <= _given_up(run), "for the executor to be given up")
             # What it had begun is done by the other one meanwhile.
             run.wait_for_output()
             run.wait_for_output()
@@ -105,6 +103,16 @@ def network(run: Run) -> str:
     return f"{figures}: {', '.join(cuts)}"
 
 
+def _serving(run: Run, cluster: Cluster, name: str) -> set[str]:
+    """Return a worker's executors that the driver knows of and has not given up."""
+    return set(cluster.known(name)) - _given_up(run)
+
+
+def _given_up(run: Run) -> set[str]:
+    lines = run.program.lines()
+    return {line["executor"] for line in lines if line.get("msg") == "An executor is gone"}
+
+
 def _executors(cluster: Cluster, name: str) -> list[int]:
     found = cluster.executors(name)
     if not found:
@@ -125,7 +133,9 @@ def _broken(run: Run, what: str, fault: Callable[[Run, Cluster, str], None]) -> 
 
     def often(run: Run) -> None:
         for _ in range(run.times):
-            run.wait_for(lambda: all(map(cluster.executors, workers)), "for all executors")
+            run.wait_for(
+                lambda: all(_serving(run, cluster, one) for one in workers), "for executors"
+            )
             run.pause(0, 3)
             fault(run, cluster, run.rng.choice(workers))
             run.wait_for_output()

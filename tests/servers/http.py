@@ -65,7 +65,12 @@ def http_server(
         def _any(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            asked = Asked(self.command, self.path, headers, self.rfile.read(length))
+            body = self.rfile.read(length)
+            if len(body) < length:
+                # Whoever sent it has died meanwhile: a request that is not whole is none.
+                self.close_connection = True
+                return
+            asked = Asked(self.command, self.path, headers, body)
             server.asked.append(asked)
             reply = answers(asked)
             self.send_response(reply.status)

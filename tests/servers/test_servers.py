@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.servers import installed, listens
+from tests.servers.http import http_server
 from tests.servers.memcached import memcached_server
 from tests.servers.namespaces import hosts
 from tests.servers.redis import redis_server
@@ -27,6 +28,17 @@ def test_redis_answers_and_is_gone_afterwards(tmp_path_factory: pytest.TempPathF
             client.sendall(b"PING\r\n")
             assert client.recv(100) == b"+PONG\r\n"
     assert not listens(port)
+
+
+def test_a_request_that_is_not_whole_is_none() -> None:
+    with http_server() as server:
+        at = urlsplit(server.url)
+        assert at.hostname is not None and at.port is not None
+        with socket.create_connection((at.hostname, at.port), 10) as client:
+            client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(100) == b""
+        assert not server.asked
 
 
 def test_postgresql_answers(postgres_dsn: str) -> None:

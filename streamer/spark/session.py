@@ -94,7 +94,7 @@ SETTINGS: Mapping[str, str] = {
 }
 
 _UNSEEN: Mapping[str, str] = {
-    f"spark.{kind}": "5"
+    f"spark.{kind}": "20"
     for kind in ("ui.retainedJobs", "ui.retainedStages", "sql.ui.retainedExecutions")
 } | {"spark.ui.retainedTasks": "200"}
 """What Spark remembers of finished work for its pages, where nobody asked for these. By itself it

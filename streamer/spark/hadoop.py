@@ -23,11 +23,15 @@ _BOUNDS: Mapping[str, str] = {
     "fs.s3a.retry.limit": "2",
     "fs.s3a.connection.establish.timeout": "5s",
     "fs.s3a.connection.timeout": "10s",
+    # By default a file is looked at and then read if it is the same still: one that was replaced in
+    # between (a lease is, every few seconds) is refused, and what is refused is not tried again.
+    "fs.s3a.input.stream.type": "classic",
+    "fs.s3a.change.detection.mode": "none",
     "ipc.client.connect.max.retries": "3",
     "ipc.client.connect.max.retries.on.timeouts": "1",
     "ipc.client.connect.timeout": "5000",
 }
-"""How long is waited for the driver's own small files; Spark's have its settings."""
+"""How the driver's own small files are read and written; Spark's have its settings."""
 
 _SENT: Final = ("s3a://", "gs://")
 """Where a file is there when all of it was sent, and not before."""

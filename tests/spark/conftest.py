@@ -1,6 +1,7 @@
 """One Spark session for the whole run of the suite, and streams that run in it to their end."""
 
 import io
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,9 +18,13 @@ from tests.servers.kafka.jars import connector_conf
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
+    from streamer.spark.jars import with_s3
     from streamer.spark.session import start_session
 
-    spark = start_session("tests", "local[2]", connector_conf(), lambda *line: None, "INFO")
+    def log(*line: object) -> None: ...
+
+    conf = with_s3(connector_conf(), os.environ, log, None, "s3a://of/tests")
+    spark = start_session("tests", "local[2]", conf, log, "INFO")
     yield spark
     spark.stop()
 

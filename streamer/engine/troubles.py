@@ -56,10 +56,12 @@ class Trouble(NamedTuple):
     Attributes:
         text: what went wrong, in a line, and what to do where that is known.
         place: label and path of the component; empty when it is none's.
+        lasts: whether the same again is likely to fail as well: what is kept is damaged.
     """
 
     text: str
     place: Labels = _NOBODY
+    lasts: bool = False
 
 
 NO_TROUBLE: Final = Trouble("")
@@ -100,6 +102,7 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
             f"what {what} holds cannot be read: {said(error)}; if that stays so, restore the "
             "checkpoint from a backup, or start anew with another one",
             places.state,
+            lasts=True,
         )
     if _UNBORN.search(error):
         return Trouble(

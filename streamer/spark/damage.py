@@ -35,12 +35,12 @@ def trouble_at(error: str, places: Places, checkpoint: Location, directory: Loca
     """
     found = trouble_of(error, places, str(checkpoint))
     # Of state that cannot be read, it may be the log that says which state that is.
-    unclear = not found.place or "cannot be read" in found.text
+    unclear = not found.place or found.lasts
     if unclear and (file := damaged(directory)):
         size = _size(directory, file)
         how = f"ends too soon or was written over ({size} bytes)" if size else "is empty"
         text = f"the checkpoint {checkpoint} is damaged, {directory}/{file} {how}"
-        return Trouble(f"{text}; {_REMEDY}", places.state)
+        return Trouble(f"{text}; {_REMEDY}", places.state, lasts=True)
     return found
 
 

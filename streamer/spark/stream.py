@@ -472,13 +472,13 @@ class Stream:
         kafka = None if self._rejected else self._kafka
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)
+        self.trouble = trouble = self._trouble(error)
         retries = self._retries
-        retries.failed(self._delivery.batch, excused)
+        retries.failed(self._delivery.batch, excused, trouble.lasts)
         self.meters.count("batch_failed", {})
         self.meters.count("input_connection_lost", self._places.input)
         # All that Spark says, traces and all, is for who looks for a fault in the program.
         self._log("DEBUG", error, {"micro_batch": self._delivery.batch + 1})
-        self.trouble = trouble = self._trouble(error)
         reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
         if retries.exhausted or self._stopping.is_set():
             raise StreamerError(

@@ -61,7 +61,8 @@ def test_the_file_what_was_found_and_what_to_do_are_said(
 ) -> None:
     (checkpoint / "commits" / "11").write_bytes(content)
     places = Places({"path": "root.input"}, None, ())
-    assert trouble_at(error, places, checkpoint.parent, checkpoint).text == (
+    found = trouble_at(error, places, checkpoint.parent, checkpoint)
+    assert found.lasts and found.text == (
         f"the checkpoint {checkpoint.parent} is damaged, {checkpoint}/commits/11 {how}; "
         "restore the checkpoint from a backup, or start anew with another one"
     )

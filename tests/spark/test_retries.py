@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamer.spark.retries import LONGEST_PAUSE, RETRIES, Retries
+from streamer.spark.retries import FEW, LONGEST_PAUSE, RETRIES, Retries
 
 
 def test_pauses_grow_until_they_are_long_enough() -> None:
@@ -30,3 +30,14 @@ def test_what_is_excused_is_tried_for_ever() -> None:
     for _ in range(100):
         retries.failed(7, excused=True)
     assert not retries.exhausted and retries.pause == 1
+
+
+def test_what_is_damaged_is_tried_a_few_times_only() -> None:
+    retries = Retries()
+    for _ in range(FEW):
+        retries.failed(7, excused=False, lasts=True)
+        assert not retries.exhausted
+    retries.failed(7, excused=False, lasts=True)
+    assert retries.exhausted
+    retries.failed(7, excused=False)
+    assert not retries.exhausted, "something else is wrong with it now"

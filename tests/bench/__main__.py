@@ -136,7 +136,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     add("--sliding-pace", type=float, help="the same for sliding windows (a fifth of --pace)")
     add("--held", type=int, default=5_000_000, help="memory, release: events in it (%(default)s)")
     add("--rate", type=float, help="memory, soak: events fed a second (150000, 70 %% of the knee)")
-    add("--minutes", type=float, default=30, help="soak: how long (%(default)s)")
+    add("--minutes", type=float, default=45, help="soak: how long (%(default)s)")
     add("--step", type=float, default=20, help="load, soak: seconds of a rate (%(default)s)")
     add("--plots", type=Path, help="load, growth, soak: a directory for drawings")
     add("--windows", type=int, default=18, help="latency: windows measured (%(default)s)")

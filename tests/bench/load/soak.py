@@ -1,4 +1,4 @@
-"""Half an hour below the knee: does anything grow that should not?
+"""Long below the knee: does anything grow that should not?
 
 Each figure is a mean of a minute. A straight line is put through them, the first minutes left out,
 and its slope is told with the interval that holds it in 95 of 100 cases.
@@ -21,9 +21,9 @@ from tests.bench.load.plots import draw_soak
 from tests.bench.product import size_of
 from tests.faults.vitals import descendants, memory
 
-WARMING = 5
-"""Minutes that are not in the line: Java's heap grows to its size, the state to its twenty
-versions."""
+WARMING = 15
+"""Minutes that are not in the line: Java's heap, all of which is collected each five minutes, grows
+to its size in two or three of these rounds, and the state to its twenty versions."""
 
 EVERY = 5.0
 """Seconds between two looks."""

@@ -1,4 +1,4 @@
-"""Rows take turns: the whole suite runs a quarter of them, and `pytest tests/proof` all.
+"""Rows take turns: the whole suite runs a third of them, and `pytest tests/proof` all.
 
 Another one each hour, as of `tests/faults/turns.py`; STREAMER_FAULTS=all is for all.
 """
@@ -10,7 +10,7 @@ import pytest
 from tests.faults.turns import share
 from tests.proof.rows import ROWS
 
-SHARES = 4
+SHARES = 3
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""The rows of the proof: `pytest tests/proof` runs them, and the whole suite a quarter of them."""
+"""The rows of the proof: `pytest tests/proof` runs them, and the whole suite a third of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import pytest
 from tests.proof.rows import ROWS, Row, prove
 from tests.servers.kafka.jars import needs_connector
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.proof,
+    pytest.mark.timeout(3600),
+]
 
 LONG = os.environ.get("STREAMER_PROOF") == "long"
 SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))

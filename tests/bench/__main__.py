@@ -119,7 +119,7 @@ PARTS = (
 )
 APART = "compare", "soak"
 """Parts that run only when they are asked for: what others have made is installed, or it takes
-half an hour."""
+half an hour or more."""
 
 
 def asked(arguments: Sequence[str]) -> argparse.Namespace:

@@ -170,6 +170,13 @@ ROWS: tuple[Row, ...] = (
         sink=http_sink,
     ),
     Row(
+        "slow-sink",
+        REPEATS + "; the input waits, and memory does not grow",
+        "an HTTP sink takes one window after the other, for a while half a second for each",
+        surroundings.slow_sink,
+        sink=http_sink,
+    ),
+    Row(
         "expired",
         "each event is in one window or counted as expired; the input waits, memory does not grow",
         "an HTTP sink refuses everything for longer than windows of the clock may be overdue",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -128,11 +129,12 @@ def plain_sink(directory: Path, broker: Broker) -> Iterator[Sink]:
 
 
 class HttpSink:
-    """A server that can refuse: what it took is there, maybe more than once.
+    """A server that can refuse, or be slow: what it took is there, maybe more than once.
 
     Attributes:
         refuses: whether it says 503 instead of taking something.
         refused: how often it did.
+        pause: seconds after which it answers.
         fields: further fields of the output.
     """
 
@@ -140,11 +142,13 @@ class HttpSink:
 
     def __init__(self) -> None:
         self.refuses, self.refused = False, 0
+        self.pause = 0.0
         self.url, self.fields = "", ""
         self._lock = threading.Lock()
         self._taken: list[bytes] = []
 
     def answer(self, asked: Asked) -> Reply:
+        time.sleep(self.pause)
         with self._lock:
             if self.refuses:
                 self.refused += 1

@@ -100,7 +100,7 @@ def soak(work: Path, rate: float, seconds: float, drawing: Path | None, seed: in
             time.sleep(EVERY)
             running.check()
             looks.append((time.time(), _look(running)))
-        # Before all is counted: figures that took half an hour are told whatever comes of that.
+        # Before all is counted: figures that took so long are told whatever comes of that.
         minutes = _minutes(looks, running.reader.came, began, int(seconds // 60))
         grows = [name for name, values in minutes.items() if not _told(name, trend(values))]
         if drawing is not None:

@@ -54,6 +54,44 @@ def dead_sink(run: Run) -> str:
     return under_load(run, fault)
 
 
+def slow_sink(run: Run) -> str:
+    """Let the sink take two windows a second, of five times as many: the input waits."""
+    sink = run.sink
+    assert isinstance(sink, HttpSink)
+    sink.fields = ", max_in_flight: 1"
+    run.configure(sink=sink.config())
+
+    def fault(run: Run) -> None:
+        for _ in range(4 if run.long else 1):
+            _slowed(run, sink)
+
+    return under_load(run, fault)
+
+
+def _slowed(run: Run, sink: HttpSink) -> None:
+    """Let the sink be slow for some seconds; hold that what is not taken waits in Kafka."""
+    run.pause(0, 3)
+    before = vitals(run.program.process.pid).memory
+    written, waited = sink.written(), _waiting(run)
+    sink.pause = 0.5
+    run.pause(15, 20)
+    written, waits = sink.written() - written, _waiting(run)
+    grown = vitals(run.program.process.pid).memory - before
+    sink.pause = 0.0
+    if waits <= waited:
+        raise ProofError(f"the sink was slow, but no more waits than before: {waits:,} events")
+    if grown > _MOST:
+        raise ProofError(f"it grew by {grown:.0f} MB while the sink was slow")
+    run.wait_for(lambda: _waiting(run) < waits / 2, "to make up for it")
+    run.injected.append(
+        f"{written} windows meanwhile, {waited:,} to {waits:,} events waited, {grown:+.0f} MB"
+    )
+
+
+def _waiting(run: Run) -> int:
+    return sum(run.source.ends().values()) - sum(run.chronicle.taken().values())
+
+
 def expired(run: Run) -> str:
     """Let the sink refuse everything for so long that windows of the clock on the wall expire."""
     window = {"timestamp_mapping": "root = now()", "size": "1s", "expire_after": "5s"}

@@ -81,3 +81,13 @@ def test_a_window_that_opens_again_holds_nothing_that_others_hold_still() -> Non
     ]
     names = given_as_the_rules_say(HoppingOracle(rules), rules, "hopping", batches)
     assert names == [[("m1",)], [], [("m3",), ("m3",), ("m1", "m2"), ("m2",)]]
+
+
+def test_a_window_that_opens_again_comes_out_at_once_without_what_others_hold_still() -> None:
+    rules = Hopping(size=2, every=1, emit="each", **OWN)
+    batches = [
+        MicroBatch(0, (at("m1", 0), at("m2", 1))),
+        MicroBatch(RETENTION, (at("m3", 0),)),
+    ]
+    names = given_as_the_rules_say(HoppingOracle(rules), rules, "hopping", batches)
+    assert ("m3",) in names[1] and ("m1", "m3") not in names[1]

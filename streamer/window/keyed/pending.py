@@ -69,7 +69,10 @@ class Pending:
             place = (AT_ONCE, arrival, window.end, window.first, window.start)
             several = self._rules.joins and len(state.windows) > 1
             apart = state.apart(window, self.since) if several else ()
-            self.put_out(key, window, reason, place, until=arrival, apart=apart)
+            # Where bounds come again: others may hold still what was in it before its key began
+            # afresh.
+            since = window.first if self._rules.remembers else None
+            self.put_out(key, window, reason, place, arrival, since, apart=apart)
 
     def put_out(
         self,

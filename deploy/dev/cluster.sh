@@ -48,7 +48,7 @@ find_python() {
 alive() { # alive NAME: whether the process of that name, which this script started, runs
     local pid
     pid=$(cat "$home/$1.pid" 2>/dev/null) &&
-        ps -o args= -p "$pid" 2>/dev/null | grep -qE "$master|$worker|spark-class"
+        ps -ww -o args= -p "$pid" 2>/dev/null | grep -qE "$master|$worker|spark-class"
 }
 
 ready() { # find what all of them are started with

@@ -56,7 +56,7 @@ tool() { # tool CLASS ARGUMENT...: one of Kafka's own tools
 
 alive() { # alive NAME: whether the process of that name, which this script started, runs
     local pid
-    pid=$(cat "$home/$1.pid" 2>/dev/null) && ps -o args= -p "$pid" 2>/dev/null | grep -qF "$2"
+    pid=$(cat "$home/$1.pid" 2>/dev/null) && ps -ww -o args= -p "$pid" 2>/dev/null | grep -qF "$2"
 }
 
 left() { # left NAME: whether a process that was just begun is gone; what it is called comes later

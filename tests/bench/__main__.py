@@ -255,6 +255,8 @@ def main() -> int:
     a = asked(sys.argv[1:])
     every = [part for part in PARTS if part not in APART]
     parts = every if "all" in a.parts else a.parts
+    if a.work:
+        a.work.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="streamer-bench-", dir=a.work))
     failed = 0
     print(machine.describe())

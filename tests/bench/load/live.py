@@ -6,18 +6,20 @@ reads the output share the others: they are no part of what is measured.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.bench.load.feeder import PARTITIONS, Feeder, feeding
 from tests.bench.product import Product, product
@@ -36,7 +38,7 @@ input:
     start_from_oldest: true
 output:
   stdout: {{}}
-spark: {{master: "local[{cores}]"}}
+spark: {{master: "local[{cores}]", conf: {conf}}}
 """
 
 WINDOWS = """
@@ -179,13 +181,16 @@ class Live:
 
 
 @contextmanager
-def live(kind: str, work: Path, seed: int) -> Iterator[Live]:
+def live(
+    kind: str, work: Path, seed: int, conf: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Live]:
     """Run a stream that waits for events; at the end see that each came out, once, or was late.
 
     Args:
         kind: `WINDOWS` or `PASSING`.
         work: a directory that does not exist yet.
         seed: of the events.
+        conf: settings of Spark.
 
     Raises:
         RuntimeError: an event was lost or counted twice, or more than one in 10,000 was late.
@@ -197,7 +202,8 @@ def live(kind: str, work: Path, seed: int) -> Iterator[Live]:
     with _apart() as ours, Broker(work / "broker", settings) as broker:
         kafka = broker.client()
         kafka.create(TOPIC, PARTITIONS, retention_bytes=500 * MIB, segment_bytes=50 * MIB)
-        text = INPUT.format(broker=broker.address(), topic=TOPIC, cores=len(ours)) + kind
+        at, spark = broker.address(), json.dumps(dict(conf))
+        text = INPUT.format(broker=at, topic=TOPIC, cores=len(ours), conf=spark) + kind
         with product(text, work / "run", stdout=subprocess.PIPE) as stream:
             os.sched_setaffinity(stream.process.pid, ours)
             assert stream.process.stdout is not None

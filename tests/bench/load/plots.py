@@ -42,12 +42,13 @@ def draw_growth(path: Path, found: Mapping[Point, Speed]) -> None:
     _save(figure, path)
 
 
-def draw_soak(path: Path, minutes: Mapping[str, Sequence[float]]) -> None:
-    """Draw what was seen in each minute, as a share of its mean."""
+def draw_soak(path: Path, courses: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+    """Draw figures by the minute, each as a share of its mean."""
     figure, axes = _figure()
-    for name, values in minutes.items():
+    for name, course in courses.items():
+        minutes, values = zip(*course, strict=True)
         mean = sum(values) / len(values)
-        axes.plot(range(len(values)), [value / mean for value in values], label=name)
+        axes.plot(minutes, [value / mean for value in values], label=name)
     axes.set(xlabel="minutes", ylabel="of its mean", ylim=(0, 2))
     axes.legend(frameon=False, ncols=2)
     _save(figure, path)

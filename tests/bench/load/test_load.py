@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -54,19 +56,41 @@ def test_lines_are_read_whole_however_the_pipe_cuts_them(kind):
     assert {one.due for one in reader.came} == {1_767_225_601.25} == {reader.newest()}
 
 
+def _course(values: Iterable[float]) -> soak.Course:
+    return list(enumerate(values))
+
+
 def test_a_slope_is_found_in_noise_and_none_where_there_is_none():
     rng = np.random.default_rng(3)
-    grows = soak.trend(100 + np.arange(25) * 2 + rng.normal(0, 3, 25))
+    grows = soak.trend(_course(100 + np.arange(25) * 2 + rng.normal(0, 3, 25)))
     assert grows.slope == pytest.approx(120, abs=grows.interval)
     assert grows.verdict == "GROWS"
-    assert soak.trend(100 + rng.normal(0, 0.3, 25)).verdict == "flat"
-    assert soak.trend([7.0] * 25).verdict == "flat"
+    assert soak.trend(_course(100 + rng.normal(0, 0.3, 25))).verdict == "flat"
+    assert soak.trend(_course([7.0] * 25)).verdict == "flat"
     # A slow wave, and what goes up and down by more than it may grow, say little.
     wave = 100 + 20 * np.sin(np.arange(25) / 4)
-    assert soak.trend(wave).verdict.startswith("flat or not")
-    assert soak.trend(100 + rng.normal(0, 9, 25)).verdict.startswith("flat or not")
-    with pytest.raises(RuntimeError, match="3 minutes are too few"):
-        soak.trend([1.0, 2.0, 3.0])
+    assert soak.trend(_course(wave)).verdict.startswith("flat or not")
+    assert soak.trend(_course(100 + rng.normal(0, 9, 25))).verdict.startswith("flat or not")
+    with pytest.raises(ValueError, match="3 points are too few"):
+        soak.trend(_course([1.0, 2.0, 3.0]))
+
+
+def test_a_line_goes_by_the_times_of_its_figures():
+    rare = soak.trend([(5.0 * at, 100 + at) for at in range(10)])
+    assert rare.slope == pytest.approx(12)
+    assert rare.verdict == "GROWS"
+
+
+def test_what_lives_in_java_is_what_collections_of_all_of_it_leave():
+    log = """[2026-11-23T18:00:00.000+0000] Using Serial
+[2026-11-23T18:10:00.000+0000] GC(7) Pause Full (System.gc()) 333M->99M(500M) 301.000ms
+[2026-11-23T18:15:30.500+0000] GC(8) Pause Young (Allocation Failure) 900M->500M(980M) 9.000ms
+[2026-11-23T18:16:00.000+0000] GC(9) Pause Full (System.gc()) 500M->144M(980M) 301.234ms
+[2026-11-23T18:21:00.000+0000] GC(10) Pause Full (Allocation Failure) 970M->145M(980M) 301.234ms
+[2026-11-23T18:59:00.000+0000] GC(11) Pause Full (System.gc()) 333M->99M(500M) 301.000ms
+"""
+    began = datetime(2026, 11, 23, 18, tzinfo=UTC).timestamp()
+    assert soak.collected(log, began, 45) == [(16.0, 144.0), (21.0, 145.0)]
 
 
 def test_growth_counts_every_event():
@@ -82,6 +106,6 @@ def test_drawings_are_made(tmp_path: Path):
     }
     plots.draw_growth(tmp_path / "growth.svg", found)
     plots.draw_ramp(tmp_path / "load.svg", _steps(1.0, 3.0), _steps(0.5, 0.6))
-    plots.draw_soak(tmp_path / "soak.svg", {"memory, MB": [1.0, 1.1], "threads": [3.0, 3.0]})
+    plots.draw_soak(tmp_path / "soak.svg", {"memory, MB": _course([1.0, 1.1])})
     for name in ("growth", "load", "soak"):
         assert "<svg" in (tmp_path / f"{name}.svg").read_text()

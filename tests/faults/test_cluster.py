@@ -221,6 +221,10 @@ def test_every_event_is_in_exactly_its_windows_whatever_dies(
     with program(config, checkpoint, "--master", cluster.url) as run:
         run.wait_running()
         grown(run, out)
+        # What the start has imported to look at its workers is what the stream's are forked from.
+        for number in range(WORKERS):
+            for pid in cluster.executors(f"worker-{number + 1}"):
+                assert len(children(pid)) == 1
         for fault in chosen(FAULTS, rng):
             time.sleep(rng.uniform(0, 5))
             fault(cluster, rng)

@@ -4,12 +4,14 @@ import json
 import random
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from streamer.errors import StreamerError
 from tests.bench.jobs import GROUPS
 from tests.bench.traffic import chunks
+from tests.servers.spark_cluster import children
 
 pytestmark = pytest.mark.spark
 
@@ -302,3 +304,13 @@ def test_a_start_that_was_cut_short_while_it_planned_is_no_hindrance(run_stream,
     (offsets / ".0.34aedfe6-1f98-42eb-81c1-903751f5658a.tmp").touch()
     ran = run_stream("input: {generate: {mapping: 'root = 1', count: 3}}\noutput: {stdout: {}}")
     assert ran.lines == [b"1"] * 3
+
+
+def test_workers_of_both_stages_are_forked_by_one_daemon(run_stream, session, tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps({"id": 1, "at": stamp(soon(60))}) + "\n")
+    assert run_stream(WINDOW.format(path=source, end="flush")).lines
+    java = session.sparkContext._gateway.proc.pid
+    commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children(java)]
+    # Each imports all that workers need.
+    assert len([one for one in commands if "streamer.spark.daemon" in one]) == 1

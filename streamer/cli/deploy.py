@@ -97,7 +97,10 @@ def rollback_cli(
     rollback_on_failure: bool,
     **service: Any,
 ) -> int:
-    """Deploy REVISION of a stream again, as a new one; the one before when none is named."""
+    """Deploy REVISION of a stream again, as a new one.
+
+    When none is named: the newest that is another than what runs, and has not failed on probation.
+    """
     query = _query(timeout, on_reset, rollback_on_failure)
     if revision is not None:
         query["revision"] = str(revision)

@@ -127,7 +127,12 @@ class StreamEndpoints:
             "Deploy an older revision again, as a new one.",
             *(self._rollback, s.CHANGED),
             parameters=(
-                Parameter("revision", "Its number; the one before when left out.", s.INTEGER),
+                Parameter(
+                    "revision",
+                    "Its number; when left out, the newest that is another than what runs and has "
+                    "not failed on probation.",
+                    s.INTEGER,
+                ),
                 *(s.TIMEOUT, s.ON_RESET, s.ROLLBACK),
             ),
             codes={**_CHANGED, 400: "There is no such revision."},

@@ -217,7 +217,8 @@ class Deploys:
 
         Args:
             stream_id: the stream.
-            number: the revision; the one before the newest when None.
+            number: the revision; when None, the newest that is another than what is deployed, and
+                has not failed on probation.
             wish: how.
 
         Raises:
@@ -225,14 +226,14 @@ class Deploys:
         """
         registry = self._registry
         with registry.locks.of(stream_id):
-            newest = registry.get(stream_id).revision.number
+            now = registry.get(stream_id).revision
             revisions = self._store.revisions(stream_id)
-            older = [one for one in revisions if one.number < newest]
-            wanted = [one for one in revisions if one.number == number]
-            found = next(iter(older if number is None else wanted), None)
+            older = (one for one in revisions if one.proved and one.text != now.text)
+            wanted = (one for one in revisions if one.number == number)
+            found = next(older if number is None else wanted, None)
             if found is None:
                 kept = ", ".join(str(one.number) for one in revisions)
-                what = "no older revision" if number is None else f"no revision {number}"
+                what = "no older revision that ran" if number is None else f"no revision {number}"
                 raise BadRequestError(f"there is {what} of {stream_id}; it has {kept}")
             wish = replace(wish, chilled=found.chilled)
             return self.update(stream_id, found.text, wish, "rollback")

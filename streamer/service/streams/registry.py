@@ -268,6 +268,7 @@ class Registry:
         if not former:
             return
         last = former[0]
+        self.store.prove(stream_id, failed, False)
         draft = Draft(last.text, "", last.source, self.clock(), last.chilled)
         revision = self.store.deploy(stream_id, draft)
         self.store.prove(stream_id, revision.number)

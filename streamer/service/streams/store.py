@@ -75,7 +75,7 @@ class Revision(Draft):
 
     Attributes:
         number: from 1.
-        proved: whether it has been started once.
+        proved: whether it has been started once, and has not failed on probation.
     """
 
     number: int = 0
@@ -219,11 +219,11 @@ class Store:
             *(draft.judgement, number, False),
         )
 
-    def prove(self, stream_id: str, number: int) -> None:
-        """Note that a revision has been started."""
+    def prove(self, stream_id: str, number: int, proved: bool = True) -> None:
+        """Note that a revision has been started; or that it has failed on probation since."""
         with self._changing() as db:
-            query = "UPDATE revisions SET proved = 1 WHERE stream = ? AND number = ?"
-            db.execute(query, (stream_id, number))
+            query = "UPDATE revisions SET proved = ? WHERE stream = ? AND number = ?"
+            db.execute(query, (proved, stream_id, number))
 
     def revert(self, stream_id: str, number: int, wanted: str = RUNNING) -> None:
         """Let an older revision be what is deployed, and forget those after it."""

@@ -157,6 +157,27 @@ def test_going_back_makes_a_revision_of_an_older_one(tmp_path: Path) -> None:
         assert newest.judgement is not None and newest.judgement["effect"] == "in place"
 
 
+def test_going_back_leaves_out_what_failed_and_what_is_there_already(tmp_path: Path) -> None:
+    with pretended(tmp_path, stage=Stage(relapses={"bad"})) as service:
+        manager = service.manager
+        deploys = manager.deploys
+        deploys.create("a", config_text("one"), WISH)
+        deploys.update("a", config_text("bad"), replace(WISH, probation=60.0))
+        until = time.monotonic() + 20
+        while manager.registry.get("a").revision.number < 3:
+            assert time.monotonic() < until, manager.revisions("a")
+            time.sleep(0.01)
+        with pytest.raises(BadRequestError, match="no older revision that ran of a; it has 3, 2,"):
+            deploys.rollback("a", None, WISH)
+        deploys.update("a", config_text("two"), WISH)
+        for text in ("one", "two", "one"):
+            deploys.rollback("a", None, WISH)
+            assert manager.registry.get("a").revision.text == config_text(text)
+        # By its number it is somebody's to say.
+        deploys.rollback("a", 2, WISH)
+        assert "bad" in service.stage.on["a"]
+
+
 def test_a_revision_that_fails_on_probation_is_followed_by_the_one_before_it(
     tmp_path: Path,
 ) -> None:

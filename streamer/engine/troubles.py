@@ -19,6 +19,10 @@ _FULL: Final = re.compile(r"No space left on device|Disk quota exceeded|ENOSPC")
 _THERE: Final = re.compile(r"\(TID \d+\) \((\S+) executor (?!driver\))\w+\)")
 """Where a task ran that was lost, on a cluster."""
 
+_HELPER: Final = re.compile(r"Failed to exec spawn helper|jspawnhelper")
+_UNSTARTED: Final = re.compile(
+    r'Cannot run program "([^"]*)"(?: \(in directory "[^"]*"\))?: ([^\n]*)'
+)
 _UNBORN: Final = re.compile(r"Python worker (?:\S+ )*?to connect")
 _WORKER: Final = re.compile(
     r"Python worker (?:exited unexpectedly|process terminated|crashed)|"
@@ -39,7 +43,7 @@ _FILE: Final = r"/[^\s,:;'\")\]}]+\.(?:changelog|zip|sst|delta)\b"
 """Of the state, below the checkpoint."""
 
 _KAFKA: Final = re.compile(r"org\.apache\.kafka\.(?:\w+\.)*(\w+?)(?:Exception)?: ([^\n]*)")
-_STAGE_2: Final = re.compile(r"TransformWithState|StateStore|stateful", re.I)
+_STAGE_2: Final = re.compile(r"TransformWithState|State_?Store|stateful", re.I)
 _PYTHON: Final = re.compile(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Exit)): (.*)$", re.M
 )
@@ -56,7 +60,7 @@ class Trouble(NamedTuple):
     Attributes:
         text: what went wrong, in a line, and what to do where that is known.
         place: label and path of the component; empty when it is none's.
-        lasts: whether the same again is likely to fail as well: what is kept is damaged.
+        lasts: whether the same again is likely to fail as well, as where what is kept is damaged.
     """
 
     text: str
@@ -94,6 +98,16 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     if _is_gone(error, checkpoint):
         text = f"the checkpoint {checkpoint} was removed or changed while the stream runs"
         return Trouble(f"{text}; restore it, or start anew", places.state)
+    # State is written and read with the help of processes, too, and is not damaged by this.
+    if _HELPER.search(error):
+        return Trouble(
+            "Java can start no process any more: it was replaced while it ran, as by an upgrade; "
+            "start the program again",
+            _stage(error, places),
+            lasts=True,
+        )
+    if (found := _UNSTARTED.search(error)) is not None:
+        return Trouble(f"{found[1]} cannot be started: {found[2].strip()}", _stage(error, places))
     # What is read from a file that ends too soon is an EOFException as well.
     if _DAMAGED.search(error):
         file = re.search(re.escape(checkpoint) + _FILE, error)

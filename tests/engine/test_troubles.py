@@ -139,6 +139,21 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             "root.buffer",
         ),
         (
+            f"[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.{STACK}Caused by: "
+            "java.io.IOException: error=0, Failed to exec spawn helper: pid: 7, exit value: 1"
+            f"{STACK}",
+            "Java can start no process any more: it was replaced while it ran, as by an upgrade; "
+            "start the program again",
+            "root.buffer",
+        ),
+        (
+            f"[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.{STACK}Caused by: "
+            'java.io.IOException: Cannot run program "chmod": error=11, Resource temporarily '
+            f"unavailable{STACK}",
+            "chmod cannot be started: error=11, Resource temporarily unavailable",
+            "root.buffer",
+        ),
+        (
             "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state."
             f"{STACK}Caused by: net.jpountz.lz4.LZ4Exception: Stream is corrupted{STACK}",
             f"what the checkpoint {CHECKPOINT} holds cannot be read: LZ4Exception: Stream is "

@@ -23,15 +23,20 @@ _BOUNDS: Mapping[str, str] = {
     "fs.s3a.retry.limit": "2",
     "fs.s3a.connection.establish.timeout": "5s",
     "fs.s3a.connection.timeout": "10s",
-    # By default a file is looked at and then read if it is the same still: one that was replaced in
-    # between (a lease is, every few seconds) is refused, and what is refused is not tried again.
+    # A file is looked at, for its length, and then read: of one that was replaced in between (a
+    # lease is, every few seconds) it would be a part. This way that is noticed, and `read` begins
+    # again; by default it is refused by the server, which does not say so.
     "fs.s3a.input.stream.type": "classic",
-    "fs.s3a.change.detection.mode": "none",
+    "fs.s3a.change.detection.mode": "client",
     "ipc.client.connect.max.retries": "3",
     "ipc.client.connect.max.retries.on.timeouts": "1",
     "ipc.client.connect.timeout": "5000",
 }
 """How the driver's own small files are read and written; Spark's have its settings."""
+
+_CHANGED: Final = "org.apache.hadoop.fs.s3a.RemoteFileChangedException"
+_TRIES: Final = 20
+"""How often a file is read that is replaced while it is."""
 
 _SENT: Final = ("s3a://", "gs://")
 """Where a file is there when all of it was sent, and not before."""
@@ -83,7 +88,16 @@ class HadoopFiles:
             finally:
                 stream.close()
 
-        return called(read)
+        def read_whole() -> bytes:
+            for _ in range(_TRIES - 1):
+                try:
+                    return read()
+                except Py4JJavaError as e:
+                    if e.java_exception.getClass().getName() != _CHANGED:
+                        raise
+            return read()
+
+        return called(read_whole)
 
     def put(self, url: str, body: bytes) -> None:
         """Replace a file at once; on a file system without that it is renamed into its place."""

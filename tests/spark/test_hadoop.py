@@ -36,26 +36,36 @@ def place(session: Any, s3: S3) -> Iterator[HadoopPath]:
             conf.unset(name)
 
 
-def test_a_file_that_is_replaced_all_the_time_can_be_read(place: HadoopPath, s3: S3) -> None:
+def test_a_file_that_is_replaced_again_and_again_is_read_whole(place: HadoopPath, s3: S3) -> None:
     file, done = place / "lease" / "0000000001", threading.Event()
-    file.put(b"0")
+    file.put(b"0 .")
     replaced = 0
 
     def replace() -> None:
         nonlocal replaced
         while not done.is_set():
             replaced += 1
-            body = b"%d" % replaced
+            # Of another length each time: a part of the next one is not it.
+            body = b"%d " % replaced + b"x" * (replaced % 3) + b"."
             s3.client.put_object(Bucket=BUCKET, Key="files/lease/0000000001", Body=body)
+            # A lease is replaced every four seconds; to read takes some hundredths of one.
+            time.sleep(0.1)
 
     other = threading.Thread(target=replace)
     other.start()
     try:
-        until, seen = time.monotonic() + 5, [0]
+        until, seen = time.monotonic() + 10, [0]
         while time.monotonic() < until:
-            seen.append(int(file.read_bytes()))
+            seen.append(_number(file.read_bytes()))
     finally:
         done.set()
         other.join()
     print("replaced", replaced, "times, read", len(seen), "times")
     assert seen == sorted(seen) and len(set(seen)) > 20
+
+
+def _number(body: bytes) -> int:
+    """Return what was written, of which all has to be there."""
+    number, _, rest = body.partition(b" ")
+    assert rest == b"x" * (int(number) % 3) + b"."
+    return int(number)

@@ -1,7 +1,8 @@
 """What is shown of texts and values that hold secrets: the one place that takes them out.
 
-A *secret* is the value of a secret field, what an environment variable put into a config, or the
-password in a URL. Where such a value would be printed, something else stands instead.
+A *secret* is the value of a secret field, what an environment variable put into a config, the
+password in a URL, or what a header says of who asks. Where such a value would be printed, something
+else stands instead.
 """
 
 from __future__ import annotations
@@ -23,6 +24,15 @@ _SURELY_A_VALUE: Final = 5
 _CUT_SHORT: Final = re.compile(r"(\.\.\.|…)")
 
 
+# Headers and parameters that say who asks, by what they are called.
+_CREDENTIAL: Final = re.compile(
+    r"(?i)authoriz|authentic|auth.?(key|token)|x-auth\b|cookie|secret|passw|token|credential"
+    r"|(api|access|subscription).?key"
+)
+_SCHEME: Final = re.compile(r"(?i)\s*(bearer|basic|digest|token|apikey)\s+")
+_PUT_IN: Final = re.compile(r"\$\{[^}]*\}")
+
+
 def scrub_secret(value: Any) -> Any:
     """Return what is shown of the value of a secret field: of lists and maps, of each item.
 
@@ -35,6 +45,35 @@ def scrub_secret(value: Any) -> Any:
     if value is None or value == "":
         return value
     return value if _VARIABLE.fullmatch(str(value).strip()) else SCRUBBED
+
+
+def names_credential(name: str) -> bool:
+    """Tell whether a header or a parameter of this name says who asks: `Authorization`."""
+    return _CREDENTIAL.search(name) is not None
+
+
+def credential(name: str, text: str) -> str:
+    """Return what is secret of a header or a parameter: `Bearer x` → `x`; nothing where none is.
+
+    What is but put in when it is sent, as `Bearer ${! @token }`, is no secret.
+
+    Args:
+        name: of the header.
+        text: its value, as a config has it.
+    """
+    if not names_credential(name):
+        return ""
+    scheme = _SCHEME.match(text)
+    value = text[scheme.end() if scheme else 0 :].strip()
+    return value if _PUT_IN.sub("", value).strip() else ""
+
+
+def scrub_credential(name: str, value: Any) -> Any:
+    """Return what is shown of a header or a parameter: `Bearer !!!SECRET_SCRUBBED!!!`."""
+    if isinstance(value, list | tuple):
+        return [scrub_credential(name, item) for item in value]
+    found = credential(name, value) if isinstance(value, str) else ""
+    return value.replace(found, SCRUBBED) if found else value
 
 
 def scrub_urls(text: str) -> str:

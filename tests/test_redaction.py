@@ -6,7 +6,13 @@ import pickle
 
 import pytest
 
-from streamer.redaction import SCRUBBED, Redaction, scrub_secret, scrub_urls
+from streamer.redaction import (
+    SCRUBBED,
+    Redaction,
+    scrub_credential,
+    scrub_secret,
+    scrub_urls,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +32,32 @@ from streamer.redaction import SCRUBBED, Redaction, scrub_secret, scrub_urls
 )
 def test_a_secret_is_shown_only_when_it_is_but_a_variable(value: object, shown: object) -> None:
     assert scrub_secret(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("Authorization", "Bearer abc.def", f"Bearer {SCRUBBED}"),
+        ("authorization", "Basic dXNlcjpwYXNz", f"Basic {SCRUBBED}"),
+        ("Proxy-Authorization", "abc", SCRUBBED),
+        ("Cookie", "session=1; x=2", SCRUBBED),
+        ("X-Api-Key", "abc", SCRUBBED),
+        ("apikey", "abc${! @more }", SCRUBBED),
+        ("Ocp-Apim-Subscription-Key", "abc", SCRUBBED),
+        ("client_secret", ["abc"], [SCRUBBED]),
+        ("Authorization", "Bearer ${TOKEN}", "Bearer ${TOKEN}"),
+        ("Authorization", "Bearer ${! @token }", "Bearer ${! @token }"),
+        ("Authorization", "", ""),
+        ("X-Author", "Joe", "Joe"),
+        ("Idempotency-Key", "abc", "abc"),
+        ("Content-Type", "text/plain", "text/plain"),
+        ("X-Token", 5, 5),
+    ],
+)
+def test_a_header_that_says_who_asks_is_shown_without_that(
+    name: str, value: object, shown: object
+) -> None:
+    assert scrub_credential(name, value) == shown
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from streamer.config.layout import yaml_text
 from streamer.config.model import Config
 from streamer.config.sections import SECTIONS
 from streamer.durations import format_duration
-from streamer.redaction import SCRUBBED, scrub_secret, scrub_urls
+from streamer.redaction import SCRUBBED, scrub_credential, scrub_secret, scrub_urls
 from streamer.spec import Field, Parsed, ParsedComponent
 
 _AWAY: Final = object()
@@ -107,7 +107,10 @@ class Shown:
         if field.shape in ("array", "2darray") and isinstance(value, list | tuple):
             return [self.field(field, item) for item in value]
         if field.shape == "map" and isinstance(value, Mapping) and not isinstance(value, Parsed):
-            return {self.text(key): self._item(field, item) for key, item in value.items()}
+            found = {self.text(key): self._item(field, item) for key, item in value.items()}
+            if not field.credentials:
+                return found
+            return {name: scrub_credential(name, item) for name, item in found.items()}
         return self._item(field, value)
 
     def _item(self, field: Field, value: Any) -> Any:

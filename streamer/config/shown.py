@@ -7,7 +7,7 @@ from typing import Any
 
 from streamer import catalog
 from streamer.durations import format_duration
-from streamer.redaction import scrub_secret, scrub_urls
+from streamer.redaction import scrub_credential, scrub_secret, scrub_urls
 from streamer.spec import Field, Parsed, ParsedComponent
 
 
@@ -34,7 +34,10 @@ def _value(field: Field, value: Any) -> Any:
             if name in fields and item is not None
         }
     if isinstance(value, Mapping):
-        return {name: _value(field, item) for name, item in value.items()}
+        found = {name: _value(field, item) for name, item in value.items()}
+        if not field.credentials:
+            return found
+        return {name: scrub_credential(name, item) for name, item in found.items()}
     if isinstance(value, list | tuple):
         return [_value(field, item) for item in value]
     if field.duration and isinstance(value, int):

@@ -64,6 +64,7 @@ OAUTH2_FIELD: Final = _toggled(
         shape="map",
         optional=True,
         advanced=True,
+        credentials=True,
         check=_lists,
         examples=({"audience": ["https://api.example.com"]},),
     ),

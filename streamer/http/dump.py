@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
 from streamer.http.request import Request
-from streamer.redaction import SCRUBBED, scrub_urls
-
-_SECRET: Final = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+from streamer.redaction import SCRUBBED, names_credential, scrub_urls
 
 
 def dumped(
@@ -57,7 +55,7 @@ def dumped(
 def _shown(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     shown: dict[str, str] = {}
     for name, value in headers:
-        value = SCRUBBED if name.lower() in _SECRET else value
+        value = SCRUBBED if names_credential(name) else value
         shown[name] = f"{shown[name]} {value}" if name in shown else value
     return shown
 

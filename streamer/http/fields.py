@@ -61,6 +61,7 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
             default={},
             shape="map",
             interpolated=True,
+            credentials=True,
             examples=({"Content-Type": "application/octet-stream"},),
         ),
         metadata_filter_field(

@@ -148,6 +148,7 @@ SPEC: Final = Spec(
                     default={"Content-Type": "application/octet-stream"},
                     shape="map",
                     interpolated=True,
+                    credentials=True,
                 ),
                 metadata_filter_field(
                     "metadata_headers", "Which metadata is sent back as headers."

@@ -158,6 +158,7 @@ SPEC: Final = Spec(
             "Headers that all records have, after those of the metadata.",
             optional=True,
             shape="map",
+            credentials=True,
             examples=({"first-static-header": "value-1"},),
         ),
         Field(

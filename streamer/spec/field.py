@@ -47,6 +47,8 @@ class Field:
         duration: a string that is a duration; parsed to int nanoseconds, None when empty.
         refers: a string that is the label of a resource of this kind; lint checks that it exists.
         secret: never shown in messages, logs or `echo`.
+        credentials: a map whose items are never shown where their names say that they tell who
+            asks, as of headers `Authorization` and `Cookie`.
         deprecated: still taken; `lint --deprecated` names it.
         advanced: left out of the short form of the documentation.
         options: the strings that are allowed; all are when empty. Not checked while interpolated.
@@ -67,6 +69,7 @@ class Field:
     duration: bool = False
     refers: Kind | None = None
     secret: bool = False
+    credentials: bool = False
     deprecated: bool = False
     advanced: bool = False
     options: tuple[str, ...] = ()

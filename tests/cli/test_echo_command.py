@@ -22,6 +22,10 @@ buffer: { system_window: { size: 90m } }
 http:
   address: 127.0.0.1:${PORT:4195}
   basic_auth: { password_hash: aHVudGVyMg==, salt: "${SALT}" }
+output:
+  http_client:
+    url: http://host/
+    headers: { Authorization: Bearer hunter2, X-Api-Key: "${SALT}", X-Author: joe }
 spark: { shards: ${SHARDS}, conf: { spark.x: hunter2 } }
 """
 ENV = {"DIR": "/srv/hidden", "SALT": "pepper", "SHARDS": "3791"}
@@ -72,6 +76,8 @@ def test_secrets_and_values_of_variables_are_not_shown(
         "spool_limit": 1 << 30,
         "conf": {"spark.x": scrubbed},
     }
+    headers = {"Authorization": f"Bearer {scrubbed}", "X-Api-Key": "${SALT}", "X-Author": "joe"}
+    assert found["output"]["http_client"]["headers"] == headers
     paths = ["${DIR}/a.jsonl", f"http://user:{scrubbed}@host/x", "x${DIR}"]
     assert found["input"]["file"]["paths"] == paths
 

@@ -24,6 +24,7 @@ def messages(text: str, env: dict[str, str] | None = None, *sets: str) -> str:
         f"metrics: {{prometheus: {{push_basic_auth: {{password: [{SECRET}]}}}}}}",
         f"spark: {{conf: {SECRET}}}",
         f"spark: {{conf: {{spark.password: [{SECRET}]}}}}",
+        f"output: {{http_client: {{url: x, headers: {{Cookie: '{SECRET} ${{! expected( }}'}}}}}}",
     ],
 )
 def test_a_secret_field_is_not_shown(text: str) -> None:

@@ -26,11 +26,12 @@ def canaries(run: Run) -> str:
     sink = run.sink
     assert isinstance(sink, HttpSink)
     here, pages = free_port(), _Pages(run)
-    names = ("password", "variable", "url", "spark")
+    names = ("password", "variable", "url", "header", "spark")
     secrets = {name: f"canary{name}{run.rng.getrandbits(64):x}" for name in names}
     run.env |= {"PROOF_CANARY": secrets["variable"]}
     sink.url = sink.url.replace("//", f"//proof:{secrets['url']}@")
     sink.fields = f", basic_auth: {{enabled: true, username: a, password: {secrets['password']}}}"
+    sink.fields += f", headers: {{X-Api-Key: {secrets['header']}}}"
     sink.fields += ", oauth: {access_token_secret: '${PROOF_CANARY}'}"
     run.options = ("--log.level", "DEBUG")
     run.configure(
@@ -73,7 +74,7 @@ class _Pages:
 
     def move(self) -> None:
         self.port = free_port()
-        self._run.configure(conf={**self._run.stream.conf, "spark.ui.port": str(self.port)})
+        self._run.configure(conf={"spark.ui.port": str(self.port)})
 
 
 def _answers(when: str, here: int, pages: int) -> Iterator[tuple[str, bytes]]:

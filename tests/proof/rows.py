@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from tests.proof.sinks import Sinks, file_sink, http_sink, plain_sink, transacti
 from tests.proof.stream import Windows
 from tests.servers.kafka import Broker
 from tests.servers.namespaces import Hosts, hosts
-from tests.servers.spark_cluster import spark_cluster
+from tests.servers.spark_cluster import Cluster, spark_cluster
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,8 @@ ROWS: tuple[Row, ...] = (
     Row(
         "secrets",
         "no secret is in logs, answers of the API, Spark's pages or the checkpoint; " + REPEATS,
-        "secrets in fields, a URL, a variable and Spark's settings; the sink refuses, a kill -9",
+        "secrets in fields, a header, a URL, a variable and Spark's settings; "
+        "the sink refuses, a kill -9",
         secrets.canaries,
         sink=http_sink,
     ),
@@ -295,12 +297,24 @@ def prove(row: Row, seed: int, long: bool) -> str:
             at: dict[str, Any] = {}
             if net is not None:
                 at = {"host": net.address("broker"), "before": net.inside("broker")}
+            cluster = spark_cluster(place, row.workers, net) if row.workers else nullcontext()
+            starting = parts.enter_context(_meanwhile(cluster))
             broker = parts.enter_context(Broker(place / "broker", **at))
             sink = parts.enter_context(row.sink(place, broker))
-            on = None
-            if row.workers:
-                on = parts.enter_context(spark_cluster(place, row.workers, net))
+            on = starting.result()
             return row.run(Run(place, seed, long, broker, sink, row.windows, row.shape, on))
+
+
+@contextmanager
+def _meanwhile(part: AbstractContextManager[Cluster | None]) -> Iterator[Future[Cluster | None]]:
+    """Start something while others start; end it, once it has started, when the block ends."""
+    with ThreadPoolExecutor(1) as thread:
+        starting = thread.submit(part.__enter__)
+        try:
+            yield starting
+        finally:
+            if starting.exception() is None:
+                part.__exit__(None, None, None)
 
 
 @contextmanager

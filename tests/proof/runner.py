@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.faults.program import Program
@@ -22,6 +23,9 @@ from tests.servers.namespaces import Hosts
 from tests.servers.spark_cluster import Cluster
 
 PATIENCE = 240.0
+_SOON = "-XX:TieredStopAtLevel=1"
+"""For Java: code that is compiled fast, and once. What optimising costs comes back in minutes, and
+a short run ends before: it would be most of what two cores do."""
 
 
 @dataclass
@@ -61,7 +65,8 @@ class Run:
         self.stream = Stream(
             self.broker.address(), self.windows.buffer, self.sink.config(), self.late
         )
-        self.configure()
+        java = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+        self.configure(conf={} if self.long else dict.fromkeys(java, _SOON))
         if (on := self.cluster) is not None:
             self.configure(master=on.url, environment="installed", conf=on.conf)
         kafka = self.broker.client()
@@ -71,13 +76,14 @@ class Run:
         self.running: Program | None = None
         self.gone: frozenset[tuple[int, int]] = frozenset()
 
-    def configure(self, **changes: Any) -> None:
+    def configure(self, conf: Mapping[str, str] = MappingProxyType({}), **changes: Any) -> None:
         """Write the config, as an editor does: beside it, then over it.
 
         Args:
+            conf: settings of Spark, beside those that are there.
             changes: fields of `Stream`.
         """
-        self.stream = replace(self.stream, **changes)
+        self.stream = replace(self.stream, conf={**self.stream.conf, **conf}, **changes)
         draft = self.config.with_suffix(".tmp")
         draft.write_text(self.stream.config())
         draft.replace(self.config)

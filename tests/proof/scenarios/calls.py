@@ -17,6 +17,9 @@ from tests.proof.runner import PATIENCE, Run
 from tests.proof.verdict import ProofError
 
 _SHORT, _LONG = 200, 1000
+_NONE_IDLE = {"spark.python.factory.idleWorkerMaxPoolSize": "1"}
+"""Spark keeps Python workers that have nothing to do for a minute. A short run has it keep one, and
+sees at once what is given back; a long one waits."""
 _PER_STREAM = 20
 """So many calls are of one stream."""
 
@@ -46,7 +49,7 @@ class Call:
 def at_once(run: Run) -> str:
     """Send all calls at once; hold what is there against the answers, then remove everything."""
     count = _LONG if run.long else _SHORT
-    with service(run.directory / "service") as running:
+    with service(run.directory / "service", conf={} if run.long else _NONE_IDLE) as running:
         running.wait_running()
         # What Spark keeps once it has run a stream is no leak.
         _must(running.ask(_MADE, "/streams/first", _CONFIG % 0))

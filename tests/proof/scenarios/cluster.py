@@ -59,7 +59,7 @@ def master(run: Run) -> str:
 
 def zombie(run: Run) -> str:
     """Stop a worker and its executor until Spark has given them up; let them go on."""
-    run.configure(conf={**run.stream.conf, **_SOON})
+    run.configure(conf=_SOON)
 
     def fault(run: Run, cluster: Cluster, name: str) -> None:
         doomed = _serving(run, cluster, name)
@@ -98,7 +98,7 @@ def network(run: Run) -> str:
         finally:
             net.mend(host)
 
-    run.configure(conf={**run.stream.conf, **_SOON})
+    run.configure(conf=_SOON)
     figures = _broken(run, "networks cut", fault)
     return f"{figures}: {', '.join(cuts)}"
 

@@ -104,7 +104,7 @@ def sigterm(run: Run) -> str:
 
     def fault(run: Run) -> None:
         longest = 0.0
-        for _ in range(2 * run.times):
+        for _ in range(run.times):
             run.pause(0, 4)
             last, began = run.program, time.monotonic()
             if run.stop() != 0:
@@ -112,7 +112,7 @@ def sigterm(run: Run) -> str:
             longest = max(longest, time.monotonic() - began)
             run.start()
             run.wait_for_output()
-        run.injected.append(f"{2 * run.times} SIGTERMs, {longest:.0f} s the longest")
+        run.injected.append(f"{run.times} SIGTERM, {longest:.0f} s the longest")
 
     return under_load(run, fault)
 

@@ -30,6 +30,7 @@ from streamer.errors import StreamerError
 from streamer.spark.cluster import Workers, with_ours, workers
 from streamer.spark.compiling import EXECUTORS
 from streamer.spark.executors import watch_executors
+from streamer.spark.handles import HANDLES
 from streamer.spark.java import find_java
 from streamer.spark.launchers import write_launcher
 from streamer.spark.preflight import check_workers
@@ -223,6 +224,7 @@ def start_session(
         dict.fromkeys([root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
     )
     settings = _settings(name, master, {**conf, **found.settings}, level)
+    HANDLES.settle()
     jvm = Jvm(log, shown=level in SPARK_LEVELS)
     reader, writer = os.pipe()
     listener = threading.Thread(target=jvm.read, args=(reader,), daemon=True, name="jvm-log")

@@ -43,6 +43,7 @@ from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
+from streamer.spark.handles import HANDLES
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
@@ -266,6 +267,7 @@ class Stream:
             self.trouble = NO_TROUBLE
             self.delivered += 1
             self._cores.tell(batch.sparkSession)
+            HANDLES.let_go(time.monotonic())
         except RejectedError as e:
             self._rejected = str(e)
             raise

@@ -75,8 +75,8 @@ def _part(text: str, whole: str, fraction: str, unit: str) -> int:
         raise ValueError(f"the duration {text!r} has the unknown unit {unit!r}: use {known}")
     if len(whole) + len(fraction) > 60:
         raise ValueError(f"the duration {text[:70]!r}… has a number with too many digits")
-    below = int(fraction or "0") * size // int("1" + "0" * len(fraction))
-    return int(whole or "0") * size + below
+    above = int(whole or "0") * size
+    return above + int(fraction) * size // 10 ** len(fraction) if fraction else above
 
 
 def format_duration(ns: int) -> str:

@@ -17,7 +17,7 @@ from streamer.config.nodes import Mapping, Node, Scalar
 from streamer.config.nodes import Sequence as ListNode
 from streamer.config.reading import Ignore, LintOptions
 from streamer.config.rules import RULES
-from streamer.config.source import Source
+from streamer.config.source import LINE_END, Source
 from streamer.errors import Lint
 
 _WORD: Final = "streamer:ignore"
@@ -38,30 +38,28 @@ def find_ignores(source: Source, root: Node | None) -> Iterator[Ignore]:
         return
     quoted = [] if root is None else sorted(_quoted(root, source))
     following: dict[int, int] = {}
+    # Looking back for the nearest end of a line would go through all of a text without `\r`.
+    starts = [0, *(match.end() for match in LINE_END.finditer(source.text))]
     for match in _COMMENT.finditer(source.text):
         at = match.start(2)
         before = bisect_right(quoted, (at, len(source.text))) - 1
         if before >= 0 and at < quoted[before][1]:
             continue
-        alone = not source.text[_line_start(source.text, at) : at].strip()
-        line = source.place(_next(source.text, at, following) if alone else at).line
+        start = starts[bisect_right(starts, at) - 1]
+        alone = not source.text[start:at].strip()
+        line = source.place(_next(source.text, start, following) if alone else at).line
         for code in re.split(r"[ \t]*,[ \t]*", match[3]):
             yield Ignore(source.name, source.place(at), line, code)
 
 
-def _line_start(text: str, at: int) -> int:
-    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
-
-
-def _next(text: str, at: int, known: dict[int, int]) -> int:
+def _next(text: str, position: int, known: dict[int, int]) -> int:
     """Return where the next line starts that has more than a comment.
 
     Args:
         text: the text.
-        at: where a comment stands.
+        position: where a line starts that has a comment.
         known: the answers for lines that were passed before, which are added to.
     """
-    position = _line_start(text, at)
     passed = []
     while position not in known:
         only = _ONLY_COMMENT.match(text, position)

@@ -7,6 +7,7 @@ and follows aliases for ever.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import yaml
@@ -86,7 +87,7 @@ def _report_syntax(
 
 
 def _at(mark: Any) -> int:
-    """Return a mark's offset; a mark is never None with the loaders used here."""
+    """Return the offset of an error's mark; 0 where it has none."""
     return int(mark.index) if mark else 0
 
 
@@ -119,65 +120,68 @@ class _Reader:
         self._findings = findings
         self._stack: list[_Open] = []
         self._anchors: dict[str, Node | None] = {}
-        # How many values, and how many levels, a finished list or map expands to.
+        # How many values, and how many levels, a list or map that has an anchor expands to.
         self._extent: dict[int, tuple[int, int]] = {}
         self._values = 0
         self._root: Node | None = None
         self._documents = 0
 
     def read(self) -> Node:
+        takes: dict[type, Callable[[Any], None]] = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.AliasEvent: self._alias,
+            yaml.MappingStartEvent: self._open,
+            yaml.SequenceStartEvent: self._open,
+            yaml.MappingEndEvent: self._close,
+            yaml.SequenceEndEvent: self._close,
+            yaml.DocumentStartEvent: self._document,
+        }
         for event in yaml.parse(self._source.text, Loader=_LOADER):
-            self._take(event)
+            take = takes.get(type(event))
+            if take is not None:
+                take(event)
         if self._root is None:
             raise _Refused(0, "empty", "the config is empty", "write at least `input: …`")
         return self._root
 
-    def _take(self, event: Any) -> None:
-        if isinstance(event, yaml.ScalarEvent):
-            self._scalar(event)
-        elif isinstance(event, yaml.AliasEvent):
-            self._alias(event)
-        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            self._open(event)
-        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            self._close(event)
-        elif isinstance(event, yaml.DocumentStartEvent):
-            self._documents += 1
-            if self._documents > 1:
-                raise _Refused(
-                    _at(event.start_mark),
-                    "several_documents",
-                    "a second YAML document starts here; a config is one document",
-                    "move it to a file of its own",
-                )
+    def _document(self, event: Any) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            raise _Refused(
+                event.start_mark.index,
+                "several_documents",
+                "a second YAML document starts here; a config is one document",
+                "move it to a file of its own",
+            )
 
-    def _scalar(self, event: yaml.ScalarEvent) -> None:
+    def _scalar(self, event: Any) -> None:
+        value, style = event.value, event.style
         node = Scalar(
             self._source,
-            _at(event.start_mark),
-            _at(event.end_mark),
-            event.value,
-            event.style or "",
+            event.start_mark.index,
+            event.end_mark.index,
+            value,
+            style or "",
             event.tag or "",
         )
         if event.anchor:
             self._anchors[event.anchor] = node
-        if not self._stack and not event.value and not event.style:
+        if not self._stack and not value and not style:
             return  # only comments, or `---`
-        self._add(node)
+        self._add(node, node.start, 1, 0)
 
-    def _alias(self, event: yaml.AliasEvent) -> None:
-        at, name = _at(event.start_mark), event.anchor
+    def _alias(self, event: Any) -> None:
+        at, name = event.start_mark.index, event.anchor
         if name not in self._anchors:
             # The name is not shown: it may be a secret that begins with an asterisk.
             raise _Refused(at, "bad_alias", "this alias has no anchor before it", _QUOTE)
         node = self._anchors[name]
         if node is None:
             raise _Refused(at, "bad_alias", "the anchor of this alias holds itself through it")
-        self._add(node, at)
+        self._add(node, at, *self._extent.get(id(node), (1, 0)))
 
     def _open(self, event: Any) -> None:
-        at = _at(event.start_mark)
+        at = event.start_mark.index
         if len(self._stack) >= MAX_DEPTH:
             raise _Refused(at, "too_deep", f"the config is nested deeper than {MAX_DEPTH} levels")
         if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
@@ -189,38 +193,42 @@ class _Reader:
 
     def _close(self, event: Any) -> None:
         closed = self._stack.pop()
-        closed.node.end = _at(event.end_mark)
+        closed.node.end = event.end_mark.index
         if isinstance(closed.node, Mapping):
             for key, merged in closed.merges:
                 self._merge(closed.node, key, merged)
-        self._extent[id(closed.node)] = (closed.size, closed.height + 1)
         if closed.anchor:
             self._anchors[closed.anchor] = closed.node
-        self._add(closed.node)
+            self._extent[id(closed.node)] = (closed.size, closed.height + 1)
+        self._add(closed.node, closed.node.start, closed.size, closed.height + 1)
 
-    def _add(self, node: Node, at: int | None = None) -> None:
-        """Put a finished value into the list or map that is open."""
-        offset = node.start if at is None else at
-        size, height = (1, 0) if isinstance(node, Scalar) else self._extent[id(node)]
+    def _add(self, node: Node, at: int, size: int, height: int) -> None:
+        """Put a finished value into the list or map that is open.
+
+        Args:
+            node: the value.
+            at: the offset where it stands; where an alias does.
+            size: how many values it expands to.
+            height: how many levels.
+        """
         if not self._stack:
             self._root = node
             return
         parent = self._stack[-1]
         parent.size += size
-        parent.height = max(parent.height, height)
+        if height > parent.height:
+            parent.height = height
         self._values += 1
         if parent.size > MAX_VALUES or self._values > MAX_VALUES:
             raise _Refused(
-                offset, "too_large", f"the config holds, or expands to, over {MAX_VALUES:,} values"
+                at, "too_large", f"the config holds, or expands to, over {MAX_VALUES:,} values"
             )
         if len(self._stack) + height > MAX_DEPTH:
-            raise _Refused(
-                offset, "too_deep", f"the config is nested deeper than {MAX_DEPTH} levels"
-            )
+            raise _Refused(at, "too_deep", f"the config is nested deeper than {MAX_DEPTH} levels")
         if isinstance(parent.node, Sequence):
             parent.node.items.append(node)
         elif parent.key is None:
-            parent.key = self._key(node, offset)
+            parent.key = self._key(node, at)
         else:
             self._entry(parent, parent.key, node)
             parent.key = None

@@ -9,7 +9,7 @@ from typing import Final
 
 from streamer.spec import NOWHERE, Place
 
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 Shift = list[tuple[int, int, bool]]
 """Pieces of a changed text: where each starts there, where in the text before the change, and
@@ -31,7 +31,7 @@ class Source:
         self.text = text
         self.lenient = lenient
         self._shifts: list[Shift] = []
-        self._lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        self._lines = [0, *(match.end() for match in LINE_END.finditer(text))]
 
     def replace(self, pieces: Iterable[tuple[int, int, str]]) -> None:
         """Put other texts in, in order, remembering where everything came from.

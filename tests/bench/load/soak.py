@@ -53,19 +53,31 @@ class Trend:
         mean: of all minutes.
         slope: by which it grows in an hour.
         interval: by how much the slope may be off, at 95 %.
+        least: of all minutes.
+        greatest: of all minutes.
+        hours: from the first minute to the last.
     """
 
     mean: float
     slope: float
     interval: float
+    least: float
+    greatest: float
+    hours: float
 
     @property
     def verdict(self) -> str:
-        """What can be said: flat is what grows in an hour by at most `FLAT` of its mean."""
+        """What can be said: flat is what grows in an hour by at most `FLAT` of its mean.
+
+        For sure that is so by the slope and its interval, or when no two minutes differ by more
+        than that, as of a figure whose slow waves are small: they make the interval wide.
+        """
         most = FLAT * self.mean
         if self.slope - self.interval > most:
             return "GROWS"
-        return "flat" if self.slope + self.interval <= most else "flat or not: too few minutes"
+        if self.slope + self.interval <= most or self.greatest - self.least <= most * self.hours:
+            return "flat"
+        return "flat or not: too few minutes"
 
 
 def trend(course: Course) -> Trend:
@@ -88,7 +100,14 @@ def trend(course: Course) -> Trend:
     free = max(count * (1 - max(alike, 0)) / (1 + max(alike, 0)) - 2, 1.0)
     spread = np.sqrt(square / free / ((hours - hours.mean()) ** 2).sum())
     interval = stats.t.ppf(0.975, free) * spread
-    return Trend(float(values.mean()), float(slope), float(interval))
+    return Trend(
+        float(values.mean()),
+        float(slope),
+        float(interval),
+        float(values.min()),
+        float(values.max()),
+        float(hours[-1] - hours[0]),
+    )
 
 
 def soak(work: Path, rate: float, seconds: float, drawing: Path | None, seed: int = 1) -> None:
@@ -188,8 +207,9 @@ def _told(name: str, course: Course) -> bool:
         return True
     found = trend(course)
     print(
-        f"  {name:<21} {found.mean:>10,.2f}   {found.slope:>+10,.2f} ± {found.interval:,.2f} in an "
-        f"hour, at most {(found.slope + found.interval) / found.mean:+.0%}: {found.verdict}",
+        f"  {name:<21} {found.mean:>10,.2f} ({found.least:,.2f} to {found.greatest:,.2f})   "
+        f"{found.slope:>+10,.2f} ± {found.interval:,.2f} in an hour, "
+        f"at most {(found.slope + found.interval) / found.mean:+.0%}: {found.verdict}",
         flush=True,
     )
     return found.verdict != "GROWS"

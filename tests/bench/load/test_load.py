@@ -70,6 +70,10 @@ def test_a_slope_is_found_in_noise_and_none_where_there_is_none():
     # A slow wave, and what goes up and down by more than it may grow, say little.
     wave = 100 + 20 * np.sin(np.arange(25) / 4)
     assert soak.trend(_course(wave)).verdict.startswith("flat or not")
+    # Unless the wave is so small that no two minutes differ by more.
+    small = soak.trend(_course(100 + wave / 100))
+    assert small.interval > 0.05 * small.mean
+    assert small.verdict == "flat"
     assert soak.trend(_course(100 + rng.normal(0, 9, 25))).verdict.startswith("flat or not")
     with pytest.raises(ValueError, match="3 points are too few"):
         soak.trend(_course([1.0, 2.0, 3.0]))

@@ -72,7 +72,6 @@ def zombie(run: Run) -> str:
             run.wait_for(lambda: doomed <= _given_up(run), "for the executor to be given up")
             # What it had begun is done by the other one meanwhile.
             run.wait_for_output()
-            run.wait_for_output()
         finally:
             for pid in stopped:
                 with suppress(ProcessLookupError):
@@ -138,7 +137,7 @@ def _broken(run: Run, what: str, fault: Callable[[Run, Cluster, str], None]) -> 
             )
             run.pause(0, 3)
             fault(run, cluster, run.rng.choice(workers))
-            run.wait_for_output()
+            # This may be of before the fault; that the stream goes on, the caller waits for.
             run.wait_for_output()
         failed = sum("micro-batch failed" in text for text in run.program.messages())
         run.injected.append(f"{run.times} {what}, {failed} micro-batches failed")

@@ -1,4 +1,6 @@
-"""A program that keeps results until it is killed: `python -m tests.retention.writer DIR SEED`.
+"""A program that keeps results until it is killed: `python -m tests.retention.writer DIR SEED N`.
+
+N is for how many ns a file stays that no longer counts: 0 where nobody reads meanwhile.
 
 What it has kept of a micro-batch it notes in DIR/commits, as Spark does; what is not noted there is
 done again by the next one. It prints the number of each micro-batch that it begins.
@@ -24,9 +26,9 @@ def rows_of(batch: int) -> list[Row]:
     return [*own, Row("all", T, b"%d" % batch, emit="changes")]
 
 
-def _write(directory: Path, seed: int) -> None:
+def _write(directory: Path, seed: int, grace: int) -> None:
     # Small numbers, so that there is as much compaction as writing.
-    stores.COMPACTED_AT, stores.GRACE = 3, 0  # type: ignore[misc]
+    stores.COMPACTED_AT, stores.GRACE = 3, grace  # type: ignore[misc]
     chance = random.Random(seed)
     commits = directory / "commits"
     done = int(commits.read_text().split()[-1]) if commits.exists() else -1
@@ -42,4 +44,4 @@ def _write(directory: Path, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    _write(Path(sys.argv[1]), int(sys.argv[2]))
+    _write(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -63,14 +63,13 @@ def test_a_program_that_is_killed_at_any_moment_loses_nothing(tmp_path: Path) ->
     for _ in range(KILLS):
         # Who reads is given time for it, as by a stream; the others see files go at any moment.
         looked_at = chance.random() < 0.3
-        grace = GRACE if looked_at else 0
         command = [
             sys.executable,
             "-m",
             "tests.retention.writer",
             str(tmp_path),
             str(chance.random())[2:10],
-            str(grace),
+            str(GRACE if looked_at else 0),
         ]
         writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:

@@ -18,6 +18,8 @@ from streamer.config.source import Source
 
 MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 100_000
+_TOO_DEEP: Final = ("too_deep", f"the config is nested deeper than {MAX_DEPTH} levels")
+_NESTED: Final = "exceeded maximum nesting depth"  # of libyaml, not of PyYAML's own parser
 _OPENED: Final = {
     "quoted scalar": "the quote",
     "flow sequence": "the list [",
@@ -50,13 +52,32 @@ def read_yaml(source: Source, findings: Findings) -> Node | None:
     try:
         return _Reader(source, findings).read()
     except _Refused as e:
-        offset, code, message, suggestion = e.finding
-        findings.at_offset(source, offset, code, message, suggestion)
+        findings.at_offset(source, *e.finding)
     except yaml.MarkedYAMLError as e:
-        _report_marked(source, findings, e)
+        if e.problem == _NESTED:
+            findings.at_offset(source, *_refusal(source, e).finding)
+        else:
+            _report_marked(source, findings, e)
     except yaml.reader.ReaderError as e:
         _report_syntax(source, findings, *_unreadable(source.text, str(e.reason)))
     return None
+
+
+def _refusal(source: Source, nested: yaml.MarkedYAMLError) -> _Refused:
+    """Return what the reader refuses in a text whose nesting libyaml gave up.
+
+    From 0.2.6 on libyaml ends at a thousand levels, and it looks at a thousand characters before
+    it gives the first of their events. What stands before that place is nested less, and read
+    again.
+    """
+    end = _at(nested.problem_mark)
+    try:
+        _Reader(source, Findings()).read(end)
+    except _Refused as e:
+        return e
+    except yaml.YAMLError:
+        pass  # the text was cut off
+    return _Refused(end, *_TOO_DEEP)
 
 
 def _report_marked(source: Source, findings: Findings, error: yaml.MarkedYAMLError) -> None:
@@ -126,7 +147,8 @@ class _Reader:
         self._root: Node | None = None
         self._documents = 0
 
-    def read(self) -> Node:
+    def read(self, end: int | None = None) -> Node:
+        """Return the root of the text, or of what stands before an offset."""
         takes: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.AliasEvent: self._alias,
@@ -136,7 +158,7 @@ class _Reader:
             yaml.SequenceEndEvent: self._close,
             yaml.DocumentStartEvent: self._document,
         }
-        for event in yaml.parse(self._source.text, Loader=_LOADER):
+        for event in yaml.parse(self._source.text[:end], Loader=_LOADER):
             take = takes.get(type(event))
             if take is not None:
                 take(event)
@@ -183,7 +205,7 @@ class _Reader:
     def _open(self, event: Any) -> None:
         at = event.start_mark.index
         if len(self._stack) >= MAX_DEPTH:
-            raise _Refused(at, "too_deep", f"the config is nested deeper than {MAX_DEPTH} levels")
+            raise _Refused(at, *_TOO_DEEP)
         if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
             raise _Refused(at, "bad_tag", "this tag is not supported", "remove it")
         kind = Mapping if isinstance(event, yaml.MappingStartEvent) else Sequence
@@ -224,7 +246,7 @@ class _Reader:
                 at, "too_large", f"the config holds, or expands to, over {MAX_VALUES:,} values"
             )
         if len(self._stack) + height > MAX_DEPTH:
-            raise _Refused(at, "too_deep", f"the config is nested deeper than {MAX_DEPTH} levels")
+            raise _Refused(at, *_TOO_DEEP)
         if isinstance(parent.node, Sequence):
             parent.node.items.append(node)
         elif parent.key is None:

@@ -100,6 +100,13 @@ def test_nesting_is_bounded_whether_written_or_by_aliases() -> None:
     assert read("[" * 10_000)[1] == [
         f"f(1,{MAX_DEPTH + 1}) the config is nested deeper than {MAX_DEPTH} levels"
     ]
+    assert read("a: 1\na: 2\nb:" + "\n-" + " -" * 10_000)[1] == [
+        "f(2,1) field a is already set at line 1; keep one of them",
+        f"f(4,{2 * MAX_DEPTH - 1}) the config is nested deeper than {MAX_DEPTH} levels",
+    ]
+    assert read("{a: " * 10_000)[1] == [
+        f"f(1,{4 * MAX_DEPTH + 1}) the config is nested deeper than {MAX_DEPTH} levels"
+    ]
     deep = "a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 50 + "*a" + "]" * 50
     assert read(deep)[1] == [f"f(2,54) the config is nested deeper than {MAX_DEPTH} levels"]
     assert read("[" * MAX_DEPTH + "]" * MAX_DEPTH)[1] == []

@@ -22,6 +22,7 @@ from streamer.cli.main import invoke
 from streamer.cli.options import Options
 from streamer.config import load_config
 from streamer.config.templates.installed import installed
+from tests.processes import runs
 
 CONFIG = """\
 input: { generate: { mapping: 'root = env("SUBMIT_B")', count: 1 } }
@@ -175,10 +176,7 @@ def child(folder: Path) -> int:
 def gone(pid: int) -> bool:
     until = time.monotonic() + 10
     while time.monotonic() < until:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
-                return True
-        except OSError:
+        if not runs(pid):
             return True
         time.sleep(0.05)
     return False

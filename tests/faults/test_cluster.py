@@ -13,7 +13,8 @@ from typing import TypeVar
 
 import pytest
 
-from tests.servers.spark_cluster import Cluster, children, spark_cluster
+from tests.processes import children
+from tests.servers.spark_cluster import Cluster, spark_cluster
 
 from .program import Program, program
 from .test_kill import CONFIG, check

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import descendants
 from tests.servers.disks import small_disk
 from tests.servers.namespaces import hosts
 from tests.servers.spark_cluster import Cluster, spark_cluster
@@ -27,7 +28,6 @@ from tests.servers.spark_cluster import Cluster, spark_cluster
 from .program import Program, program
 from .test_cluster import KILLS, RECOVERED, SEED, WORKERS, chosen
 from .test_kill import CONFIG, SIZE, check
-from .vitals import descendants
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.service import Service, service
-from tests.faults.vitals import descendants
+from tests.processes import descendants
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import children, command
+
 from .program import program
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -163,19 +165,6 @@ def newest_commit(checkpoint: Path) -> int:
     return max(int(path.name) for path in checkpoint.rglob("commits/[0-9]*"))
 
 
-def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            found.append(int(stat.parent.name))
-    return found
-
-
 STEADY = """
 input: {{generate: {{mapping: 'root.id = count("n") - 1', interval: 5ms}}}}
 output: {{file: {{path: {out}}}}}
@@ -209,7 +198,7 @@ def test_a_killed_worker_costs_nothing(tmp_path):
     with program(config, tmp_path / "c") as running:
         running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 240, "output")
         (jvm,) = children(running.process.pid)
-        daemons = [pid for pid in children(jvm) if b"daemon" in cmdline(pid)]
+        daemons = [pid for pid in children(jvm) if "daemon" in command(pid)]
         workers = [worker for pid in daemons for worker in children(pid)]
         assert workers
         for pid in workers:
@@ -218,13 +207,6 @@ def test_a_killed_worker_costs_nothing(tmp_path):
         running.wait_for(lambda: out.stat().st_size > size + 1000, 60, "for more output")
         assert running.stop() == 0
     check_steady(tmp_path, config, out)
-
-
-def cmdline(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def waiting_in(pipe: int) -> int:

@@ -10,12 +10,12 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.faults.program import Program, program
+from tests.processes import command, descendants, parent
 from tests.servers.disks import small_disk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -69,33 +69,12 @@ def with_fault(
     return {"PYTHONPATH": os.pathsep.join(paths)}, fault
 
 
-def children(pid: int) -> Iterator[tuple[int, str]]:
-    """Give all processes that a process has started, and their commands."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text().rpartition(")")[2].split()
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(stat[1]), command
-    for one, (parent, command) in parents.items():
-        above = parent
-        while above in parents and above != pid:
-            above = parents[above][0]
-        if above == pid:
-            yield one, command
-
-
 def kill_workers(pid: int) -> None:
     """Kill Python workers, which are processes that a daemon has forked."""
-    found = dict(children(pid))
-    for one, command in found.items():
-        if "pyspark.daemon" in command or "streamer.spark.daemon" in command:
-            parent = int(Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[1])
-            if "daemon" in found.get(parent, ""):
-                os.kill(one, signal.SIGKILL)
+    daemons = {one for one in descendants(pid) if "spark.daemon" in command(one)}
+    for one in daemons:
+        if parent(one) in daemons:
+            os.kill(one, signal.SIGKILL)
 
 
 def failures(running: Program) -> list[dict[str, object]]:

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.processes import descendants
+
 _PROC = Path("/proc")
 
 
@@ -39,20 +41,6 @@ def vitals(root: int) -> Vitals:
         ports=len(_listening() & {inode for pid in ours for inode in _sockets(pid)}),
         memory=sum(map(memory, ours)),
     )
-
-
-def descendants(root: int) -> set[int]:
-    """Return a process and all that it has started, directly or not, and that still run."""
-    parents = {}
-    for path in _PROC.glob("[0-9]*/stat"):
-        try:
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    ours = {root}
-    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
-        ours |= more
-    return ours
 
 
 def _threads(pid: int) -> list[str]:

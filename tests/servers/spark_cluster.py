@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.processes import children
 from tests.servers import lasting_port
 from tests.servers.namespaces import Hosts
 
@@ -101,26 +102,6 @@ class Cluster:
             if "Successfully registered with driver" in text:
                 found += [log.parent.name for pid in pids if f" {pid}@" in text]
         return found
-
-
-def children(pid: int) -> list[int]:
-    """Return the process ids of a process's children that run.
-
-    One that has ended stays until its parent asks how. What Spark's scripts began before they
-    became a worker stays as long as that: Java knows nothing of it.
-    """
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        found += [int(text) for text in task.read_text().split()]
-    return [child for child in found if runs(child)]
-
-
-def runs(pid: int) -> bool:
-    """Tell whether there is such a process, and it has not ended."""
-    try:
-        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())  # none of one that has ended
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @contextmanager

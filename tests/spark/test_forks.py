@@ -9,14 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from streamer.spark import fork_client
 from streamer.spark.forks import Forks
+from tests.processes import children, parent, runs
 from tests.servers import free_port
-from tests.servers.spark_cluster import children
 
 # Each imports what workers need, which takes a second or two.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -47,22 +46,11 @@ def start(forks: Forks | None, *arguments: str, **env: str) -> subprocess.Popen[
     )
 
 
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
 def wait_gone(pid: int) -> None:
     until = time.monotonic() + 60
-    while not gone(pid):
+    while runs(pid):
         assert time.monotonic() < until, f"{pid} is still there"
         time.sleep(0.02)
-
-
-def parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def connected(listener: socket.socket) -> tuple[socket.socket, int]:
@@ -84,7 +72,7 @@ def test_a_planner_is_forked_and_ends_when_spark_hangs_up(forks: Forks) -> None:
         # The client has nothing more to do.
         assert client.wait(60) == 0
         assert parent(pid) == forks._process.pid
-        assert not gone(pid)
+        assert runs(pid)
         connection.close()
         wait_gone(pid)
 

@@ -4,14 +4,13 @@ import json
 import random
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from streamer.errors import StreamerError
 from tests.bench.jobs import GROUPS
 from tests.bench.traffic import chunks
-from tests.servers.spark_cluster import children
+from tests.processes import children, command
 
 pytestmark = pytest.mark.spark
 
@@ -311,6 +310,6 @@ def test_workers_of_both_stages_are_forked_by_one_daemon(run_stream, session, tm
     source.write_text(json.dumps({"id": 1, "at": stamp(soon(60))}) + "\n")
     assert run_stream(WINDOW.format(path=source, end="flush")).lines
     java = session.sparkContext._gateway.proc.pid
-    commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children(java)]
+    commands = map(command, children(java))
     # Each imports all that workers need.
     assert len([one for one in commands if "streamer.spark.daemon" in one]) == 1

@@ -23,7 +23,8 @@ from tests.bench.load import live
 from tests.bench.load.live import MIB, Came, Live
 from tests.bench.load.plots import draw_soak
 from tests.bench.product import size_of
-from tests.faults.vitals import descendants, memory
+from tests.faults.vitals import memory
+from tests.processes import descendants
 
 WARMING = 15
 """Minutes that are not in the line: Java's heap, all of which is collected each five minutes, grows

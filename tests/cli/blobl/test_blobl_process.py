@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.blobl.terminal import ROOT, Terminal
+from tests.processes import children, runs
 
 COMMAND = (sys.executable, "-m", "streamer.cli.main", "blobl")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -58,18 +59,6 @@ def receive(process: Piped, seconds: float = 20) -> bytes:
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], seconds)
     return os.read(process.stdout.fileno(), 65536) if ready else b""
-
-
-def children(process: Piped) -> list[int]:
-    text = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-    return [int(number) for number in text.split()]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
@@ -152,12 +141,12 @@ def test_ctrl_c_ends_all_of_it(threads: str) -> None:
     with running("-t", threads, "root = this") as process:
         send(process, b"1\n")
         assert receive(process) == b"1\n"
-        at_work = children(process)
+        at_work = children(process.pid)
         assert len(at_work) == (0 if threads == "1" else 2)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
         assert (process.returncode, said.strip()) == (1, b"interrupted")
-        assert not any(map(alive, at_work))
+        assert not any(map(runs, at_work))
 
 
 @pytest.mark.slow
@@ -165,14 +154,14 @@ def test_processes_end_when_the_one_that_reads_is_killed() -> None:
     with running("-t", "2", "root = this") as process:
         send(process, b"1\n")
         assert receive(process) == b"1\n"
-        at_work = children(process)
+        at_work = children(process.pid)
         process.kill()
         # They hold its output open while they live.
         while receive(process):
             pass
         assert process.wait(60) == -signal.SIGKILL
         until = time.monotonic() + 60
-        while any(map(alive, at_work)):
+        while any(map(runs, at_work)):
             assert time.monotonic() < until
             time.sleep(0.02)
 
@@ -183,9 +172,9 @@ def test_a_process_that_dies_is_an_error(noticed: bool) -> None:
     with running("-t", "2", "root = this") as process:
         send(process, b"1\n")
         assert receive(process) == b"1\n"
-        at_work = children(process)
+        at_work = children(process.pid)
         os.kill(at_work[0], signal.SIGKILL)
-        while noticed and any(map(alive, at_work)):
+        while noticed and any(map(runs, at_work)):
             # The pool has noticed once it has ended the other process, too.
             time.sleep(0.02)
         _, said = process.communicate(b"2\n" * 5000, timeout=60)

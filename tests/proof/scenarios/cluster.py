@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from tests.faults.vitals import descendants
+from tests.processes import descendants
 from tests.proof.runner import Run, under_load
 from tests.proof.verdict import ProofError
 from tests.servers.spark_cluster import Cluster

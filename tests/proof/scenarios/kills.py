@@ -7,9 +7,8 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
-from tests.faults.vitals import descendants
+from tests.processes import command, descendants, parent
 from tests.proof.runner import PATIENCE, Run, under_load
 from tests.proof.verdict import ProofError
 
@@ -64,7 +63,7 @@ def worker(run: Run) -> str:
         for _ in range(2 * run.times):
             run.pause(0, 4)
             found = _of(run, "daemon")
-            workers = [pid for pid in found if _parent(pid) in found]
+            workers = [pid for pid in found if parent(pid) in found]
             if not workers:
                 raise ProofError("there is no Python worker to kill")
             for pid in workers:
@@ -85,7 +84,7 @@ def jvm(run: Run) -> str:
     def fault(run: Run) -> None:
         for _ in range(run.times):
             run.pause(0, 4)
-            (java,) = (pid for pid in _of(run, "java") if _parent(pid) == run.program.process.pid)
+            (java,) = (pid for pid in _of(run, "java") if parent(pid) == run.program.process.pid)
             os.kill(java, signal.SIGKILL)
             if run.program.finish(PATIENCE) == 0:
                 raise ProofError("the program ended as if all were well")
@@ -119,19 +118,4 @@ def sigterm(run: Run) -> str:
 
 def _of(run: Run, word: str) -> list[int]:
     """Return the processes of the program that have a word in their command."""
-    found = []
-    for pid in descendants(run.program.process.pid):
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            continue  # it has ended meanwhile
-        if word.encode() in command:
-            found.append(pid)
-    return sorted(found)
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0  # it has ended meanwhile
+    return sorted(pid for pid in descendants(run.program.process.pid) if word in command(pid))

@@ -144,6 +144,23 @@ class Planned(NamedTuple):
         return cls(*json.loads(text))
 
 
+def is_before(ends: Sequence[Offsets], later: Sequence[Offsets]) -> bool:
+    """Tell whether anything lies between two positions in the Kafka inputs of a stream.
+
+    What only one of them knows does not count: a partition has come meanwhile, or is gone.
+
+    Args:
+        ends: the one, for each of the inputs.
+        later: the other.
+    """
+    return any(
+        at < beyond.get(topic, {}).get(partition, at)
+        for known, beyond in zip(ends, later, strict=False)
+        for topic, partitions in known.items()
+        for partition, at in partitions.items()
+    )
+
+
 def planned(spark: Location, number: int) -> Planned:
     """Read where a micro-batch ends from Spark's checkpoint.
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamer.engine.beside import is_before
+from streamer.kafka.reading import Offsets
 from streamer.window import Reading
 from streamer.window.event import EventWindow
 from streamer.window.system import SystemWindow
@@ -262,7 +264,14 @@ def tick(window: SystemWindow | EventWindow | None, before: int, due: int | None
     return max(before, window.due_count(now))
 
 
-def reading(offset: Mapping[str, Any], t: int) -> Reading:
-    """Return what shards are told about the micro-batch that ends at an offset."""
-    lag = offset.get("lag", False)
-    return Reading(t, offset["start"], backlog=False, ended=offset["ended"], lag=lag)
+def reading(offset: Mapping[str, Any], t: int, ends: Sequence[Offsets] = ()) -> Reading:
+    """Return what shards are told about a micro-batch.
+
+    Args:
+        offset: where our source's part of it ends; `backlog_ends` is where Kafka
+            ended at the start, until all before it is planned.
+        t: its recorded time, ns.
+        ends: where it ends in Kafka, for each of the inputs.
+    """
+    lag, backlog = offset.get("lag", False), is_before(ends, offset.get("backlog_ends", ()))
+    return Reading(t, offset["start"], backlog, ended=offset["ended"], lag=lag)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,7 +21,7 @@ from streamer.engine.intake import pack_piece
 from streamer.engine.kafka_rows import KafkaRows, Wanted, stretches
 from streamer.plan import Plan
 from streamer.spark.jars import no_connector
-from streamer.spark.micro_batch import heard
+from streamer.spark.micro_batch import heard, heard_plan
 from streamer.spark.shards import labels
 from streamer.spark.stages import (
     FRAME,
@@ -34,9 +33,6 @@ from streamer.spark.stages import (
     time_of,
 )
 from streamer.window import Row as PackRow
-
-PLANNED: Final = "streamer.planned"
-"""The local property by which tasks hear of their micro-batch (`Planned`)."""
 
 _POOL: Final = 64
 """Consumers that Spark keeps, each with what it has fetched, when no task uses them."""
@@ -159,10 +155,9 @@ _Stage = Callable[[_Batches], Iterator[pa.RecordBatch]]
 
 
 def _planned() -> Planned:
-    context = TaskContext.get()
-    told = context and context.getLocalProperty(PLANNED)
-    assert told, "Spark has not passed on the local property of the micro-batch"
-    return Planned.heard(told)
+    planned = heard_plan()
+    assert planned, "Spark has not passed on the local property of the micro-batch"
+    return planned
 
 
 def _pack(plan: Plan, place: KafkaPlace, wanted: Wanted) -> _Stage:

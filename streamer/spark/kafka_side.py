@@ -21,7 +21,8 @@ from streamer.kafka.reading import Offsets
 from streamer.plan import Plan
 from streamer.plan.metadata_read import metadata_read
 from streamer.source.replayable import Limit
-from streamer.spark.kafka import PLANNED, kafka_rows, settings
+from streamer.spark.kafka import kafka_rows, settings
+from streamer.spark.micro_batch import tell_plan
 
 _OF_KAFKA: Final = re.compile(r"org\.apache\.kafka\.|KafkaException|kafka\.\w*TimeoutException")
 _LOST: Final = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|KafkaIllegalStateException")
@@ -91,7 +92,7 @@ class KafkaSide:
         It is called by the thread whose local properties tasks are given.
         """
         found = planned(self._spark, number)
-        batch.sparkSession.sparkContext.setLocalProperty(PLANNED, found.told())
+        tell_plan(batch, found)
         self._signals.set_known(found.ends)
         self._keeper.plans(number, found.ends)
 

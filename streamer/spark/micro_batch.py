@@ -7,9 +7,11 @@ from typing import Final
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from streamer.engine.beside import Planned
 from streamer.message import MicroBatch
 
 _PROPERTY: Final = "streamer.micro_batch"
+_PLANNED: Final = "streamer.planned"
 _SAMPLES: Final = "streamer.samples"
 
 
@@ -40,6 +42,18 @@ def heard(part: str = "") -> MicroBatch | None:
         return None
     stream, number = told.split(" ")
     return MicroBatch(stream, int(number), part or str(context.partitionId()))
+
+
+def tell_plan(batch: DataFrame, planned: Planned) -> None:
+    """Tell the tasks of a micro-batch what Spark's log says of it, as `tell` does."""
+    batch.sparkSession.sparkContext.setLocalProperty(_PLANNED, planned.told())
+
+
+def heard_plan() -> Planned | None:
+    """Return what Spark's log says of the task's micro-batch; None where no Kafka is read."""
+    context = TaskContext.get()
+    told = context.getLocalProperty(_PLANNED) if context else None
+    return Planned.heard(told) if told else None
 
 
 def samples_wanted() -> int:

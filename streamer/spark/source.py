@@ -1,8 +1,8 @@
 """The source of a stream: an input's pieces and the clock's ticks, as one Python data source.
 
 An offset is the input's own, and beside it what a replay must see again: the tick (so that windows
-close without data), the start of the program, whether the input has ended or is behind, which
-windows fold, and a time below which the clock has not been.
+close without data), the start of the program, whether the input has ended or is behind, where Kafka
+ended at the start, which windows fold, and a time below which the clock has not been.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from streamer.durations import SECOND
-from streamer.engine.beside import KafkaChild
+from streamer.engine.beside import KafkaChild, is_before
 from streamer.engine.folding import folded_since, next_folded
 from streamer.engine.gate import Gate, Waiting
 from streamer.engine.ticks import Pacer, Rest, Signals, tick
+from streamer.kafka.reading import Offsets
 from streamer.source.replayable import Limit, Replayable
 from streamer.window.event import EventWindow
 from streamer.window.system import SystemWindow
@@ -136,17 +137,35 @@ class StreamReader(DataSourceStreamReader):
                 "floor": max(now, start.get("floor", now)),
                 # Wherever it comes again, the tasks are the same.
                 "pieces": tasks or plan.pieces,
-                **self._beside(start, kafka),
+                **self._beside(start, kafka, begins),
             }
         return start
 
-    def _beside(self, start: dict[str, Any], kafka: Waiting) -> dict[str, Any]:
+    def _beside(self, start: dict[str, Any], kafka: Waiting, begins: bool) -> dict[str, Any]:
         """Return what an offset has besides when Kafka is read too."""
         if self._gate is None:
             return {}
         # An offset that is not new would bring no clock.
-        found = {"step": start.get("step", 0) + 1}
-        return {**found, "ends": kafka.ends} if self._plan.tells_lag else found
+        found: dict[str, Any] = {"step": start.get("step", 0) + 1}
+        if self._plan.tells_lag:
+            found["ends"] = kafka.ends
+        if backlog := self._backlog(start, kafka, begins):
+            found["backlog_ends"] = backlog
+        return found
+
+    def _backlog(self, start: dict[str, Any], kafka: Waiting, begins: bool) -> Sequence[Offsets]:
+        """Return where Kafka ended at the start of the program until all before it is planned.
+
+        What waited meanwhile is not late: no window closes by the clock on the wall before then.
+        """
+        # Where a topic has become shorter, that place is never reached: when nothing waits it is
+        # over.
+        if self._plan.window is None or not kafka.messages:
+            return ()
+        if begins:
+            return kafka.ends
+        ends: Sequence[Offsets] = start.get("backlog_ends", ())
+        return ends if is_before(self._plan.signals.known(), ends) else ()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the pieces of a micro-batch; the first brings the clock with it."""

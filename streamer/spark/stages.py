@@ -25,7 +25,7 @@ from streamer.engine.ticks import reading
 from streamer.plan import Plan
 from streamer.sampling import WANTED
 from streamer.source.replayable import Replayable
-from streamer.spark.micro_batch import heard, samples_wanted
+from streamer.spark.micro_batch import heard, heard_plan, samples_wanted
 from streamer.spark.shards import labels
 from streamer.window import Row as PackRow
 
@@ -117,7 +117,9 @@ def pack_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterator[
             for row in made:
                 yield row._replace(shard=names[row.shard])
             if number == 0:
-                for row in clock_rows(plan, reading(offset, t)):
+                planned = heard_plan()
+                ends = planned.ends if planned is not None else ()
+                for row in clock_rows(plan, reading(offset, t, ends)):
                     yield row._replace(shard=names[row.shard])
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:

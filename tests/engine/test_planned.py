@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streamer.engine.beside import newest_planned, planned
+from streamer.engine.beside import is_before, newest_planned, planned
 from streamer.errors import StreamerError
+from streamer.kafka.reading import Offsets
 
 TEXT = 'v1\n{"batchTimestampMs":12,"conf":{}}\n{"pos":3}\n-\n{"cars":{"0":5}}'
 
@@ -47,3 +48,24 @@ def test_a_log_of_another_version_of_spark_is_told_from_a_damaged_one(spark: Pat
     (spark / "offsets" / "7").write_text(TEXT.replace("v1", "v2"))
     with pytest.raises(StreamerError, match="form v2, expected v1: another version of Spark"):
         planned(spark, 7)
+
+
+@pytest.mark.parametrize(
+    ("ends", "later", "before"),
+    [
+        ([{"a": {"0": 4}}], [{"a": {"0": 5}}], True),
+        ([{"a": {"0": 5}}], [{"a": {"0": 5}}], False),
+        ([{"a": {"0": 9, "1": 4}}], [{"a": {"0": 5, "1": 5}}], True),
+        ([{"a": {"0": 5}}, {"b": {"0": 1}}], [{"a": {"0": 5}}, {"b": {"0": 2}}], True),
+        ([{"a": {"0": 5}}, {"a": {"0": 9}}], [{"a": {"0": 5}}, {"a": {"0": 9}}], False),
+        # A partition that is gone, and one that has come.
+        ([{"a": {"0": 5}}], [{"a": {"0": 5, "1": 9}}], False),
+        ([{"a": {"0": 5, "1": 0}}], [{"a": {"0": 5}}], False),
+        ([{}], [{"a": {"0": 5}}], False),
+        ([], [], False),
+    ],
+)
+def test_a_position_is_before_another_where_something_lies_between(
+    ends: list[Offsets], later: list[Offsets], before: bool
+) -> None:
+    assert is_before(ends, later) is before

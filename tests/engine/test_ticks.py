@@ -1,7 +1,7 @@
 """When a micro-batch starts: plenty of data, old data, a window due."""
 
 from streamer.durations import SECOND
-from streamer.engine.ticks import PLENTY, Pace, Pacer, Rest, Signals, tick
+from streamer.engine.ticks import PLENTY, Pace, Pacer, Rest, Signals, reading, tick
 from streamer.window import SystemWindow
 
 
@@ -136,3 +136,13 @@ def test_a_pace_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
     assert (signals.pace(), signals.patience()) == (3.1, 0.0)
     pace.set(0.0, 0.1)
     assert (signals.pace(), signals.patience()) == (0.0, 0.1)
+
+
+def test_a_micro_batch_is_backlog_until_it_ends_where_kafka_ended_at_the_start():
+    offset = {"start": "a", "ended": False, "backlog_ends": [{"cars": {"0": 100, "1": 7}}]}
+    for ends, backlog in (({"0": 50, "1": 7}, True), ({"0": 100, "1": 6}, True)):
+        assert reading(offset, 1, [{"cars": ends}]).backlog is backlog
+    assert not reading(offset, 1, [{"cars": {"0": 100, "1": 9}}]).backlog
+    # Without Kafka, and of a checkpoint of before.
+    assert not reading(offset, 1).backlog
+    assert not reading({"start": "a", "ended": False}, 1, [{"cars": {"0": 1}}]).backlog

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from streamer.durations import SECOND
+from streamer.engine.beside import KafkaChild, KafkaPlace, Nothing
 from streamer.engine.ticks import Signals
+from streamer.kafka.reading import Metadata, Offsets, Standing
 from streamer.source.replayable import Limit
 from streamer.spark.source import SourcePlan, StreamReader
 from streamer.window import SystemWindow
@@ -93,3 +95,52 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
         assert taken == expected
     assert Limit(1_000).on(8) == (8_000, 8 * Limit().size)
     assert Limit(1_000, 5_000).on(8) == (8_000, 5_000), "a buffer of the config's has no more room"
+
+
+class Topic:
+    """A Kafka input of one partition that ends where it is told to."""
+
+    def __init__(self, end: int) -> None:
+        self.end = end
+
+    def standing(self, known: Offsets) -> Standing:
+        waiting = self.end - (known["cars"]["0"] if known else 0)
+        return Standing(waiting, waiting > 100, {"cars": {"0": self.end}})
+
+
+def test_where_kafka_ended_at_the_start_stands_in_offsets_until_it_is_reached(
+    tmp_path: Path,
+) -> None:
+    signals, topic = Signals(tmp_path / "signals"), Topic(250)
+    signals.clear()
+    child = KafkaChild(KafkaPlace(0, (), (), Metadata()), topic)  # type: ignore[arg-type]
+
+    def look(start: dict[str, Any], name: str, window: SystemWindow | None) -> dict[str, Any]:
+        plan = SourcePlan(Nothing(), window, name, signals, Limit(), 0, 2, kafka=(child,))
+        return StreamReader(plan).latestOffset(start, None)  # type: ignore[arg-type]
+
+    def taken(end: int) -> None:
+        signals.set_known([{"cars": {"0": end}}])
+
+    window = SystemWindow(size=10 * SECOND)
+    first: dict[str, Any] = {"data": {}, "tick": 0, "start": "", "ended": False}
+    stood = [{"cars": {"0": 250}}]
+    assert "backlog_ends" not in look(first, "a", None), "nothing closes"
+    at = look(first, "a", window)
+    assert at["backlog_ends"] == stood
+    # What comes meanwhile is not of the backlog.
+    taken(100)
+    topic.end = 400
+    at = look(at, "a", window)
+    assert at["backlog_ends"] == stood
+    taken(200)
+    # The process that plans may be another one now: what it needs is in the log.
+    at = look(at, "a", window)
+    assert at["backlog_ends"] == stood
+    taken(300)
+    at = look(at, "a", window)
+    assert "backlog_ends" not in at
+    # Another start has its own, unless nothing waits.
+    assert look(at, "b", window)["backlog_ends"] == [{"cars": {"0": 400}}]
+    taken(400)
+    assert "backlog_ends" not in look(at, "c", window)

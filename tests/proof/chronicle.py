@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -49,6 +49,17 @@ class Chronicle:
         newest = self._planned.get(self.committed())
         return dict(newest.ends) if newest else {}
 
+    def time(self) -> int:
+        """Return the time of the newest micro-batch that was committed, Unix ns; 0 for none."""
+        self._look()
+        newest = self._planned.get(self.committed())
+        return newest.time if newest else 0
+
+    def since(self, number: int) -> list[MicroBatch]:
+        """Return what was planned after a micro-batch, in order, as far as it was seen."""
+        self._look()
+        return [one for at, one in sorted(self._planned.items()) if at > number]
+
     def micro_batches(self) -> list[MicroBatch]:
         """Return all that were committed, in order.
 
@@ -74,10 +85,14 @@ class Chronicle:
                     self._planned[int(path.name)] = self._read(path)
 
     def _read(self, path: Path) -> MicroBatch:
-        _, meta, *sources = path.read_text().splitlines()
-        ends: dict[int, int] = {}
-        for line in sources:
-            found = {} if line == "-" else json.loads(line)
-            for partition, offset in found.get(self._topic, {}).items():
-                ends[int(partition)] = offset
-        return MicroBatch(json.loads(meta)["batchTimestampMs"] * 10**6, ends)
+        _, meta, own, kafka = path.read_text().splitlines()
+        ours = json.loads(own)
+        ends = self._ends({} if kafka == "-" else json.loads(kafka))
+        (waited,) = map(self._ends, ours.get("backlog_ends") or [{}])
+        # The program's clock does not run backwards, though the machine's may.
+        time = max(json.loads(meta)["batchTimestampMs"], ours.get("floor", 0) // 10**6)
+        backlog = any(ends.get(partition, 0) < end for partition, end in waited.items())
+        return MicroBatch(time * 10**6, ends, ours["start"], backlog)
+
+    def _ends(self, offsets: Mapping[str, Mapping[str, int]]) -> dict[int, int]:
+        return {int(number): at for number, at in offsets.get(self._topic, {}).items()}

@@ -1,8 +1,8 @@
 """Events with ids, made from a seed, and where in Kafka each of them went.
 
 Event time runs ten times as fast as the clock on the wall, so that windows of seconds close all
-the time. Some events are out of order, some far too late, and some lie on a bound of a window or a
-nanosecond beside it.
+the time, unless it is to follow that clock. Some events are out of order, some far too late, and
+some lie on a bound of a window or a nanosecond beside it.
 """
 
 from __future__ import annotations
@@ -57,6 +57,9 @@ class Shape:
         disorder: by how much an event may be behind, ns.
         late: the share that is 10 s to 60 s behind.
         poison: the share that is poison.
+        keys: how many there are.
+        rate: events a second.
+        live: event time is that of the clock on the wall.
     """
 
     partitions: int = 3
@@ -64,6 +67,14 @@ class Shape:
     disorder: int = 3 * SECOND
     late: float = 0.02
     poison: float = 0.0
+    keys: int = 5
+    rate: int = 1000
+    live: bool = False
+
+    @property
+    def step(self) -> int:
+        """Event time from one event to the next, ns."""
+        return SECOND // self.rate if self.live else 10 * SECOND // self.rate
 
 
 def rfc3339(at: int) -> str:
@@ -103,13 +114,19 @@ def _huge(number: int, at: int, *, whole: bool) -> Event:
     return Event(number, text[:HUGE].encode(), None, "big")
 
 
-def events(seed: int, shape: Shape) -> Iterator[tuple[int, Event]]:
-    """Make events without end, each with its partition."""
+def events(seed: int, shape: Shape, begin: int = BEGIN) -> Iterator[tuple[int, Event]]:
+    """Make events without end, each with its partition.
+
+    Args:
+        seed: decides everything.
+        shape: of the events.
+        begin: the event time of the first, Unix ns.
+    """
     rng = random.Random(seed)
     open_ones = [one for one in range(shape.partitions) if one not in shape.silent]
     number = 0
     while True:
-        now = BEGIN + number * SECOND // 100
+        now = begin + number * shape.step
         at = now - rng.randrange(shape.disorder + 1)
         draw = rng.random()
         if draw < shape.late:
@@ -119,7 +136,7 @@ def events(seed: int, shape: Shape) -> Iterator[tuple[int, Event]]:
         elif draw < shape.late + 0.051:
             # Ahead of the others, so that the clock stands at a bound, or GRACE after one, a while.
             at += rng.choice((0, -1, GRACE, GRACE - 1)) - at % SIZE + SIZE
-        made = event(number, at, f"key-{rng.randrange(5)}")
+        made = event(number, at, f"key-{rng.randrange(shape.keys)}")
         if shape.poison and rng.random() < shape.poison:
             made = _poison(number, rng)
         if shape.poison and number % _HUGE_EVERY == _HUGE_EVERY // 2:
@@ -136,7 +153,7 @@ class Source:
         silent: while it is set, nothing is sent.
     """
 
-    def __init__(self, kafka: Any, topic: str, seed: int, shape: Shape, rate: int = 1000) -> None:
+    def __init__(self, kafka: Any, topic: str, seed: int, shape: Shape) -> None:
         """Prepare; nothing is sent before `flowing`.
 
         Args:
@@ -144,11 +161,9 @@ class Source:
             topic: it has the shape's partitions.
             seed: decides everything.
             shape: of the events.
-            rate: events a second.
         """
         self.topic, self.sent = topic, dict[tuple[int, int], Event]()
-        self._shape, self._rate = shape, rate
-        self._events = events(seed, shape)
+        self._seed, self._shape = seed, shape
         # Waits for a broker that is away, and sends nothing twice.
         self._producer = kafka.producer(
             enable_idempotence=True, message_timeout_ms=300_000, message_max_bytes=2 * HUGE
@@ -209,11 +224,12 @@ class Source:
             self.flush()
 
     def _run(self) -> None:
-        began = time.monotonic()
+        began, rate = time.monotonic(), self._shape.rate
+        made = events(self._seed, self._shape, time.time_ns() if self._shape.live else BEGIN)
         while not self._over.wait(0.05):
             if self.silent.is_set():
                 continue
-            due = int((time.monotonic() - began) * self._rate)
+            due = int((time.monotonic() - began) * rate)
             # After a broker's absence, what is due comes in one go, but no more than this.
-            for _ in range(min(due - self._count, 5 * self._rate)):
-                self.send(*next(self._events))
+            for _ in range(min(due - self._count, 5 * rate)):
+                self.send(*next(made))

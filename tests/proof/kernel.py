@@ -31,19 +31,23 @@ from streamer.source.replayable import Raws
 from streamer.window import Reading, Row
 from streamer.window.row import PIECE_BITS
 from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events
-from tests.proof.oracle import MicroBatch, replay
+from tests.proof.kinds import Hopping, Windows
+from tests.proof.oracle import MicroBatch
 from tests.proof.rows import ROWS
-from tests.proof.stream import TOPIC, Stream, Windows
+from tests.proof.stream import TOPIC, Stream
 from tests.proof.verdict import Output, compare
 
 MICRO_BATCHES = 32
+_BACKLOG = 4
 _LEAST, _MOST = 300, 1200
+_END = BEGIN + 24 * 3600 * SECOND
+"""By then all windows are over."""
 _OUT, _LATE = "/nowhere/out.jsonl", "/nowhere/late.jsonl"
 
 CASES: dict[str, tuple[Windows, Shape]] = {
     **{row.name: (row.windows, row.shape) for row in ROWS},
     # Packs are joined when there are eight of a size in a pane: so it has to last long enough.
-    "joined-packs": (Windows(size=90, every=90), Shape()),
+    "joined-packs": (Hopping(size=90, every=90), Shape()),
 }
 
 
@@ -77,7 +81,7 @@ class Kernel:
 
     def __post_init__(self) -> None:
         sink = f'{{file: {{path: "{_OUT}", codec: lines}}}}'
-        text = Stream("nowhere:1", self.windows.buffer, sink, Path(_LATE)).config()
+        text = Stream("nowhere:1", self.windows, sink, Path(_LATE)).config()
         self._plan = make_plan(parse_config(text, "proof.yaml"))
         self._stores = [_Store() for _ in range(self._plan.shards)]
         self._rng = random.Random(self.seed)
@@ -97,10 +101,9 @@ class Kernel:
         for number in range(MICRO_BATCHES):
             count = self._rng.randrange(_LEAST, _MOST)
             self._micro_batch(number, [next(self._events) for _ in range(count)])
-        at = BEGIN + 24 * 3600 * SECOND
         open_one = min(set(range(self.shape.partitions)) - self.shape.silent)
-        self._micro_batch(MICRO_BATCHES, [(open_one, event(10**9, at, "closer"))])
-        expected = replay(self._sent, self._cuts, self.windows.rules)
+        self._micro_batch(MICRO_BATCHES, [(open_one, event(10**9, _END, "closer"))])
+        expected = self.windows.replay(self._sent, self._cuts)
         statuses = list(self._statuses.values())
         now = Snapshot.of(statuses, {}, 0)
         farewell = {
@@ -112,12 +115,16 @@ class Kernel:
         return compare(self._sent, expected, output, repeats=False)
 
     def _micro_batch(self, number: int, made: list[tuple[int, Event]]) -> None:
-        t = BEGIN + number * SECOND
-        start = "first" if number < MICRO_BATCHES // 2 else "second"
-        rows = [*clock_rows(self._plan, Reading(t, start))]
+        t = BEGIN + (len(self._sent) + len(made)) * self.shape.step
+        start = ("first", "second", "last")[number // (MICRO_BATCHES // 2)]
+        if start == "last":
+            t = _END
+        # After the second start it works off what waited.
+        backlog = 0 <= number - MICRO_BATCHES // 2 < _BACKLOG
+        rows = [*clock_rows(self._plan, Reading(t, start, backlog))]
         for partition in sorted({partition for partition, _ in made}):
             rows += self._packed(partition, [one for there, one in made if there == partition], t)
-        self._cuts.append(MicroBatch(t, dict(self._ends)))
+        self._cuts.append(MicroBatch(t, dict(self._ends), start, backlog))
         self._rng.shuffle(rows)
         frames: list[Frame] = []
         for shard, store in enumerate(self._stores):

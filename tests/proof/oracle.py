@@ -23,10 +23,14 @@ class MicroBatch:
     Attributes:
         time: T, Unix ns.
         ends: by partition, the offset before which everything was taken in.
+        start: differs for every start of the program.
+        backlog: what waited when the program was started is not all taken in yet.
     """
 
     time: int
     ends: Mapping[int, int]
+    start: str = ""
+    backlog: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.proof.generator import Shape
+from tests.proof.kinds import Counted, Following, Hopping, Sessions, Walled, Windows
 from tests.proof.runner import Run
 from tests.proof.scenarios import (
     brokers,
@@ -24,9 +25,9 @@ from tests.proof.scenarios import (
     kills,
     secrets,
     surroundings,
+    waiting,
 )
 from tests.proof.sinks import Sinks, file_sink, http_sink, plain_sink, transactional_sink
-from tests.proof.stream import Windows
 from tests.servers.kafka import Broker
 from tests.servers.namespaces import Hosts, hosts
 from tests.servers.spark_cluster import Cluster, spark_cluster
@@ -53,7 +54,7 @@ class Row:
     promise: str
     fault: str
     run: Callable[[Run], str]
-    windows: Windows = Windows()
+    windows: Windows = Hopping()
     shape: Shape = Shape()
     sink: Sinks = file_sink
     workers: int = 0
@@ -231,7 +232,7 @@ ROWS: tuple[Row, ...] = (
         EXACT + "; late ones are dropped and counted",
         "events up to 6 s out of order, a tenth 10 s to 60 s late, hopping windows",
         events.shuffled,
-        windows=Windows(size=10, every=5, lateness=3),
+        windows=Hopping(size=10, every=5, lateness=3),
         shape=Shape(disorder=6 * 10**9, late=0.1),
     ),
     Row(
@@ -253,6 +254,39 @@ ROWS: tuple[Row, ...] = (
         EXACT + ", and none before its time",
         "nothing comes for ten seconds, then all that is due at once",
         events.idle,
+    ),
+    Row(
+        "backlog",
+        "what waited in Kafka while the program was down is not late, and windows of the clock on "
+        "the wall have all of it, once",
+        "kill -9 of the driver, which stays down until several micro-batches wait; system_window",
+        waiting.down,
+        windows=Walled(),
+        shape=Shape(live=True, rate=300),
+    ),
+    Row(
+        "sessions",
+        EXACT + ", however often it was joined and cut",
+        "kill -9 of the driver in the moment in which the output grows; sessions of 150 keys",
+        kills.at_write,
+        windows=Sessions(),
+        shape=Shape(partitions=1, keys=150, rate=300),
+    ),
+    Row(
+        "sliding",
+        "every event is in each of the windows that begin with another one, once",
+        "kill -9 of all Python workers at any moment; sliding windows of five seconds",
+        kills.worker,
+        windows=Following(),
+        shape=Shape(partitions=1, rate=200),
+    ),
+    Row(
+        "counted",
+        "every event is in exactly its windows, once, and counting goes on where it was",
+        "kill -9 of the driver at any moment, while it starts too; the latest 50 of every 20",
+        kills.driver,
+        windows=Counted(),
+        shape=Shape(partitions=1),
     ),
     Row(
         "clock",

@@ -14,9 +14,10 @@ from typing import Any
 from tests.faults.program import Program
 from tests.proof.chronicle import Chronicle
 from tests.proof.generator import HUGE, Shape, Source
-from tests.proof.oracle import Expected, replay
+from tests.proof.kinds import Hopping, Walled, Windows
+from tests.proof.oracle import Expected
 from tests.proof.sinks import Sink, whole_lines
-from tests.proof.stream import TOPIC, Stream, Windows
+from tests.proof.stream import TOPIC, Stream
 from tests.proof.verdict import Output, ProofError, compare
 from tests.servers.kafka import Broker
 from tests.servers.namespaces import Hosts
@@ -49,7 +50,7 @@ class Run:
     long: bool
     broker: Broker
     sink: Sink
-    windows: Windows = field(default_factory=Windows)
+    windows: Windows = field(default_factory=Hopping)
     shape: Shape = field(default_factory=Shape)
     cluster: Cluster | None = None
     options: tuple[str, ...] = ()
@@ -62,9 +63,7 @@ class Run:
         self.checkpoint = self.directory / "checkpoint"
         self.config = self.directory / "config.yaml"
         self.late.touch()
-        self.stream = Stream(
-            self.broker.address(), self.windows.buffer, self.sink.config(), self.late
-        )
+        self.stream = Stream(self.broker.address(), self.windows, self.sink.config(), self.late)
         java = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
         self.configure(conf={} if self.long else dict.fromkeys(java, _SOON))
         if (on := self.cluster) is not None:
@@ -154,19 +153,27 @@ class Run:
         """Close all windows, let everything come out, stop, and give the verdict."""
         self.source.flush()
         self.wait_for_all()
-        self.source.close_windows()
-        self.wait_for_all()
+        self._close_windows()
         last = self.program
         if self.stop() != 0:
             raise ProofError(f"SIGTERM: exit code is not 0: {last.messages()[-5:]}")
         farewell = last_words(last)
         sent = {at: one for at, one in self.source.sent.items() if at not in self.gone}
         micro_batches = self.chronicle.micro_batches()
-        expected = replay(sent, micro_batches, self.windows.rules, self.gone)
+        expected = self.windows.replay(sent, micro_batches, self.gone)
         self._check_reach(expected)
         output = Output(self.sink.windows(), whole_lines(self.late), farewell)
         figures = compare(sent, expected, output, self.sink.repeats)
         return f"{figures}; {', '.join(self.injected)}" if self.injected else figures
+
+    def _close_windows(self) -> None:
+        """Let the clock of the windows pass them: that of the events, or that on the wall."""
+        if isinstance(self.windows, Walled):
+            over = self.windows.over(max(one.at or 0 for one in self.source.sent.values()))
+            self.wait_for(lambda: self.chronicle.time() >= over, "for the clock to close windows")
+        else:
+            self.source.close_windows()
+            self.wait_for_all()
 
     def wait_for_all(self) -> None:
         """Wait until all that was sent is taken in."""
@@ -180,7 +187,7 @@ class Run:
 
     def _check_reach(self, expected: Expected) -> None:
         """Hold that the run was one that could fail."""
-        if len(expected.closed) < 20 or not expected.dropped:
+        if len(expected.closed) < 20 or self.windows.drops > bool(expected.dropped):
             raise ProofError(f"too little has happened: {len(expected.closed)} windows")
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.proof.generator import GRACE, SECOND, SIZE
-from tests.proof.oracle import Rules
+from tests.proof.kinds import Windows
 
 TOPIC = "proof"
 
@@ -22,15 +21,16 @@ input:
     consumer_group: proof
     start_from_oldest: true
     fail_on_data_loss: {whole}
+    {bound}
 buffer: {buffer}
 pipeline:
   processors:
     - mapping: |
         root = if batch_index() == 0 {{
           {{
-            "start": meta("window_start_timestamp"),
-            "end": meta("window_end_timestamp"),
-            "key": meta("window_key"),
+            "start": meta("window_start_timestamp").or("1970-01-01T00:00:00Z"),
+            "end": meta("window_end_timestamp").or("1970-01-01T00:00:00Z"),
+            "key": {named},
             "ids": json("id").from_all(),
             "version": {version},
           }}
@@ -48,42 +48,16 @@ spark: {spark}
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Of the stream; the times in seconds."""
-
-    size: int = SIZE // SECOND
-    every: int = SIZE // SECOND
-    lateness: int = GRACE // SECOND
-
-    @property
-    def rules(self) -> Rules:
-        """The same for the oracle."""
-        return Rules(self.size * SECOND, self.every * SECOND, self.lateness * SECOND)
-
-    @property
-    def buffer(self) -> dict[str, Any]:
-        """The same for the program."""
-        hops = self.every < self.size
-        fields = {
-            "timestamp_mapping": "root = this.at",
-            "key_mapping": "root = this.key",
-            "size": f"{self.size}s",
-            **({"every": f"{self.every}s"} if hops else {}),
-            "allowed_lateness": f"{self.lateness}s",
-            "late_output": "late",
-        }
-        return {"hopping_window" if hops else "tumbling_window": fields}
-
-
-@dataclass(frozen=True)
 class Stream:
     """What may differ between streams, and what a row may change.
 
     Attributes:
         broker: its address.
-        buffer: the windows.
+        windows: its windows.
+        buffer: a `buffer` in place of theirs.
         sink: its `output`.
         late: the file that dropped messages go to.
+        bound: the messages of a micro-batch at most; 0 for none.
         whole: whether messages that Kafka no longer has end the stream.
         version: stands in every window, for a mapping that changes.
         http: of the API.
@@ -93,9 +67,11 @@ class Stream:
     """
 
     broker: str
-    buffer: Mapping[str, Any]
+    windows: Windows
     sink: str
     late: Path
+    buffer: Mapping[str, Any] = field(default_factory=dict)
+    bound: int = 0
     whole: bool = True
     version: int = 0
     http: str = "{enabled: false}"
@@ -111,9 +87,15 @@ class Stream:
             broker=self.broker,
             topic=TOPIC,
             whole=str(self.whole).lower(),
-            buffer=json.dumps(self.buffer),
+            bound=f"checkpoint_limit: {self.bound}" if self.bound else "",
+            buffer=json.dumps(self.buffer or self._buffer()),
+            named=self.windows.named,
             version=self.version,
             sink=self.sink,
             late=self.late,
             spark=json.dumps(spark),
         )
+
+    def _buffer(self) -> dict[str, Any]:
+        """Return the buffer of the windows, which says where late events go."""
+        return {name: {**of, "late_output": "late"} for name, of in self.windows.buffer.items()}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tests.proof.generator import Event
 
 Window = tuple[int, int, str]
-"""Start and end in Unix ns, [start, end), and key."""
+"""Start and end in Unix ns, and key; 0 for a bound that windows of a kind do not have."""
 
 
 @dataclass(frozen=True)

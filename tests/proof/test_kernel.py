@@ -9,14 +9,16 @@ import pytest
 from tests.proof.kernel import CASES, Kernel
 from tests.proof.mutants import Mutant, is_found, mutants, verdict_on
 
-QUICK = ("pack-of-eight",)
+QUICK = ("count-forgotten", "pack-of-eight")
 """Each takes seconds: the others are looked for when there is time for them."""
 
 LONG = os.environ.get("STREAMER_PROOF") == "long"
 WINDOWS = [mutant for mutant in mutants() if mutant.in_windows and (LONG or mutant.name in QUICK)]
 
 
-@pytest.mark.parametrize("name", ["shuffled", "poison", "joined-packs"])
+@pytest.mark.parametrize(
+    "name", ["shuffled", "poison", "backlog", "sessions", "counted", "joined-packs"]
+)
 def test_a_row_without_processes_holds(name: str) -> None:
     Kernel(*CASES[name], seed=3).run()
 

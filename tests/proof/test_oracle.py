@@ -7,13 +7,17 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.proof.__main__ import asked
+from tests.proof.chronicle import Chronicle
 from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events, rfc3339
 from tests.proof.kernel import CASES
+from tests.proof.kinds import Walled
 from tests.proof.mutants import ROOT, Mutant, apply, mutants
 from tests.proof.oracle import Expected, MicroBatch, Rules, replay
 from tests.proof.rows import BY_NAME, ROWS
@@ -39,7 +43,7 @@ def window(start: int, size: int = 5) -> tuple[int, int, str]:
 
 
 def test_the_oracle_imports_nothing_of_the_product() -> None:
-    code = "import sys, tests.proof.oracle, tests.proof.verdict; print(sorted(sys.modules))"
+    code = "import sys, tests.proof.kinds, tests.proof.verdict; print(sorted(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert "'tests.proof.oracle'" in ran.stdout
     assert "'streamer" not in ran.stdout
@@ -80,6 +84,41 @@ def test_what_kafka_has_deleted_is_in_no_window_and_moves_no_clock() -> None:
     places = sent((0, 1), (0, 30), (0, 2))
     found = replay(places, [MicroBatch(0, {0: 3})], TUMBLING, gone={(0, 1)})
     assert found.open == {window(0): {0: [0, 2]}} and not found.dropped
+
+
+def test_what_waited_at_a_start_is_in_windows_of_the_clock_on_the_wall() -> None:
+    places = sent((0, 0), (0, 1), (0, 9))
+    cuts = [
+        MicroBatch(BEGIN, {0: 1}, "a"),
+        MicroBatch(BEGIN + 9 * SECOND, {0: 1}, "b", backlog=True),
+        MicroBatch(BEGIN + 10 * SECOND, {0: 2}, "b"),
+        MicroBatch(BEGIN + 11 * SECOND - 1, {0: 3}, "b"),
+    ]
+    walled = Walled(size=5, slide=5)
+    found = walled.replay(places, cuts)
+    ends = [BEGIN, BEGIN + 5 * SECOND]
+    assert found.closed == {(0, end, "all"): [[at]] for at, end in enumerate(ends)}
+    assert found.open == {(0, 0, "held"): {0: [2]}} and not found.dropped
+    assert walled.over(BEGIN + 9 * SECOND) == BEGIN + 11 * SECOND
+    forgotten = walled.replay(places, [replace(cut, backlog=False) for cut in cuts])
+    assert forgotten.dropped == {1: "late"}
+
+
+def test_the_chronicle_is_what_sparks_log_says(tmp_path: Path) -> None:
+    for kind in ("offsets", "commits"):
+        (tmp_path / "spark" / kind).mkdir(parents=True)
+        (tmp_path / "spark" / kind / "0").touch()
+    backlog = [{"cars": {"0": 9, "1": 2}}]
+    ours = {"start": "a", "floor": 12_345_678, "backlog_ends": backlog}
+    lines = ["v1", '{"batchTimestampMs": 11}', json.dumps(ours), '{"cars": {"0": 8, "1": 2}}']
+    log, chronicle = tmp_path / "spark" / "offsets" / "0", Chronicle(tmp_path, "cars")
+    log.write_text("\n".join(lines))
+    behind = MicroBatch(12_000_000, {0: 8, 1: 2}, "a", backlog=True)
+    assert chronicle.micro_batches() == chronicle.since(-1) == [behind]
+    assert chronicle.since(0) == [] and chronicle.time() == 12_000_000
+    log.write_text("\n".join([*lines[:3], '{"cars": {"0": 9, "1": 5}}']))
+    (reached,) = chronicle.micro_batches()
+    assert reached.ends == chronicle.taken() == {0: 9, 1: 5} and not reached.backlog
 
 
 def test_the_same_seed_gives_the_same_events() -> None:

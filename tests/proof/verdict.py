@@ -156,6 +156,10 @@ def _dropped(sent: Mapping[tuple[int, int], Event], expected: Expected, out: Out
 
 def _named(window: Window) -> str:
     start, end, key = window
+    if not end:  # of those that are counted
+        return f"the window of {key}"
+    if not start:
+        return f"the window to {datetime.fromtimestamp(end / 10**9, UTC):%H:%M:%S} of {key}"
     begin = datetime.fromtimestamp(start // 10**9, UTC)
     return f"the window {begin:%H:%M:%S}+{(end - start) // 10**9}s of {key}"
 

@@ -23,6 +23,9 @@ DAEMONS = ("pyspark.daemon", "streamer.spark.daemon")
 """What forks workers itself: Spark talks to it through the standard input and output."""
 
 
+_ENDS = {signal.SIGTERM}
+
+
 def order_of(arguments: list) -> dict:  # type: ignore[type-arg]
     """Return what to ask for instead of a Python with these arguments; empty for nothing."""
     if arguments[:1] != ["-m"] or arguments[1] not in (*PLANNERS, *DAEMONS):
@@ -60,12 +63,15 @@ def main(arguments: list) -> None:  # type: ignore[type-arg]
         if order:
             # One that is asked early is still importing.
             asked.settimeout(60)
+            # Who is to end before it knows its daemon would leave it behind.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
             asked.connect(os.environ[SOCKET])
             send(asked, order)
             pid = int(asked.recv(20) or 0)
     except (OSError, ValueError):
         pid = 0
     if not pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
         os.execv(sys.executable, [sys.executable, *arguments])
     if order["module"] in DAEMONS:
         _stand_for(pid, asked)
@@ -74,6 +80,7 @@ def main(arguments: list) -> None:  # type: ignore[type-arg]
 def _stand_for(pid: int, asked: socket.socket) -> None:
     """Live as long as a daemon, and end it when this process is to end."""
     signal.signal(signal.SIGTERM, lambda *_: os.kill(pid, signal.SIGTERM))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
     asked.settimeout(None)
     asked.recv(1)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 
@@ -109,6 +111,35 @@ def test_a_daemon_is_forked_and_ends_as_spark_ends_it(how: str, forks: Forks) ->
     client.wait(60)
     wait_gone(daemon)
     wait_gone(worker)
+
+
+def test_one_that_is_to_end_before_it_knows_its_daemon_ends_it_all_the_same() -> None:
+    # The daemon answers by itself: Spark may know of it, and be done with it, before its client.
+    with (
+        tempfile.TemporaryDirectory() as home,
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener,
+        subprocess.Popen(["sleep", "60"]) as daemon,
+    ):
+        listener.bind(os.path.join(home, "socket"))
+        listener.listen()
+        client = subprocess.Popen(
+            [*CLIENT, "-m", "pyspark.daemon"],
+            env={**os.environ, fork_client.SOCKET: os.path.join(home, "socket")},
+        )
+        try:
+            asked, _ = listener.accept()
+            _, files = fork_client.received(asked)
+            client.terminate()
+            time.sleep(0.2)
+            asked.sendall(str(daemon.pid).encode())
+            assert daemon.wait(60) == -signal.SIGTERM
+            for file in files:
+                os.close(file)
+            asked.close()
+            assert client.wait(60) == 0
+        finally:
+            daemon.kill()
+            client.kill()
 
 
 def test_without_somebody_to_ask_it_is_a_python_like_any_other() -> None:

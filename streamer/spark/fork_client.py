@@ -22,8 +22,8 @@ PLANNERS = (
 DAEMONS = ("pyspark.daemon", "streamer.spark.daemon")
 """What forks workers itself: Spark talks to it through the standard input and output."""
 
-
 _ENDS = {signal.SIGTERM}
+"""The signal by which Spark ends a daemon, and so the process that stands for it."""
 
 
 def order_of(arguments: list) -> dict:  # type: ignore[type-arg]

@@ -154,9 +154,9 @@ class Walled:
 
     named: ClassVar[str] = '"all"'
     drops: ClassVar[bool] = True
-    size: int = 2
+    size: int = 4
     slide: int = 1
-    lateness: int = 1
+    lateness: int = 3
 
     @property
     def rules(self) -> system.Rules:

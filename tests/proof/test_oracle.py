@@ -94,7 +94,7 @@ def test_what_waited_at_a_start_is_in_windows_of_the_clock_on_the_wall() -> None
         MicroBatch(BEGIN + 10 * SECOND, {0: 2}, "b"),
         MicroBatch(BEGIN + 11 * SECOND - 1, {0: 3}, "b"),
     ]
-    walled = Walled(size=5, slide=5)
+    walled = Walled(size=5, slide=5, lateness=1)
     found = walled.replay(places, cuts)
     ends = [BEGIN, BEGIN + 5 * SECOND]
     assert found.closed == {(0, end, "all"): [[at]] for at, end in enumerate(ends)}

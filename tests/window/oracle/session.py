@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from tests.window.oracle.driver import Window, WindowOracle
+from tests.window.oracle.events import MicroBatch, Out
 from tests.window.oracle.intake import Arrived, Fields
 
 
@@ -28,6 +31,15 @@ class SessionOracle(WindowOracle):
     def __init__(self, rules: Session) -> None:
         super().__init__(rules)
         self.rules = rules
+        # The open ones of each key: a micro-batch may open thousands before any closes.
+        self.of: defaultdict[Hashable, list[OpenSession]] = defaultdict(list)
+
+    def step(self, batch: MicroBatch) -> Out:
+        self.of.clear()
+        for session in self.open:
+            assert isinstance(session, OpenSession)
+            self.of[session.key].append(session)
+        return super().step(batch)
 
     def take(self, arrived: Arrived) -> list[Window] | None:
         """Join the event to the sessions near it, the earliest first.
@@ -50,7 +62,9 @@ class SessionOracle(WindowOracle):
             else:
                 continue
             self.open.remove(session)
+            self.of[session.key].remove(session)
         self.open.append(joined)
+        self.of[joined.key].append(joined)
         return [joined]
 
     def is_past(self, window: Window, clock: int) -> bool:
@@ -75,10 +89,8 @@ class SessionOracle(WindowOracle):
         gap, time = self.rules.gap, arrived.time
         return [
             s
-            for s in self.open
-            if isinstance(s, OpenSession)
-            and s.key == arrived.key
-            and s.start - gap <= time <= s.end + gap
+            for s in self.of[arrived.key]
+            if s.start - gap <= time <= s.end + gap
             and (s.cut is None or time <= s.cut)
             and not self.is_shut(s, arrived.clock)
         ]

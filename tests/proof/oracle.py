@@ -25,12 +25,14 @@ class MicroBatch:
         ends: by partition, the offset before which everything was taken in.
         start: differs for every start of the program.
         backlog: what waited when the program was started is not all taken in yet.
+        recorded: what the machine's clock showed, Unix ns; it may run backwards.
     """
 
     time: int
     ends: Mapping[int, int]
     start: str = ""
     backlog: bool = False
+    recorded: int = 0
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def test_the_chronicle_is_what_sparks_log_says(tmp_path: Path) -> None:
     lines = ["v1", '{"batchTimestampMs": 11}', json.dumps(ours), '{"cars": {"0": 8, "1": 2}}']
     log, chronicle = tmp_path / "spark" / "offsets" / "0", Chronicle(tmp_path, "cars")
     log.write_text("\n".join(lines))
-    behind = MicroBatch(12_000_000, {0: 8, 1: 2}, "a", backlog=True)
+    behind = MicroBatch(12_000_000, {0: 8, 1: 2}, "a", True, recorded=11_000_000)
     assert chronicle.micro_batches() == chronicle.since(-1) == [behind]
     assert chronicle.since(0) == [] and chronicle.time() == 12_000_000
     log.write_text("\n".join([*lines[:3], '{"cars": {"0": 9, "1": 5}}']))

@@ -13,6 +13,8 @@ from tests.servers.http import Asked, Reply, http_server
 from tests.servers.kafka import Broker
 
 _TOPIC, _PARTITIONS = "windows", 3
+_PATIENCE = 60.0
+"""Seconds for which a broker may refuse to say where its partitions end."""
 
 
 class Sink(Protocol):
@@ -97,13 +99,19 @@ class KafkaSink:
 
     def _ends(self, isolation: str) -> int:
         # Not by an admin client, which may die when its broker does.
-        from confluent_kafka import TopicPartition
+        from confluent_kafka import KafkaException, TopicPartition
 
-        ends = 0
-        for partition in range(_PARTITIONS):
-            place = TopicPartition(_TOPIC, partition)
-            ends += self._reader(isolation).get_watermark_offsets(place, timeout=30)[1]
-        return ends
+        places = [TopicPartition(_TOPIC, partition) for partition in range(_PARTITIONS)]
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                reader = self._reader(isolation)
+                return sum(reader.get_watermark_offsets(place, timeout=30)[1] for place in places)
+            except KafkaException:
+                # A broker that was stopped for a while leads its partitions a moment later.
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.5)
 
     def _reader(self, isolation: str) -> Any:
         from confluent_kafka import Consumer

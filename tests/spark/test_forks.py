@@ -107,7 +107,10 @@ def test_a_daemon_is_forked_and_ends_as_spark_ends_it(how: str, forks: Forks) ->
     if how == "closed":
         client.stdin.close()
     else:
+        # Java closes its ends of the pipes, too, when it destroys a process: a signal alone is lost
+        # while hooks of a fork run, which swallow what its handler raises.
         client.terminate()
+        client.stdin.close()
     client.wait(60)
     wait_gone(daemon)
     wait_gone(worker)

@@ -176,8 +176,11 @@ class Run:
             self.wait_for_all()
 
     def wait_for_all(self) -> None:
-        """Wait until all that was sent is taken in."""
-        ends = self.source.ends()
+        """Wait until all that was sent so far is taken in."""
+        self.wait_for_taken(self.source.ends())
+
+    def wait_for_taken(self, ends: Mapping[int, int]) -> None:
+        """Wait until everything before these offsets of the partitions is taken in."""
 
         def taken() -> bool:
             found = self.chronicle.taken()

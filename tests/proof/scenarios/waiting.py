@@ -31,12 +31,7 @@ def _work_off(run: Run) -> None:
     # What was planned already comes again as it was, with the start that it was of.
     last, waits = run.chronicle.planned(), run.source.ends()
     run.start()
-
-    def is_taken() -> bool:
-        taken = run.chronicle.taken()
-        return all(taken.get(partition, 0) >= end for partition, end in waits.items())
-
-    run.wait_for(is_taken, "to work off what waited")
+    run.wait_for_taken(waits)
     _check_told(run, last, waits)
 
 

@@ -124,13 +124,11 @@ class Planned(NamedTuple):
 
     Attributes:
         number: the micro-batch's.
-        time: its recorded time, Unix ms.
         offset: where our source's part of it ends.
         ends: where it ends in Kafka, for each of the inputs.
     """
 
     number: int
-    time: int
     offset: Mapping[str, Any]
     ends: Sequence[Offsets]
 
@@ -175,10 +173,10 @@ def planned(spark: Location, number: int) -> Planned:
     content = path.read_bytes()
     try:
         version, settings, *offsets = content.decode().split("\n")
-        if version == _VERSION and len(offsets) > 1:
+        if version == _VERSION and len(offsets) > 1 and "batchTimestampMs" in json.loads(settings):
             ours, *kafka = [{} if text == "-" else json.loads(text) for text in offsets]
-            return Planned(number, json.loads(settings)["batchTimestampMs"], ours, kafka)
-    except (ValueError, KeyError, TypeError):
+            return Planned(number, ours, kafka)
+    except (ValueError, TypeError):
         version = ""
     if re.fullmatch(r"v\d+", version) and version != _VERSION:
         raise StreamerError(

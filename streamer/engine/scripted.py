@@ -100,7 +100,7 @@ class ScriptedStream:
         """Run a micro-batch.
 
         Args:
-            t: its recorded time, Unix ns.
+            t: its time, Unix ns.
             sent: its messages, in order of arrival.
             ended: the input ends with it, until there is a restart.
 

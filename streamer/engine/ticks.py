@@ -264,14 +264,20 @@ def tick(window: SystemWindow | EventWindow | None, before: int, due: int | None
     return max(before, window.due_count(now))
 
 
-def reading(offset: Mapping[str, Any], t: int, ends: Sequence[Offsets] = ()) -> Reading:
+def time_of(offset: Mapping[str, Any]) -> int:
+    """Return a micro-batch's time, ns: when our source was looked at, where its part of it ends."""
+    # A micro-batch that a former version planned may come again.
+    time: int = offset["time"] if "time" in offset else offset["floor"]
+    return time
+
+
+def reading(offset: Mapping[str, Any], ends: Sequence[Offsets] = ()) -> Reading:
     """Return what shards are told about a micro-batch.
 
     Args:
         offset: where our source's part of it ends; `backlog_ends` is where Kafka
             ended at the start, until all before it is planned.
-        t: its recorded time, ns.
         ends: where it ends in Kafka, for each of the inputs.
     """
     lag, backlog = offset.get("lag", False), is_before(ends, offset.get("backlog_ends", ()))
-    return Reading(t, offset["start"], backlog, ended=offset["ended"], lag=lag)
+    return Reading(time_of(offset), offset["start"], backlog, ended=offset["ended"], lag=lag)

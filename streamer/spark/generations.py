@@ -187,8 +187,7 @@ def next_generation(
         after["identity"] = record["identity"]
     if keeps_input and offset is not None:
         # The clock does not run backwards, though the windows begin anew.
-        floor = {"floor": offset["floor"]} if "floor" in offset else {}
-        after["begins_at"] = {"data": offset["data"], **floor}
+        after["begins_at"] = {name: offset[name] for name in ("data", "time") if name in offset}
         after["kafka_begins_at"] = list(kafka)
     checkpoint.write(after)
 
@@ -223,7 +222,7 @@ def rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) -> Non
     after = {**record, "fingerprint": fingerprint, "generation": number, "seed": number}
     if offset is not None:
         # Windows go on, and so does what they are folded for.
-        kept = ("data", "floor", "folded")
+        kept = ("data", "time", "folded")
         after["begins_at"] = {name: offset[name] for name in kept if name in offset}
         after["kafka_begins_at"] = list(kafka)
     checkpoint.write(after)

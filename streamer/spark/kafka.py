@@ -19,19 +19,12 @@ from streamer.engine.folding import folded_since
 from streamer.engine.frame import Frame
 from streamer.engine.intake import pack_piece
 from streamer.engine.kafka_rows import KafkaRows, Wanted, stretches
+from streamer.engine.ticks import time_of
 from streamer.plan import Plan
 from streamer.spark.jars import no_connector
 from streamer.spark.micro_batch import heard, heard_plan
 from streamer.spark.shards import labels
-from streamer.spark.stages import (
-    FRAME,
-    FRAME_SCHEMA,
-    ROW,
-    ROW_SCHEMA,
-    arrow,
-    begin_task,
-    time_of,
-)
+from streamer.spark.stages import FRAME, FRAME_SCHEMA, ROW, ROW_SCHEMA, arrow, begin_task
 from streamer.window import Row as PackRow
 
 _POOL: Final = 64
@@ -164,7 +157,7 @@ def _pack(plan: Plan, place: KafkaPlace, wanted: Wanted) -> _Stage:
     def rows(batches: _Batches) -> Iterator[PackRow]:
         names = labels(plan.shards)
         planned = _planned()
-        t = time_of(planned.time, planned.offset)
+        t = time_of(planned.offset)
         since = folded_since(planned.offset)
         source = KafkaRows(place, planned, wanted)
         for stretch in stretches(batches, wanted.topic):

@@ -1,8 +1,8 @@
 """The source of a stream: an input's pieces and the clock's ticks, as one Python data source.
 
-An offset is the input's own, and beside it what a replay must see again: the tick (so that windows
-close without data), the start of the program, whether the input has ended or is behind, where Kafka
-ended at the start, which windows fold, and a time below which the clock has not been.
+An offset is the input's own, and beside it what a replay must see again: the micro-batch's time,
+the tick (so that windows close without data), the start of the program, whether the input has ended
+or is behind, where Kafka ended at the start, and which windows fold.
 """
 
 from __future__ import annotations
@@ -104,8 +104,9 @@ class StreamReader(DataSourceStreamReader):
         # one: where a spool is full there would be none.
         if start["data"] != self._committed:
             self.commit(start)
-        # Spark takes what Kafka has when this returns, and so all from before the tick. While no
-        # broker answers, time passes.
+        # This, not when Spark has written the micro-batch down, is its time: a window that ends in
+        # between has events that come with the next one. The input is asked for all until now, and
+        # Spark takes what Kafka has when this returns. While no broker answers, time passes.
         kafka = _NOTHING if self._gate is None else self._gate.waiting()
         now = time.time_ns()
         ticked = tick(plan.window, start["tick"], plan.signals.due(), now)
@@ -134,7 +135,8 @@ class StreamReader(DataSourceStreamReader):
                 "ended": ended,
                 "folded": folded,
                 "lag": more,
-                "floor": max(now, start.get("floor", now)),
+                # It does not run backwards, though the machine's clock may.
+                "time": max(now, start.get("time", now)),
                 # Wherever it comes again, the tasks are the same.
                 "pieces": tasks or plan.pieces,
                 **self._beside(start, kafka, begins),

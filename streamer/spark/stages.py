@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.engine.blame import marking
@@ -21,7 +20,7 @@ from streamer.engine.folding import folded_since
 from streamer.engine.frame import Frame
 from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.release import release
-from streamer.engine.ticks import reading
+from streamer.engine.ticks import reading, time_of
 from streamer.plan import Plan
 from streamer.sampling import WANTED
 from streamer.source.replayable import Replayable
@@ -75,21 +74,12 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[str, Any], int]]:
-    """Return number, piece, the offset at the micro-batch's end, and its time in ns."""
+def _pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[str, Any]]]:
+    """Return number, piece, and the offset at the micro-batch's end."""
     for batch in batches:
         for row in batch.to_pylist():
             offset = json.loads(row["offset"])
-            yield row["number"], row["piece"], offset, time_of(row["t"], offset)
-
-
-def time_of(recorded: int, offset: Mapping[str, Any]) -> int:
-    """Return T, ns, by the time that Spark recorded, ms, and the offset.
-
-    It does not run backwards, though the machine's clock may.
-    """
-    floor: int = offset.get("floor", 0) // 1_000_000
-    return max(recorded, floor) * 1_000_000
+            yield row["number"], row["piece"], offset
 
 
 def begin_task() -> None:
@@ -107,19 +97,19 @@ def pack_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterator[
 
     def rows(batches: _Batches) -> Iterator[PackRow]:
         names = labels(plan.shards)
-        for number, piece, offset, t in _pieces(batches):
+        for number, piece, offset in _pieces(batches):
             made: Iterator[PackRow] = iter(())
             if piece is not None:
                 since = folded_since(offset)
                 read = pickle.loads(piece)
                 partition = source.partition(read)
-                made = pack_piece(plan, source, number, read, t, since, partition)
+                made = pack_piece(plan, source, number, read, time_of(offset), since, partition)
             for row in made:
                 yield row._replace(shard=names[row.shard])
             if number == 0:
                 planned = heard_plan()
                 ends = planned.ends if planned is not None else ()
-                for row in clock_rows(plan, reading(offset, t, ends)):
+                for row in clock_rows(plan, reading(offset, ends)):
                     yield row._replace(shard=names[row.shard])
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
@@ -134,7 +124,7 @@ def direct_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterato
 
     def produced(batches: _Batches) -> Iterator[Frame]:
         stage = DirectStage(plan, micro_batch=heard())
-        for number, piece, offset, _ in _pieces(batches):
+        for number, piece, offset in _pieces(batches):
             if piece is not None:
                 yield from stage.frames(source, number, pickle.loads(piece))
             if number == 0:
@@ -208,7 +198,6 @@ def frames_of(
     plan: Plan,
     source: Replayable,
     stream: DataFrame,
-    clock: Column | None = None,
     beside: Sequence[DataFrame] = (),
 ) -> DataFrame:
     """Return the frames of a stream, from the rows of its source.
@@ -217,15 +206,13 @@ def frames_of(
         plan: the stream's plan.
         source: reads the pieces that the rows name.
         stream: the rows.
-        clock: gives the micro-batch's time, Unix ms; the time that Spark records by default.
         beside: what stage 1 makes of other sources. They come after ours, which Spark so asks first
             whether a micro-batch is worth it.
     """
-    timed = stream.withColumn("t", F.unix_millis(F.current_timestamp()) if clock is None else clock)
     if plan.window is None:
-        staged = timed.mapInArrow(direct_stage(plan, source), FRAME_SCHEMA)
+        staged = stream.mapInArrow(direct_stage(plan, source), FRAME_SCHEMA)
         return reduce(DataFrame.union, beside, staged)
-    staged = timed.mapInArrow(pack_stage(plan, source), ROW_SCHEMA)
+    staged = stream.mapInArrow(pack_stage(plan, source), ROW_SCHEMA)
     return (
         reduce(DataFrame.union, beside, staged)
         .groupBy("shard")

@@ -22,7 +22,7 @@ class Turn:
         place: what failures call it: its number, and the line that it begins on.
         restart: the program is stopped and started again.
         runs: a micro-batch runs.
-        t: the recorded time of the micro-batch, Unix ns.
+        t: the micro-batch's time, Unix ns.
         sent: its messages.
         ended: the input ends with it.
         expected: the batches that must have come out since the last turn with a list, or None.

@@ -16,7 +16,7 @@ class Reading:
     """What the driver says about one micro-batch; it is in Spark's log, so a replay reads the same.
 
     Attributes:
-        t: the time that Spark recorded for the micro-batch, ns.
+        t: the micro-batch's time, ns.
         start_id: differs for every start of the program.
         backlog: the input is still behind where it was at the start.
         lag: the input is behind, at any time: nothing is idle meanwhile.

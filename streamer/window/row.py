@@ -17,7 +17,7 @@ class Kind(IntEnum):
     NOW = 1
     """Messages whose mapping said now(): the shard, which knows the time, gives them their pane."""
     EXACT = 2
-    """Messages whose own time is exactly the micro-batch's recorded one, which is in `pane`."""
+    """Messages whose own time is exactly the micro-batch's, which is in `pane`."""
     CLOCK = 3
     """The micro-batch's time and what the driver knows (`clock.Reading`), one for every shard."""
     COUNT = 4

@@ -123,7 +123,8 @@ class Run:
             for number, piece in pieces
             for row in pack_piece(plan, source, number, piece, batch.t, batch.folded)
         ]
-        rows += clock_rows(plan, reading({"start": batch.start_id, "ended": batch.ended}, batch.t))
+        offset = {"start": batch.start_id, "ended": batch.ended, "time": batch.t}
+        rows += clock_rows(plan, reading(offset))
         self.chance.shuffle(rows)
         return [
             frame

@@ -50,7 +50,7 @@ def planned(messages: list[Message], start: str = "a") -> Planned:
     ends: dict[str, dict[str, int]] = {}
     for topic, partition, offset, *_ in messages:
         ends.setdefault(topic, {})[str(partition)] = offset + 1
-    return Planned(0, 0, {"start": start}, [ends])
+    return Planned(0, {"start": start}, [ends])
 
 
 def read(

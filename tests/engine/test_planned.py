@@ -21,7 +21,7 @@ def spark(tmp_path: Path) -> Path:
 
 
 def test_the_newest_micro_batch_is_read(spark: Path) -> None:
-    assert newest_planned(spark) == (7, 12, {"pos": 3}, [{}, {"cars": {"0": 5}}])
+    assert newest_planned(spark) == (7, {"pos": 3}, [{}, {"cars": {"0": 5}}])
 
 
 @pytest.mark.parametrize(

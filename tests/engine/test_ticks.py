@@ -139,10 +139,11 @@ def test_a_pace_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
 
 
 def test_a_micro_batch_is_backlog_until_it_ends_where_kafka_ended_at_the_start():
-    offset = {"start": "a", "ended": False, "backlog_ends": [{"cars": {"0": 100, "1": 7}}]}
+    bare = {"start": "a", "ended": False, "time": 7}
+    offset = {**bare, "backlog_ends": [{"cars": {"0": 100, "1": 7}}]}
     for ends, backlog in (({"0": 50, "1": 7}, True), ({"0": 100, "1": 6}, True)):
-        assert reading(offset, 1, [{"cars": ends}]).backlog is backlog
-    assert not reading(offset, 1, [{"cars": {"0": 100, "1": 9}}]).backlog
+        assert reading(offset, [{"cars": ends}]).backlog is backlog
+    assert not reading(offset, [{"cars": {"0": 100, "1": 9}}]).backlog
     # Without Kafka, and of a checkpoint of before.
-    assert not reading(offset, 1).backlog
-    assert not reading({"start": "a", "ended": False}, 1, [{"cars": {"0": 1}}]).backlog
+    assert not reading(offset).backlog and reading(offset).t == 7
+    assert not reading(bare, [{"cars": {"0": 1}}]).backlog

@@ -89,11 +89,9 @@ class Chronicle:
         ours = json.loads(own)
         ends = self._ends({} if kafka == "-" else json.loads(kafka))
         (waited,) = map(self._ends, ours.get("backlog_ends") or [{}])
-        # The program's clock does not run backwards, though the machine's may.
-        recorded = json.loads(meta)["batchTimestampMs"]
-        time = max(recorded, ours.get("floor", 0) // 10**6)
+        recorded = json.loads(meta)["batchTimestampMs"] * 10**6
         backlog = any(ends.get(partition, 0) < end for partition, end in waited.items())
-        return MicroBatch(time * 10**6, ends, ours["start"], backlog, recorded * 10**6)
+        return MicroBatch(ours["time"], ends, ours["start"], backlog, recorded)
 
     def _ends(self, offsets: Mapping[str, Mapping[str, int]]) -> dict[int, int]:
         return {int(number): at for number, at in offsets.get(self._topic, {}).items()}

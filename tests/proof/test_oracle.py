@@ -109,13 +109,13 @@ def test_the_chronicle_is_what_sparks_log_says(tmp_path: Path) -> None:
         (tmp_path / "spark" / kind).mkdir(parents=True)
         (tmp_path / "spark" / kind / "0").touch()
     backlog = [{"cars": {"0": 9, "1": 2}}]
-    ours = {"start": "a", "floor": 12_345_678, "backlog_ends": backlog}
+    ours = {"start": "a", "time": 12_345_678, "backlog_ends": backlog}
     lines = ["v1", '{"batchTimestampMs": 11}', json.dumps(ours), '{"cars": {"0": 8, "1": 2}}']
     log, chronicle = tmp_path / "spark" / "offsets" / "0", Chronicle(tmp_path, "cars")
     log.write_text("\n".join(lines))
-    behind = MicroBatch(12_000_000, {0: 8, 1: 2}, "a", True, recorded=11_000_000)
+    behind = MicroBatch(12_345_678, {0: 8, 1: 2}, "a", True, recorded=11_000_000)
     assert chronicle.micro_batches() == chronicle.since(-1) == [behind]
-    assert chronicle.since(0) == [] and chronicle.time() == 12_000_000
+    assert chronicle.since(0) == [] and chronicle.time() == 12_345_678
     log.write_text("\n".join([*lines[:3], '{"cars": {"0": 9, "1": 5}}']))
     (reached,) = chronicle.micro_batches()
     assert reached.ends == chronicle.taken() == {0: 9, 1: 5} and not reached.backlog

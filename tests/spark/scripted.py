@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
@@ -57,13 +56,13 @@ def pieces_of(turn: Turn) -> list[bytes]:
 def scripted_source(turns: Sequence[Turn]) -> type[DataSource]:
     """Return a source that gives one turn to each micro-batch; offsets count turns."""
     # What the process that plans micro-batches gets is pickled: plain values only.
-    steps = [(turn.t // 1_000_000, turn.ended, pieces_of(turn)) for turn in turns]
+    steps = [(turn.t, turn.ended, pieces_of(turn)) for turn in turns]
     starts = [sum(turn.restart for turn in turns[:n]) for n in range(len(turns) + 1)]
     runs = [turn.runs for turn in turns]
 
     class Reader(DataSourceStreamReader):
         def initialOffset(self) -> dict[str, Any]:
-            return {"turn": -1, "ended": False, "start": "0", "clock": 0}
+            return {"turn": -1, "ended": False, "start": "0", "time": 0}
 
         def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
             following = start["turn"] + 1
@@ -71,10 +70,10 @@ def scripted_source(turns: Sequence[Turn]) -> type[DataSource]:
                 following += 1
             if following >= len(steps):
                 return start
-            clock, ended, _ = steps[following]
+            time, ended, _ = steps[following]
             started = str(starts[following])
             ended = ended or (start["ended"] and start["start"] == started)
-            return {"turn": following, "ended": ended, "start": started, "clock": clock}
+            return {"turn": following, "ended": ended, "start": started, "time": time}
 
         def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
             offset = json.dumps(end)
@@ -132,7 +131,7 @@ def run_on_spark(
         session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
         stream = session.readStream.format("scripted").load()
         query = (
-            frames_of(plan, Messages(), stream, F.get_json_object("offset", "$.clock").cast("long"))
+            frames_of(plan, Messages(), stream)
             .writeStream.foreachBatch(deliver)
             .option("checkpointLocation", str(checkpoint))
             .start()

@@ -48,7 +48,7 @@ def held(tmp_path: Path) -> Any:
     checkpoint = Checkpoint(tmp_path / "c")
     checkpoint.bind(FITS, {"": ["a.jsonl"]})
     for number, place in ((0, 10), (1, 20), (2, 30)):
-        offset = {"data": {"pos": place}, "tick": 7, "start": "x", "ended": True, "floor": 5}
+        offset = {"data": {"pos": place}, "tick": 7, "start": "x", "ended": True, "time": 5}
         logged(checkpoint.spark, "offsets", number, offset, {"topic": {"0": place}})
     for number in (0, 1):
         logged(checkpoint.spark, "commits", number)
@@ -59,7 +59,7 @@ def held(tmp_path: Path) -> Any:
 def test_a_generation_goes_on_from_what_is_committed_and_not_from_what_was_planned(held) -> None:
     former = held.spark
     next_generation(held, OTHER, keeps_input=True, revision="7")
-    assert held.begins_at == {"data": {"pos": 20}, "floor": 5}
+    assert held.begins_at == {"data": {"pos": 20}, "time": 5}
     assert held.kafka_begins_at == [{"topic": {"0": 20}}]
     assert held.spark != former and not held.resumes and held.revision == "7"
     assert held.check(OTHER) == OTHER and held.spool == held.directory / "spool"
@@ -69,7 +69,7 @@ def test_a_generation_goes_on_from_what_is_committed_and_not_from_what_was_plann
 def test_a_generation_that_took_nothing_in_goes_on_from_where_it_began(held) -> None:
     next_generation(held, OTHER, keeps_input=True)
     next_generation(held, FITS, keeps_input=True)
-    assert held.begins_at == {"data": {"pos": 20}, "floor": 5}
+    assert held.begins_at == {"data": {"pos": 20}, "time": 5}
 
 
 def test_another_input_begins_at_its_beginning_with_a_spool_of_its_own(held) -> None:

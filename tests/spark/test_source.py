@@ -10,9 +10,9 @@ import pytest
 
 from streamer.durations import SECOND
 from streamer.engine.beside import KafkaChild, KafkaPlace, Nothing
-from streamer.engine.ticks import Signals
+from streamer.engine.ticks import Signals, reading
 from streamer.kafka.reading import Metadata, Offsets, Standing
-from streamer.source.replayable import Limit
+from streamer.source.replayable import Latest, Limit, Offset
 from streamer.spark.source import SourcePlan, StreamReader
 from streamer.window import SystemWindow
 from tests.inputs.reading import built
@@ -95,6 +95,35 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
         assert taken == expected
     assert Limit(1_000).on(8) == (8_000, 8 * Limit().size)
     assert Limit(1_000, 5_000).on(8) == (8_000, 5_000), "a buffer of the config's has no more room"
+
+
+class Asked(Nothing):
+    """An input that notes until when it was asked what there is."""
+
+    def __init__(self) -> None:
+        self.until: list[int] = []
+
+    def latest(self, start: Offset, now: int, limit: Limit) -> Latest:
+        self.until.append(now)
+        return Latest({"n": len(self.until)}, 1, ended=False)
+
+
+def test_a_micro_batch_has_all_that_came_before_its_time(tmp_path: Path) -> None:
+    # By the time that Spark records, a little later, a window could end whose last events come with
+    # the next micro-batch: they were late.
+    signals, asked = Signals(tmp_path / "signals"), Asked()
+    signals.clear()
+    reader = StreamReader(
+        SourcePlan(asked, SystemWindow(size=10 * SECOND), "a", signals, Limit(), 0, 2)
+    )
+    at = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
+    assert reading(at).t == asked.until[0]
+    at = reader.latestOffset(at, None)  # type: ignore[arg-type]
+    assert reading(at).t == asked.until[1] > asked.until[0]
+    # Where the machine's clock was set back, it stands.
+    ahead = at | {"time": at["time"] + 3600 * SECOND}
+    again = reader.latestOffset(ahead, None)  # type: ignore[arg-type]
+    assert reading(again).t == ahead["time"] and again["data"] == {"n": 3}
 
 
 class Topic:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.faults.turns import share, take_turns
+from tests.long_lists import where_they_part
 from tests.servers.kafka import Broker, Kafka
 from tests.servers.kafka.secured import Secured, secured_broker
 from tests.servers.mariadb import mariadb_server
@@ -30,6 +31,13 @@ def pytest_report_header() -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let tests of faults take turns."""
     take_turns(config, items)
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Say of two long lists where they part: in CI pytest prints all of both."""
+    if op == "==" and isinstance(left, list) and isinstance(right, list):
+        return where_they_part(left, right)
+    return None
 
 
 @pytest.fixture(scope="session")

@@ -318,7 +318,7 @@ ROWS: tuple[Row, ...] = (
 BY_NAME = {row.name: row for row in ROWS}
 
 
-def prove(row: Row, seed: int, long: bool) -> str:
+def prove(row: Row, seed: int, long: bool, soon: bool = False) -> str:
     """Run a row on parts of its own; return its figures.
 
     Raises:
@@ -336,7 +336,8 @@ def prove(row: Row, seed: int, long: bool) -> str:
             broker = parts.enter_context(Broker(place / "broker", **at))
             sink = parts.enter_context(row.sink(place, broker))
             on = starting.result()
-            return row.run(Run(place, seed, long, broker, sink, row.windows, row.shape, on))
+            run = Run(place, seed, long, broker, sink, row.windows, row.shape, on, soon=soon)
+            return row.run(run)
 
 
 @contextmanager

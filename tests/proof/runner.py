@@ -41,6 +41,7 @@ class Run:
         cluster: where it runs; None for this machine.
         options: what the program is started with.
         env: variables that it is started with.
+        soon: Java compiles fast and once in a long run, too: where it is started twenty times.
         injected: what was done, for the table.
         gone: events, by partition and offset, that Kafka lost before they were read.
     """
@@ -55,6 +56,7 @@ class Run:
     cluster: Cluster | None = None
     options: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
+    soon: bool = False
     injected: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -65,7 +67,7 @@ class Run:
         self.late.touch()
         self.stream = Stream(self.broker.address(), self.windows, self.sink.config(), self.late)
         java = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
-        self.configure(conf={} if self.long else dict.fromkeys(java, _SOON))
+        self.configure(conf=dict.fromkeys(java, _SOON) if self.soon or not self.long else {})
         if (on := self.cluster) is not None:
             self.configure(master=on.url, environment="installed", conf=on.conf)
         kafka = self.broker.client()

@@ -1,4 +1,4 @@
-"""`python -m tests.proof [row ...] [--seed N] [--long] [--soon] [--mutations] [--list]`: the table."""
+"""`python -m tests.proof [row ...] [--seed N] [--long [--soon]] [--mutations] [--list]`: rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m tests.proof [row ...] [--seed N] [--long [--soon]] [--mutations] [--list]`: rows."""
+"""`python -m tests.proof [row ...]`: run rows of the proof and say whether their promises hold."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from tests.proof.mutants import mutants, prove_mutants
 from tests.proof.rows import BY_NAME, ROWS, prove
+from tests.proof.runner import LONG, SHORT
 
 
 def asked(arguments: Sequence[str]) -> argparse.Namespace:
@@ -21,6 +23,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("rows", nargs="*", metavar="row", help="all rows when none is named")
     parser.add_argument("--seed", type=int, default=time.time_ns() // 10**9 % 100_000)
     parser.add_argument("--long", action="store_true", help="twenty injections instead of one")
+    parser.add_argument("--times", type=int, help="so many injections in a long run, not twenty")
     parser.add_argument("--soon", action="store_true", help="Java compiles as in a short run")
     parser.add_argument("--mutations", action="store_true", help="find the deliberate bugs")
     parser.add_argument("--kernel", action="store_true", help="of these those in windows, quickly")
@@ -29,7 +32,9 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     known = {mutant.name for mutant in mutants()} if given.mutations else set(BY_NAME)
     if unknown := set(given.rows) - known:
         parser.error(f"there is no {', '.join(sorted(unknown))}, but {', '.join(sorted(known))}")
-    given.long = given.long or os.environ.get("STREAMER_PROOF") == "long"
+    given.length = SHORT
+    if given.long or os.environ.get("STREAMER_PROOF") == "long":
+        given.length = replace(LONG, soon=given.soon, times=given.times or LONG.times)
     return given
 
 
@@ -51,7 +56,7 @@ def main() -> int:
             continue
         began = time.monotonic()
         try:
-            verdict, text = "holds", prove(row, given.seed, given.long, given.soon)
+            verdict, text = "holds", prove(row, given.seed, given.length)
         except (AssertionError, RuntimeError) as e:
             verdict, text, broken = "BROKEN", str(e), broken + 1
         except pytest.skip.Exception as e:

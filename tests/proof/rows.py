@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.proof.generator import Shape
 from tests.proof.kinds import Counted, Following, Hopping, Sessions, Walled, Windows
-from tests.proof.runner import Run
+from tests.proof.runner import Length, Run
 from tests.proof.scenarios import (
     brokers,
     calls,
@@ -318,7 +318,7 @@ ROWS: tuple[Row, ...] = (
 BY_NAME = {row.name: row for row in ROWS}
 
 
-def prove(row: Row, seed: int, long: bool, soon: bool = False) -> str:
+def prove(row: Row, seed: int, length: Length) -> str:
     """Run a row on parts of its own; return its figures.
 
     Raises:
@@ -336,8 +336,7 @@ def prove(row: Row, seed: int, long: bool, soon: bool = False) -> str:
             broker = parts.enter_context(Broker(place / "broker", **at))
             sink = parts.enter_context(row.sink(place, broker))
             on = starting.result()
-            run = Run(place, seed, long, broker, sink, row.windows, row.shape, on, soon=soon)
-            return row.run(run)
+            return row.run(Run(place, seed, length, broker, sink, row.windows, row.shape, on))
 
 
 @contextmanager

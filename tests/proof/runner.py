@@ -29,6 +29,25 @@ _SOON = "-XX:TieredStopAtLevel=1"
 a short run ends before: it would be most of what two cores do."""
 
 
+@dataclass(frozen=True)
+class Length:
+    """How long a run is.
+
+    Attributes:
+        long: whether there is time for many injections.
+        times: how often a row that repeats itself does its worst.
+        soon: Java compiles fast and once.
+    """
+
+    long: bool
+    times: int
+    soon: bool
+
+
+SHORT = Length(long=False, times=1, soon=True)
+LONG = Length(long=True, times=20, soon=False)
+
+
 @dataclass
 class Run:
     """A stream under test: its parts, and what a row may do to them.
@@ -36,19 +55,18 @@ class Run:
     Attributes:
         rng: decides when and what is broken.
         seed: of this row, decides the events too.
-        long: whether there is time for many injections.
+        length: how much happens.
         sink: where windows go.
         cluster: where it runs; None for this machine.
         options: what the program is started with.
         env: variables that it is started with.
-        soon: Java compiles fast and once in a long run, too: where it is started twenty times.
         injected: what was done, for the table.
         gone: events, by partition and offset, that Kafka lost before they were read.
     """
 
     directory: Path
     seed: int
-    long: bool
+    length: Length
     broker: Broker
     sink: Sink
     windows: Windows = field(default_factory=Hopping)
@@ -56,7 +74,6 @@ class Run:
     cluster: Cluster | None = None
     options: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
-    soon: bool = False
     injected: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -67,7 +84,7 @@ class Run:
         self.late.touch()
         self.stream = Stream(self.broker.address(), self.windows, self.sink.config(), self.late)
         java = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
-        self.configure(conf=dict.fromkeys(java, _SOON) if self.soon or not self.long else {})
+        self.configure(conf=dict.fromkeys(java, _SOON) if self.length.soon else {})
         if (on := self.cluster) is not None:
             self.configure(master=on.url, environment="installed", conf=on.conf)
         kafka = self.broker.client()
@@ -95,9 +112,14 @@ class Run:
         return self.cluster.hosts if self.cluster is not None else None
 
     @property
+    def long(self) -> bool:
+        """Whether there is time for many injections."""
+        return self.length.long
+
+    @property
     def times(self) -> int:
         """How often a row that repeats itself does its worst."""
-        return 20 if self.long else 1
+        return self.length.times
 
     @property
     def program(self) -> Program:

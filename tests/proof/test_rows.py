@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tests.proof.rows import ROWS, Row, prove
+from tests.proof.runner import LONG, SHORT
 from tests.servers.kafka.jars import needs_connector
 
 pytestmark = [
@@ -17,7 +18,7 @@ pytestmark = [
     pytest.mark.timeout(3600),
 ]
 
-LONG = os.environ.get("STREAMER_PROOF") == "long"
+LENGTH = LONG if os.environ.get("STREAMER_PROOF") == "long" else SHORT
 SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
 
 
@@ -25,4 +26,4 @@ SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
 def test_the_promise_holds(row: Row) -> None:
     needs_connector()
     print(f"STREAMER_SEED={SEED}")
-    print(prove(row, SEED, LONG))
+    print(prove(row, SEED, LENGTH))

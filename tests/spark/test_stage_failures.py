@@ -18,13 +18,14 @@ from pyspark.sql import Row
 
 from streamer.catalog import build_context
 from streamer.config import parse_config
+from streamer.durations import SECOND
 from streamer.engine.blame import Blamed
 from streamer.engine.frame import FrameKind
 from streamer.plan import Plan, make_plan
 from streamer.source.replayable import Limit
 from streamer.spark.stages import ShardProcessor, direct_stage, pack_stage
 
-T = 1_700_000_000_000
+T = 1_700_000_000 * SECOND
 TEXT = """
 input: {{ label: src, file: {{ paths: [ {path} ] }} }}
 pipeline: {{ processors: [ {{ label: add, mapping: root = this }} ] }}
@@ -43,11 +44,11 @@ def made(directory: Path, more: str = "") -> tuple[Plan, Any, list[pa.RecordBatc
     source: Any = build_context(plan.resources).build(plan.input)
     source = source.resume([])
     start = source.initial()
-    end = source.latest(start, T * 10**6, Limit()).offset
-    offset = json.dumps({"data": end, "start": "a", "ended": False, "tick": 0})
+    end = source.latest(start, T, Limit()).offset
+    offset = json.dumps({"data": end, "start": "a", "ended": False, "tick": 0, "time": T})
     pieces = source.split(start, end, 1)
     rows = [
-        {"number": number, "piece": pickle.dumps(piece), "offset": offset, "t": T}
+        {"number": number, "piece": pickle.dumps(piece), "offset": offset}
         for number, piece in enumerate(pieces)
     ]
     return plan, source, [pa.RecordBatch.from_pylist(rows)]

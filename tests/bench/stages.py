@@ -91,7 +91,7 @@ def staged(files: Path, workers: int, share: int, *, whole: bool = False) -> Sta
     for number, piece in enumerate(source.split(start, end.offset, pieces)):
         rows += pack_piece(plan, source, number, piece, now)
     packed = time.process_time() - began
-    rows += clock_rows(plan, reading({"start": "stages", "ended": True}, now))
+    rows += clock_rows(plan, reading({"start": "stages", "ended": True, "time": now}))
     shards: list[list[Row]] = [[] for _ in range(workers)]
     for row in rows:
         shards[row.shard].append(row)

@@ -5,7 +5,7 @@ What refers to them is checked here too: that the resource is there, and does no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from collections.abc import Mapping as MappingType
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -147,14 +147,19 @@ def check_references(reading: Reading, roots: Iterable[Mapping]) -> None:
         labels.setdefault(kind, []).append(label)
     for reference in reading.references:
         if (reference.kind, reference.label) not in known:
-            _missing(reading, reference, labels)
+            _missing(reading, reference, labels, known)
     _check_cycles(reading, written)
 
 
-def _missing(reading: Reading, reference: Reference, known: MappingType[Kind, list[str]]) -> None:
+def _missing(
+    reading: Reading,
+    reference: Reference,
+    sorted_labels: MappingType[Kind, list[str]],
+    known: Set[tuple[Kind, str]],
+) -> None:
     kind, label = reference.kind, reference.label
-    labels = known.get(kind, [])
-    others = [of for of, names in known.items() if label in names]
+    labels = sorted_labels.get(kind, [])
+    others = [of for of in sorted_labels if (of, label) in known]
     hint = did_you_mean(label, labels)
     if not hint and others:
         hint = f"{label!r} is the label of a resource of kind {others[0]}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from streamer.engine.beside import KafkaChild
-from streamer.engine.ticks import Signals
+from streamer.engine.signals import Signals
 from streamer.errors import StreamerError
 from streamer.kafka.reading import DataLostError, Offsets
 

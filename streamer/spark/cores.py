@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from streamer.engine.ticks import Signals
+from streamer.engine.signals import Signals
 from streamer.plan import Plan
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]

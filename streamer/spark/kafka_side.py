@@ -15,7 +15,7 @@ from streamer.engine.beside import KafkaChild, newest_planned, planned
 from streamer.engine.kafka_keeper import KafkaKeeper, SetGauge
 from streamer.engine.kafka_rows import Wanted
 from streamer.engine.location import Location
-from streamer.engine.ticks import Signals
+from streamer.engine.signals import Signals
 from streamer.errors import StreamerError
 from streamer.kafka.reading import Offsets
 from streamer.plan import Plan

@@ -22,7 +22,8 @@ from streamer.durations import SECOND
 from streamer.engine.beside import KafkaChild, is_before
 from streamer.engine.folding import folded_since, next_folded
 from streamer.engine.gate import Gate, Waiting
-from streamer.engine.ticks import Pacer, Rest, Signals, tick
+from streamer.engine.signals import Signals
+from streamer.engine.ticks import Pacer, Rest, tick
 from streamer.kafka.reading import Offsets
 from streamer.source.replayable import Limit, Replayable
 from streamer.window.event import EventWindow

@@ -27,10 +27,11 @@ from streamer.engine.meters import Meters
 from streamer.engine.outset import look_at_outputs
 from streamer.engine.places import Labels, Places
 from streamer.engine.recent import LAG, Recent
+from streamer.engine.signals import Signals
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace
 from streamer.engine.tapping import Tap
-from streamer.engine.ticks import Pace, Signals
+from streamer.engine.ticks import Pace
 from streamer.engine.troubles import NO_TROUBLE, Trouble, said
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError

@@ -6,7 +6,7 @@ import pytest
 
 from streamer.engine.beside import KafkaChild, KafkaPlace
 from streamer.engine.gate import LOOK, Gate, StoppedError
-from streamer.engine.ticks import Signals
+from streamer.engine.signals import Signals
 from streamer.errors import StreamerError
 from streamer.kafka.reading import DataLostError, Metadata, Standing
 

@@ -1,7 +1,8 @@
 """When a micro-batch starts: plenty of data, old data, a window due."""
 
 from streamer.durations import SECOND
-from streamer.engine.ticks import PLENTY, Pace, Pacer, Rest, Signals, reading, tick
+from streamer.engine.signals import Signals
+from streamer.engine.ticks import PLENTY, Pace, Pacer, Rest, reading, tick
 from streamer.window import SystemWindow
 
 

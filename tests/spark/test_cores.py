@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.engine.ticks import Signals
+from streamer.engine.signals import Signals
 from streamer.plan import make_plan
 from streamer.spark.cores import Cores
 

@@ -10,7 +10,8 @@ import pytest
 
 from streamer.durations import SECOND
 from streamer.engine.beside import KafkaChild, KafkaPlace, Nothing
-from streamer.engine.ticks import Signals, reading
+from streamer.engine.signals import Signals
+from streamer.engine.ticks import reading
 from streamer.kafka.reading import Metadata, Offsets, Standing
 from streamer.source.replayable import Latest, Limit, Offset
 from streamer.spark.source import SourcePlan, StreamReader

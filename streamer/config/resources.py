@@ -5,7 +5,7 @@ What refers to them is checked here too: that the resource is there, and does no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingType
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -141,30 +141,27 @@ def check_references(reading: Reading, roots: Iterable[Mapping]) -> None:
         roots: the config, and the files with further resources.
     """
     written = [resource for root in roots for resource in _written(root)]
-    known = {(resource.kind, resource.label.text) for resource in written}
-    labels: dict[Kind, list[str]] = {}
-    for kind, label in sorted(known):
-        labels.setdefault(kind, []).append(label)
+    # Labels in a dict of their own kind: in their order, and looked up where there are thousands.
+    known: dict[Kind, dict[str, None]] = {}
+    for kind, label in sorted({(resource.kind, resource.label.text) for resource in written}):
+        known.setdefault(kind, {})[label] = None
     for reference in reading.references:
-        if (reference.kind, reference.label) not in known:
-            _missing(reading, reference, labels, known)
+        if reference.label not in known.get(reference.kind, {}):
+            _missing(reading, reference, known)
     _check_cycles(reading, written)
 
 
 def _missing(
-    reading: Reading,
-    reference: Reference,
-    sorted_labels: MappingType[Kind, list[str]],
-    known: Set[tuple[Kind, str]],
+    reading: Reading, reference: Reference, known: MappingType[Kind, MappingType[str, None]]
 ) -> None:
     kind, label = reference.kind, reference.label
-    labels = sorted_labels.get(kind, [])
-    others = [of for of in sorted_labels if (of, label) in known]
+    labels = known.get(kind, {})
+    others = [of for of, names in known.items() if label in names]
     hint = did_you_mean(label, labels)
     if not hint and others:
         hint = f"{label!r} is the label of a resource of kind {others[0]}"
     elif not hint:
-        shown = labels[:_LISTED] + (["…"] if len(labels) > _LISTED else [])
+        shown = list(labels)[:_LISTED] + (["…"] if len(labels) > _LISTED else [])
         hint = f"{kind}_resources has {', '.join(shown) if shown else 'none'}"
     message = f"there is no {kind} resource with the label {label!r}"
     reading.findings.at(reference.node, "missing_resource", message, hint)

@@ -32,8 +32,13 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     known = {mutant.name for mutant in mutants()} if given.mutations else set(BY_NAME)
     if unknown := set(given.rows) - known:
         parser.error(f"there is no {', '.join(sorted(unknown))}, but {', '.join(sorted(known))}")
+    if given.times is not None and given.times < 1:
+        parser.error(f"--times {given.times}: without an injection nothing is proved; 1 or more")
     given.length = SHORT
-    if given.long or os.environ.get("STREAMER_PROOF") == "long":
+    long = given.long or os.environ.get("STREAMER_PROOF") == "long"
+    if not long and (given.soon or given.times):
+        parser.error("--times and --soon are for long runs: add --long")
+    if long:
         given.length = replace(LONG, soon=given.soon, times=given.times or LONG.times)
     return given
 

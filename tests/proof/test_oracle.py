@@ -203,3 +203,26 @@ def test_the_commands_of_the_page_make_sense() -> None:
     assert len(found) > 3
     for arguments in found:
         asked(shlex.split(arguments, comments=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("kill-driver --long --times -1", "--times -1: without an injection nothing is proved"),
+        ("kill-driver --long --times 0", "--times 0: without an injection nothing is proved"),
+        ("kill-driver --times 3", "--times and --soon are for long runs: add --long"),
+        ("--soon", "--times and --soon are for long runs: add --long"),
+        ("kill-drivers", "there is no kill-drivers, but "),
+    ],
+)
+def test_a_command_that_would_prove_nothing_or_less_is_refused(
+    arguments: str,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("STREAMER_PROOF", raising=False)
+    with pytest.raises(SystemExit) as end:
+        asked(arguments.split())
+    assert end.value.code == 2
+    assert said in capsys.readouterr().err

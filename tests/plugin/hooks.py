@@ -12,10 +12,12 @@ import pytest
 
 from tests.plugin import report, rotation, workers
 from tests.plugin.tiers import TIERS, check_markers, chosen_tier, is_chosen, is_named, selects
-from tests.slowness import slowness
+from tests.slowness import wall_slowness
 
 _TIMES: Final = "streamer/seconds-by-file"
 """The key in pytest's cache of what the files of the last run took."""
+_LONG_S: Final = 60
+"""From here on a file begins early, so that no worker waits for it at the end."""
 _INPUT: Final = "streamer"
 """The key of what worker processes are told."""
 
@@ -43,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--minutes",
         type=float,
         metavar="N",
-        help="begin no test of the sample after N minutes; the summary says how many that left out",
+        help="begin no test after N minutes; the summary says how many that left out",
     )
 
 
@@ -97,11 +99,13 @@ def _put_in_order(config: pytest.Config, items: list[pytest.Item]) -> None:
 
     def key(item: pytest.Item) -> tuple[Any, ...]:
         path = item.nodeid.partition("::")[0]
-        sampled = rotation.is_sampled(item)
-        # Who comes last in the sample is left out where time is short: each hour others.
-        again = _shuffled(path, config.option.seed) if sampled else 0
-        known = 0.0 if sampled else -seconds.get(path, 0.0)
-        return sampled, again, not is_chosen(item), known, -counts[path], path, turn[item]
+        group = not is_chosen(item), rotation.is_sampled(item)
+        known = seconds.get(path, 0.0)
+        if config.option.minutes is None:
+            return *group, -known, -counts[path], path, turn[item]
+        # Which come last, and are left out where time is short, is for the seed to say.
+        known = known if known > _LONG_S else 0.0
+        return *group, -known, _shuffled(path, config.option.seed), path, turn[item]
 
     items.sort(key=key)
 
@@ -113,8 +117,8 @@ def _shuffled(path: str, seed: int) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin nothing of the sample for which there is no time."""
-    rotation.skip_when_late(item, item.config.option.deadline)
+    """Begin nothing for which there is no time."""
+    rotation.skip_when_late(item.config.option.deadline)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -163,7 +167,7 @@ class _Report:
             processes = getattr(option, "numprocesses", None) or 1
             # Asking how slow the machine is takes a second or two: only who was slow has to know.
             if report.over_budget(option.tier_of_run, seconds, 1.0, processes):
-                line = report.over_budget(option.tier_of_run, seconds, slowness(), processes)
+                line = report.over_budget(option.tier_of_run, seconds, wall_slowness(), processes)
                 if line:
                     write(line, yellow=True, bold=True)
 

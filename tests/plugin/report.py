@@ -50,8 +50,8 @@ def left_out(reasons: Iterable[str]) -> list[str]:
         )
     if late:
         lines.append(
-            f"left out, no time: {_tests(late)} of the sample; "
-            "another seed, a longer --minutes or --full runs them"
+            f"left out, no time: {_tests(late)} that would begin after --minutes; "
+            "another seed begins with others"
         )
     if by_hand:
         lines.append(f"left out, by hand: {_tests(by_hand)}; their commands are in {MANUAL}")

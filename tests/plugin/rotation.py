@@ -1,27 +1,28 @@
 """The sample: of what takes a minute or more, a run without names takes a part, as its seed says.
 
 Files of `tests/faults` and `tests/cluster` and rows of the proof wait most of their time for what
-was broken to come back. The seed counts the hours, so that runs of some hours have had them all.
+was broken to come back. What they break falls into kinds: a run has one of each kind, and the next
+seed another one. The seed counts the hours, so that runs of a day have had them all.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.faults.kinds import KINDS, choose_one_of_each
 from tests.plugin.tiers import is_chosen, kind_of
 
 SEED_VARIABLE: Final = "STREAMER_SEED"
-FILE_SHARES: Final = 4
-ROW_SHARES: Final = 3
-_TESTS: Final = Path(__file__).parents[1]
-_FOLDERS: Final = (_TESTS / "faults", _TESTS / "cluster")
-_ROWS: Final = _TESTS / "proof" / "test_rows.py"
 LATE: Final = "no time left"
+_TESTS: Final = Path(__file__).parents[1]
+_ROWS: Final = _TESTS / "proof" / "test_rows.py"
+_FILES: Final = frozenset(_TESTS / name for names in KINDS.values() for name in names)
 
 
 def default_seed() -> int:
@@ -30,31 +31,31 @@ def default_seed() -> int:
 
 
 def is_sampled(item: pytest.Item) -> bool:
-    """Tell whether a run takes a test only as its seed says."""
-    return (
-        (item.path.parent in _FOLDERS or item.path == _ROWS)
-        and kind_of(item) != "fast"
-        and not is_chosen(item)
-    )
+    """Tell whether a run takes a test only when it is its turn."""
+    if is_chosen(item) or kind_of(item) == "fast":
+        return False
+    return item.path in _FILES or item.path == _ROWS
 
 
 def rests(items: list[pytest.Item], seed: int) -> set[pytest.Item]:
-    """Return the tests that this seed leaves out.
+    """Return the tests that this seed leaves out; a kind whose files were not collected has none.
 
     Args:
         items: all that were collected.
-        seed: any number; equal remainders by 12 take the same tests.
+        seed: any number; the next one takes others.
     """
     sampled = [item for item in items if is_sampled(item)]
-    files = sorted({item.path for item in sampled if item.path != _ROWS})
-    rows = [item for item in sampled if item.path == _ROWS]
-    turn = {file for number, file in enumerate(files) if number % FILE_SHARES == seed % FILE_SHARES}
+    turn = {_TESTS / name for name in choose_one_of_each(KINDS.values(), seed)}
     out = {item for item in sampled if item.path != _ROWS and item.path not in turn}
-    out |= {row for number, row in enumerate(rows) if number % ROW_SHARES != seed % ROW_SHARES}
-    return out
+    rows: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in sampled:
+        if item.path == _ROWS and isinstance(item, pytest.Function):
+            rows[item.callspec.params["row"].kind].append(item)
+    chosen = choose_one_of_each(rows.values(), seed)
+    return out.union(*rows.values()).difference(chosen)
 
 
-def skip_when_late(item: pytest.Item, deadline: float | None) -> None:
-    """Skip a test of the sample that would begin after the deadline, a time of `time.time()`."""
-    if deadline is not None and time.time() > deadline and is_sampled(item):
+def skip_when_late(deadline: float | None) -> None:
+    """Skip the test that would begin after the deadline, a time of `time.time()`."""
+    if deadline is not None and time.time() > deadline:
         pytest.skip(LATE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -59,6 +60,12 @@ class Row:
     sink: Sinks = file_sink
     workers: int = 0
     apart: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What is broken: each run of the suite has one row of every kind."""
+        module = sys.modules[self.run.__module__]
+        return next(kind for kind, modules in _KINDS.items() if module in modules)
 
 
 EXACT = "every event is in exactly its windows, once"
@@ -316,6 +323,15 @@ ROWS: tuple[Row, ...] = (
     ),
 )
 BY_NAME = {row.name: row for row in ROWS}
+_KINDS = {
+    "process": (kills, waiting),
+    "checkpoint": (checkpoint,),
+    "broker": (brokers,),
+    "cluster": (cluster,),
+    "events": (events, clock),
+    "surroundings": (surroundings,),
+    "service": (calls, changes, configs, secrets),
+}
 
 
 def prove(row: Row, seed: int, length: Length) -> str:

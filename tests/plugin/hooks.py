@@ -157,12 +157,13 @@ class _Report:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         option, write = self._config.option, terminalreporter.write_line
-        whole = not is_named(self._config) and not option.markexpr
-        if whole and not option.collectonly:
+        tier_ran = bool(option.tier) or not option.markexpr
+        whole = tier_ran and not is_named(self._config) and not option.collectonly
+        if whole:
             self._write_times(terminalreporter)
         for line in report.left_out(self._skipped):
             write(line, yellow=True)
-        if whole and not option.collectonly:
+        if whole:
             seconds = time.monotonic() - self._began
             processes = getattr(option, "numprocesses", None) or 1
             # Asking how slow the machine is takes a second or two: only who was slow has to know.

@@ -129,7 +129,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     named = config.option.file_or_dir
     if any("::" in name or name.endswith(".py") for name in named):
         return 0
-    return workers.number_of_workers(chosen_tier(config))
+    number = workers.number_of_workers(chosen_tier(config))
+    return number if number > 1 else 0
 
 
 @pytest.hookimpl(optionalhook=True)

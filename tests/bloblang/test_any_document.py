@@ -16,7 +16,7 @@ from tests.bloblang.running import execution
 from tests.examples import examples
 
 slowly = settings(
-    max_examples=examples(40, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(20, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 # Errors that somebody wrote; any other is one of Python's that nobody thought of.
 MEANT = (QueryError, MessageError, RecursionError)

@@ -14,7 +14,6 @@ from streamer.durations import SECOND
 from streamer.engine.folding import FoldedSince, next_folded
 from streamer.errors import StreamerError
 from streamer.plan.fold import Folding
-
 from tests.examples import examples
 
 from .folded import T, outcome

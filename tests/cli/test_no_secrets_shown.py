@@ -140,7 +140,7 @@ def _forms_of_fields() -> Iterator[Any]:
         seen.add(declared)
 
 
-@pytest.mark.parametrize(("path", "config", "secret"), _forms_of_fields())
+@pytest.mark.parametrize(("path", "config", "secret"), [*_forms_of_fields()])
 def test_a_secret_field_is_not_shown(
     path: str,
     config: Any,

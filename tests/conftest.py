@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import examples
 from tests.faults.turns import share, take_turns
 from tests.long_lists import where_they_part
 from tests.servers.kafka import Broker, Kafka
@@ -19,7 +20,12 @@ from tests.servers.redis import redis_server
 
 # Both look at the clock on the wall, and on a loaded machine find what is not there. What may take
 # no longer than it should is held by tests of its own, which count work or processor time.
-settings.register_profile("streamer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "streamer",
+    deadline=None,
+    max_examples=examples(40, 100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("streamer")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import examples
 from tests.long_lists import where_they_part
 from tests.servers.kafka import Broker, Kafka
 from tests.servers.kafka.secured import Secured, secured_broker
@@ -19,8 +21,19 @@ pytest_plugins = ("tests.plugin.hooks", "pytester")
 
 # Both look at the clock on the wall, and on a loaded machine find what is not there. What may take
 # no longer than it should is held by tests of its own, which count work or processor time.
-settings.register_profile("streamer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "streamer",
+    deadline=None,
+    max_examples=examples(40, 100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("streamer")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from going through thousands of tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

@@ -85,11 +85,12 @@ def pack(path: Path, packages: Packages | None = None) -> Packages:
         StreamerError: a requirement is not installed.
         OSError: it cannot be written.
     """
-    packages = packages or needed()
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         # Read once by each executor: a smaller file would not make up for the time to write it.
         with tarfile.open(draft, "w:gz", compresslevel=1) as out:
+            # Looked for once it is known that the archive can be written: it takes a second.
+            packages = packages or needed()
             _add(out, "pack.json", json.dumps(_about(packages), indent=1), 0o644)
             _add(out, "bin/python3", launcher(sys.version_info[:2]), 0o755)
             for name, place in packages.files.items():

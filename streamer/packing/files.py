@@ -48,8 +48,9 @@ def needed() -> Packages:
     versions: dict[str, str] = {}
     files: dict[str, Path] = {}
     for distribution in _closure(PROGRAM):
-        name = _normal(distribution.metadata["Name"])
-        versions[name] = distribution.version
+        about = distribution.metadata  # parsed each time that it is asked for
+        name = _normal(about["Name"])
+        versions[name] = about["Version"]
         if name != PROGRAM:
             files.update(_files(distribution))
     # An editable install lists no files of the program.
@@ -81,9 +82,9 @@ def _closure(name: str) -> Iterator[metadata.Distribution]:
 def _required(distribution: metadata.Distribution) -> Iterator[str]:
     from packaging.requirements import Requirement
 
+    extras = ("", *_EXTRAS.get(_normal(distribution.metadata["Name"]), ()))
     for text in distribution.requires or ():
         requirement = Requirement(text)
-        extras = ("", *_EXTRAS.get(_normal(distribution.metadata["Name"]), ()))
         marker = requirement.marker
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
             yield _normal(requirement.name)

@@ -16,7 +16,7 @@ from tests.bloblang.running import execution
 from tests.examples import examples
 
 slowly = settings(
-    max_examples=examples(40, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(20, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 # Errors that somebody wrote; any other is one of Python's that nobody thought of.
 MEANT = (QueryError, MessageError, RecursionError)
@@ -142,6 +142,14 @@ RECURSIVE = [
 ]
 
 
+def nested(depth, closed=True):
+    """Return arrays in arrays and objects in objects, without their ends where it says so."""
+    return [
+        (begin * depth + f"1{end * depth}" * closed).encode()
+        for begin, end in (("[", "]"), ('{"a":', "}"))
+    ]
+
+
 @pytest.mark.parametrize("text", RECURSIVE)
 def test_documents_nested_without_end_are_answered(unforeseen, text):
     unforeseen.clear()
@@ -149,10 +157,20 @@ def test_documents_nested_without_end_are_answered(unforeseen, text):
         compiled = compile_mapping(text)
     except BloblangError as e:
         pytest.fail(f"{e}")
-    for depth in (200, 900, 10_000):
-        for begin, end in (("[", "]"), ('{"a":', "}")):
-            answer(compiled, (begin * depth + "1" + end * depth).encode())
-            answer(compiled, (begin * depth).encode())
+    for payload in [*nested(200), *nested(900), *nested(200, closed=False)]:
+        answer(compiled, payload)
+    assert not unforeseen
+
+
+@pytest.mark.parametrize("text", ["root = this", "root.a = this.b"])
+def test_documents_too_deep_to_be_read_are_answered(unforeseen, text):
+    # Whatever the mapping: it fails where it asks for the document.
+    unforeseen.clear()
+    compiled = compile_mapping(text)
+    for payload in [*nested(10_000), *nested(10_000, closed=False), *nested(900, closed=False)]:
+        with pytest.raises(MessageError, match="failed to parse message as JSON"):
+            assert Message(payload).doc
+        answer(compiled, payload)
     assert not unforeseen
 
 

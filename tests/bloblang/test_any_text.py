@@ -9,7 +9,7 @@ from tests.bloblang.generating import mappings, noise, texts
 from tests.examples import examples
 
 slowly = settings(
-    max_examples=examples(40, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(20, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 

@@ -115,13 +115,13 @@ _pairs = st.lists(objects | _inner, min_size=2, max_size=2)
 _each = [replace(ALL, **{field.name: False}) for field in fields(Optimisations)]
 
 
-@settings(max_examples=examples(60, 150), deadline=None)
+@settings(max_examples=examples(20, 150), deadline=None)
 @given(ordinary, _pairs, st.booleans())
 def test_ordinary_mappings_do_the_same_without_optimisations(text, docs, onto):
     same(text, docs, onto)
 
 
-@settings(max_examples=examples(20, 60), deadline=None)
+@settings(max_examples=examples(10, 60), deadline=None)
 @given(mappings, st.lists(documents, min_size=2, max_size=2), st.booleans())
 def test_any_mapping_does_the_same_without_optimisations(text, docs, onto):
     same(text, docs, onto)

@@ -159,8 +159,16 @@ CASES = (
 )
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with the results of one window."""
+    directory = tmp_path_factory.mktemp("kept")
+    keep(directory / "results", Row("a", content=b'{"n":1}'))
+    return directory
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -168,7 +176,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("NO_COLOR", raising=False)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
-    keep(tmp_path / "kept" / "results", Row("a", content=b'{"n":1}'))
+    (tmp_path / "kept").symlink_to(kept)
     return tmp_path
 
 
@@ -216,23 +224,16 @@ def _steady(text: str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
-def test_on_a_pipe_there_is_the_text_and_nothing_else(
-    case: Case, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = invoke(shlex.split(case.arguments))
-    out, err = capsys.readouterr()
-    assert (code, bool(out), bool(err)) == (case.code, bool(case.out), bool(case.err)), (out, err)
-    assert case.out in out
-    assert case.err in err
-    assert not {"\x1b", "\r", "\b"} & set(out + err)
-
-
-@pytest.mark.parametrize("case", CASES, ids=ids)
-def test_on_a_terminal_it_is_the_same_in_colour(
+def test_a_pipe_gets_the_text_and_nothing_else_and_a_terminal_the_same_in_colour(
     case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    invoke(shlex.split(case.arguments))
+    code = invoke(shlex.split(case.arguments))
     piped = capsys.readouterr()
+    found = code, bool(piped.out), bool(piped.err)
+    assert found == (case.code, bool(case.out), bool(case.err)), piped
+    assert case.out in piped.out
+    assert case.err in piped.err
+    assert not {"\x1b", "\r", "\b"} & set(piped.out + piped.err)
     code, out, err = on_terminal(case.arguments, monkeypatch)
     assert code == case.code
     assert bool(ESCAPE.search(out + err)) == case.coloured

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
+from jsonschema import Draft7Validator as Validator
+from jsonschema import ValidationError
 
 from streamer import catalog
 from streamer.config.create import create
@@ -79,13 +80,14 @@ def read(path: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def schema() -> Any:
-    return json.loads(schema_text())
+def schema() -> Validator:
+    """The schema of configs; that it is a valid one is a test of its own."""
+    return Validator(json.loads(schema_text()))
 
 
 @pytest.fixture(scope="module")
-def tests_schema() -> Any:
-    return json.loads(definitions_schema_text())
+def tests_schema() -> Validator:
+    return Validator(json.loads(definitions_schema_text()))
 
 
 @pytest.mark.parametrize(
@@ -101,14 +103,14 @@ def test_the_file_is_what_the_specs_give(path: Path, text: Callable[[], str]) ->
     assert written == text(), "stale: run `python -m streamer.config.schema`"
 
 
-def test_it_is_a_valid_schema(schema: Any, tests_schema: Any) -> None:
-    jsonschema.Draft7Validator.check_schema(schema)
-    jsonschema.Draft7Validator.check_schema(tests_schema)
+def test_it_is_a_valid_schema(schema: Validator, tests_schema: Validator) -> None:
+    Validator.check_schema(schema.schema)
+    Validator.check_schema(tests_schema.schema)
 
 
 @pytest.mark.parametrize("path", DEFINITIONS, ids=lambda path: path.name)
-def test_the_schema_of_tests_takes_the_examples(tests_schema: Any, path: Path) -> None:
-    jsonschema.validate(read(path), tests_schema)
+def test_the_schema_of_tests_takes_the_examples(tests_schema: Validator, path: Path) -> None:
+    tests_schema.validate(read(path))
 
 
 @pytest.mark.parametrize(
@@ -122,33 +124,33 @@ def test_the_schema_of_tests_takes_the_examples(tests_schema: Any, path: Path) -
         {"tests": [{"name": "a", "dropped": {"late": "some"}}]},
     ],
 )
-def test_the_schema_of_tests_refuses_mistakes(tests_schema: Any, definitions: Any) -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(definitions, tests_schema)
+def test_the_schema_of_tests_refuses_mistakes(tests_schema: Validator, definitions: Any) -> None:
+    with pytest.raises(ValidationError):
+        tests_schema.validate(definitions)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
-def test_it_takes_the_examples(schema: Any, path: Path) -> None:
-    jsonschema.validate(read(path), schema)
+def test_it_takes_the_examples(schema: Validator, path: Path) -> None:
+    schema.validate(read(path))
 
 
 @pytest.mark.parametrize("path", WINDOWS, ids=lambda path: path.name)
-def test_it_takes_configs_of_windows(schema: Any, path: Path) -> None:
-    jsonschema.validate(read(path), schema)
+def test_it_takes_configs_of_windows(schema: Validator, path: Path) -> None:
+    schema.validate(read(path))
 
 
 @pytest.mark.parametrize("text", [text for _, text in SHOWN], ids=[name for name, _ in SHOWN])
-def test_it_takes_what_the_documentation_shows(schema: Any, text: str) -> None:
-    jsonschema.Draft7Validator(schema).validate(yaml.load(text, EditorsLoader))
+def test_it_takes_what_the_documentation_shows(schema: Validator, text: str) -> None:
+    schema.validate(yaml.load(text, EditorsLoader))
 
 
 @pytest.mark.parametrize("small", [True, False])
-def test_it_takes_what_create_makes_of_every_component(schema: Any, small: bool) -> None:
+def test_it_takes_what_create_makes_of_every_component(schema: Validator, small: bool) -> None:
     parts = {Kind.INPUT: "{}//", Kind.PROCESSOR: "/{}/", Kind.OUTPUT: "//{}"}
     for kind, part in parts.items():
         for name in catalog.names(kind):
             text = create(part.format(name), small)
-            jsonschema.Draft7Validator(schema).validate(yaml.load(text, EditorsLoader))
+            schema.validate(yaml.load(text, EditorsLoader))
 
 
 def _codes(case: Any) -> set[str]:
@@ -160,27 +162,27 @@ def _codes(case: Any) -> set[str]:
     [case for case in BROKEN if _codes(case) & SEEN and case["name"] not in UNSEEN],
     ids=lambda case: case["name"],
 )
-def test_it_refuses_broken_configs(schema: Any, case: Any) -> None:
+def test_it_refuses_broken_configs(schema: Validator, case: Any) -> None:
     config = yaml.load(case["config"], EditorsLoader)
-    assert not jsonschema.Draft7Validator(schema).is_valid(config)
+    assert not schema.is_valid(config)
 
 
 @pytest.mark.parametrize(
     "size", ["10s", "1h30m", "1.5h", "-5s", "0", 0, "", "${SIZE:1m}", ".5s", "1µs"]
 )
-def test_it_takes_durations(schema: Any, size: Any) -> None:
-    jsonschema.validate({"buffer": {"system_window": {"size": size}}}, schema)
+def test_it_takes_durations(schema: Validator, size: Any) -> None:
+    schema.validate({"buffer": {"system_window": {"size": size}}})
 
 
 @pytest.mark.parametrize("size", ["10", 10, "ten", "1x", "1h 30m", "10S", [], {}])
-def test_it_refuses_what_is_no_duration(schema: Any, size: Any) -> None:
+def test_it_refuses_what_is_no_duration(schema: Validator, size: Any) -> None:
     config = {"buffer": {"system_window": {"size": size}}}
-    assert not jsonschema.Draft7Validator(schema).is_valid(config)
+    assert not schema.is_valid(config)
 
 
 @pytest.mark.parametrize("level", ["INFO", "info", "Warn", "${LEVEL}"])
-def test_it_takes_options_in_any_case(schema: Any, level: str) -> None:
-    jsonschema.validate({"logger": {"level": level}}, schema)
+def test_it_takes_options_in_any_case(schema: Validator, level: str) -> None:
+    schema.validate({"logger": {"level": level}})
 
 
 @pytest.mark.parametrize(
@@ -197,13 +199,13 @@ def test_it_takes_options_in_any_case(schema: Any, level: str) -> None:
         ({"stdin": {}, "processors": []}, False),
     ],
 )
-def test_a_component_has_one_name(schema: Any, component: Any, taken: bool) -> None:
-    assert jsonschema.Draft7Validator(schema).is_valid({"input": component}) is taken
+def test_a_component_has_one_name(schema: Validator, component: Any, taken: bool) -> None:
+    assert schema.is_valid({"input": component}) is taken
 
 
-def test_an_unknown_component_is_one_mistake(schema: Any) -> None:
+def test_an_unknown_component_is_one_mistake(schema: Validator) -> None:
     config = {"input": {"label": "a", "stdni": {}}}
-    (error,) = jsonschema.Draft7Validator(schema).iter_errors(config)
+    (error,) = schema.iter_errors(config)
     assert "'stdni' was unexpected" in error.message
 
 
@@ -218,18 +220,19 @@ def test_an_unknown_component_is_one_mistake(schema: Any) -> None:
         {"output": {"file": {"path": []}}},
     ],
 )
-def test_it_refuses_mistakes(schema: Any, config: Any) -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(config, schema)
+def test_it_refuses_mistakes(schema: Validator, config: Any) -> None:
+    with pytest.raises(ValidationError):
+        schema.validate(config)
 
 
-def test_it_takes_a_variable_where_a_number_will_be(schema: Any) -> None:
-    jsonschema.validate({"pipeline": {"threads": "${THREADS:2}"}}, schema)
+def test_it_takes_a_variable_where_a_number_will_be(schema: Validator) -> None:
+    schema.validate({"pipeline": {"threads": "${THREADS:2}"}})
 
 
 def test_the_schema_of_templates_takes_a_template_and_no_other_field() -> None:
     schema = json.loads(template_schema_text())
-    jsonschema.Draft7Validator.check_schema(schema)
+    Validator.check_schema(schema)
+    validator = Validator(schema)
     field = {"name": "a", "type": "int", "kind": "list", "default": [1]}
     template = {
         "name": "x",
@@ -238,7 +241,7 @@ def test_the_schema_of_templates_takes_a_template_and_no_other_field() -> None:
         "mapping": "root.log = {}",
         "tests": [{"name": "one", "config": {}, "expected": {"log": {}}}],
     }
-    jsonschema.validate(template, schema)
+    validator.validate(template)
     for wrong in ({**template, "nmae": "y"}, {**template, "fields": [{"name": "a"}]}):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, schema)
+        with pytest.raises(ValidationError):
+            validator.validate(wrong)

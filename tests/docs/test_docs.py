@@ -16,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +30,7 @@ from streamer.config.tests_fields import CONDITIONS, STEP
 from streamer.config.tests_section import CASE
 from streamer.unit_tests.template_case import check_template
 from streamer.windowing.fields import event_time_fields
+from tests.forked import forked_commands
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "streamer" / "docs").glob("*.md"))
@@ -72,19 +74,31 @@ def prepare(page: Path, directory: Path) -> None:
             (directory / block.name).write_text(block.text)
 
 
-def run(block: Block, directory: Path) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A `streamer` for short commands."""
+    with forked_commands(tmp_path_factory.mktemp("quick")) as command:
+        yield command
+
+
+def installed(directory: Path) -> Path:
+    """Make a `streamer` that starts as the one which pip makes does."""
+    command = directory / "bin" / "streamer"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m streamer.cli.main "$@"\n')
+    command.chmod(0o755)
+    return command
+
+
+def run(block: Block, directory: Path, command: Path) -> subprocess.CompletedProcess[str]:
     prepare(block.page, directory)
     commands = Path(sys.executable).parent
     env = {
         **os.environ,
-        "PATH": f"{directory / 'bin'}:{commands}:{os.environ['PATH']}",
+        "PATH": f"{command.parent}:{commands}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "XDG_STATE_HOME": str(directory / "state"),
     }
-    (directory / "bin").mkdir()
-    command = directory / "bin" / "streamer"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m streamer.cli.main "$@"\n')
-    command.chmod(0o755)
     return subprocess.run(
         ["sh", "-euc", block.text],
         cwd=directory,
@@ -96,15 +110,17 @@ def run(block: Block, directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("block", of("sh run"))
-def test_a_command_runs_and_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
-    done = run(block, tmp_path)
+def test_a_command_runs_and_prints_what_the_page_says(
+    block: Block, tmp_path: Path, quick: Path
+) -> None:
+    done = run(block, tmp_path, quick)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == block.prints
 
 
 @pytest.mark.parametrize("block", of("sh shows"))
-def test_a_command_that_shows_something_does(block: Block, tmp_path: Path) -> None:
-    done = run(block, tmp_path)
+def test_a_command_that_shows_something_does(block: Block, tmp_path: Path, quick: Path) -> None:
+    done = run(block, tmp_path, quick)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
 
@@ -112,14 +128,16 @@ def test_a_command_that_shows_something_does(block: Block, tmp_path: Path) -> No
 @pytest.mark.spark
 @pytest.mark.parametrize("block", of("sh spark"))
 def test_a_stream_runs_and_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
-    done = run(block, tmp_path)
+    done = run(block, tmp_path, installed(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout == block.prints
 
 
 @pytest.mark.parametrize("block", of("sh fails"))
-def test_a_command_that_is_to_fail_says_what_the_page_says(block: Block, tmp_path: Path) -> None:
-    done = run(block, tmp_path)
+def test_a_command_that_is_to_fail_says_what_the_page_says(
+    block: Block, tmp_path: Path, quick: Path
+) -> None:
+    done = run(block, tmp_path, quick)
     assert (done.returncode, done.stdout + done.stderr) == (1, block.prints)
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.docs.test_docs import ROOT, blocks
+from tests.forked import forked_commands
 from tests.service.http.asking import asking
 
 PAGE = ROOT / "streamer" / "docs" / "service.md"
@@ -18,19 +18,16 @@ PAGE = ROOT / "streamer" / "docs" / "service.md"
 
 def test_the_session_prints_what_the_page_says(tmp_path: Path) -> None:
     found = blocks(PAGE)
-    (tmp_path / "bin").mkdir()
-    command = tmp_path / "bin" / "streamer"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m streamer.cli.main "$@"\n')
-    command.chmod(0o755)
     for block in found:
         if block.info.startswith("yaml config="):
             (tmp_path / block.name).write_text(block.text)
     session = [block for block in found if block.info == "sh service"]
     assert len(session) == 4
-    with asking(tmp_path / "c") as server:
+    (tmp_path / "bin").mkdir()
+    with asking(tmp_path / "c") as server, forked_commands(tmp_path / "bin") as command:
         env = {
             **os.environ,
-            "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "STREAMER_URL": server.url,
             "NO_COLOR": "1",

@@ -139,7 +139,7 @@ REACHED = [b'{"ts": %d}' % (T + second) for second in (10, 4, 7, 3, 13, 9, 5, 3,
 
 @pytest.mark.parametrize("name", WINDOWS)
 @settings(
-    max_examples=examples(8, 100),
+    max_examples=examples(4, 100),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )

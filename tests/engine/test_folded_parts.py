@@ -141,7 +141,7 @@ STEPS_OF_STREAM = st.lists(
 @pytest.mark.parametrize(
     ("slide", "group", "places"), [('""', GROUPS, True), ("5s", GROUPS, False), ('""', "", False)]
 )
-@settings(max_examples=examples(20, 200), deadline=None)
+@settings(max_examples=examples(10, 200), deadline=None)
 @given(
     parts=st.lists(st.tuples(PARTS, st.sampled_from(AROUND)), min_size=1, max_size=4),
     steps=STEPS_OF_STREAM,

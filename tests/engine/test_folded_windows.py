@@ -14,6 +14,7 @@ from streamer.durations import SECOND
 from streamer.engine.folding import FoldedSince, next_folded
 from streamer.errors import StreamerError
 from streamer.plan.fold import Folding
+from tests.examples import examples
 
 from .folded import T, outcome
 from .stream import Run, State, write_lines
@@ -126,7 +127,7 @@ def rounded(value):
         ("slide: 5s", BY_LIGHT, "", "root = if this.ts == null { now() } else { this.ts }"),
     ],
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10, 100), deadline=None)
 @given(steps=STEPS, shards=st.integers(1, 3))
 def test_folded_windows_give_what_whole_ones_give(
     tmp_path_factory, monkeypatch_module, window, group, more, time, steps, shards

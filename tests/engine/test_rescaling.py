@@ -90,7 +90,7 @@ SAME_NUMBERS = [
     shards=2,
     turns=[1, 1, 1, 1],
 )
-@settings(max_examples=examples(10, 20), deadline=None)
+@settings(max_examples=examples(5, 20), deadline=None)
 @given(
     name=st.sampled_from(list(keys.WINDOWS)),
     asked=ASKED,
@@ -108,7 +108,7 @@ def test_windows_of_keys(
     assert outcome(directory, text, steps, turns) == outcome(directory, text, steps, None)
 
 
-@settings(max_examples=examples(10, 20), deadline=None)
+@settings(max_examples=examples(5, 20), deadline=None)
 @given(asked=ASKED, steps=parts.STEPS_OF_STREAM, shards=st.integers(1, 3), turns=TURNS)
 def test_groups_of_panes(tmp_path_factory, monkeypatch_module, asked, steps, shards, turns) -> None:
     directory = tmp_path_factory.mktemp("stream")

@@ -39,7 +39,7 @@ from tests.proof.verdict import Output, compare
 
 MICRO_BATCHES = 32
 _BACKLOG = 4
-_LEAST, _MOST = 300, 1200
+_MOST = 1200
 _END = BEGIN + 24 * 3600 * SECOND
 """By then all windows are over."""
 _OUT, _LATE = "/nowhere/out.jsonl", "/nowhere/late.jsonl"
@@ -73,11 +73,19 @@ class _Source:
 
 @dataclass
 class Kernel:
-    """A stream of windows without a program around it."""
+    """A stream of windows without a program around it.
+
+    Attributes:
+        windows: of the stream.
+        shape: of its events.
+        seed: decides everything.
+        most: events of a micro-batch; there is a quarter of them in the smallest.
+    """
 
     windows: Windows
     shape: Shape
     seed: int
+    most: int = _MOST
 
     def __post_init__(self) -> None:
         sink = f'{{file: {{path: "{_OUT}", codec: lines}}}}'
@@ -99,7 +107,7 @@ class Kernel:
             ProofError: a promise was broken.
         """
         for number in range(MICRO_BATCHES):
-            count = self._rng.randrange(_LEAST, _MOST)
+            count = self._rng.randrange(self.most // 4, self.most)
             self._micro_batch(number, [next(self._events) for _ in range(count)])
         open_one = min(set(range(self.shape.partitions)) - self.shape.silent)
         self._micro_batch(MICRO_BATCHES, [(open_one, event(10**9, _END, "closer"))])

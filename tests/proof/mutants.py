@@ -101,8 +101,8 @@ def verdict_on(mutant: Mutant, seed: int, kernel: bool = False) -> str:
     with tempfile.TemporaryDirectory(prefix=f"mutant-{mutant.name}-") as name:
         copy = Path(name)
         for part in ("streamer", "tests"):
-            left = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / part, copy / part, ignore=left)
+            # What was compiled goes with its source, of which it knows size and time.
+            shutil.copytree(ROOT / part, copy / part)
         apply(mutant, copy)
         module = "tests.proof.kernel" if kernel or mutant.row not in BY_NAME else "tests.proof"
         said, troubles = _run(module, mutant.row, seed, copy)

@@ -20,7 +20,7 @@ WINDOWS = [mutant for mutant in mutants() if mutant.in_windows and (LONG or muta
     "name", ["shuffled", "poison", "backlog", "sessions", "counted", "joined-packs"]
 )
 def test_a_row_without_processes_holds(name: str) -> None:
-    Kernel(*CASES[name], seed=3).run()
+    Kernel(*CASES[name], seed=3, most=1200 if LONG else 400).run()
 
 
 @pytest.mark.parametrize("mutant", WINDOWS, ids=lambda mutant: mutant.name)

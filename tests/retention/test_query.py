@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,32 +32,42 @@ def test_from_and_to_name_the_windows_that_lie_between(tmp_path: Path) -> None:
     assert contents(tmp_path, until=T) == [{"n": 0}]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 100])
-@pytest.mark.parametrize("revisions", [False, True])
-def test_pages_together_are_all_results_in_order(
-    tmp_path: Path, limit: int, revisions: bool
-) -> None:
-    kept = store(tmp_path)
+@pytest.fixture(scope="module")
+def revised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty windows, some with revisions, in files that were compacted and new ones."""
+    directory = tmp_path_factory.mktemp("revised")
+    kept = store(directory)
     rows = numbered(40)
     random.Random(7).shuffle(rows)
     for batch in range(COMPACTED_AT + 4):
         again = rows[: batch % 5]  # revisions of some windows
         kept.write(batch, [portion([*rows[batch * 2 : batch * 2 + 2], *again])], T)
-    whole = read(tmp_path, revisions=revisions)
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("limit", "until", "windows"),
+    # A page for each result is enough of fewer results.
+    [(1, T + 3 * SECOND, 12), (2, None, 40), (7, None, 40), (100, None, 40)],
+)
+@pytest.mark.parametrize("revisions", [False, True])
+def test_pages_together_are_all_results_in_order(
+    revised: Path, limit: int, until: int | None, windows: int, revisions: bool
+) -> None:
+    whole = read(revised, revisions=revisions, until=until)
     found = []
-    question = Question(limit=limit, revisions=revisions)
+    question = Question(limit=limit, revisions=revisions, until=until)
     while True:
-        page = find(tmp_path, question, T)
+        page = find(revised, question, T)
         assert len(page.results) <= limit
         found += page.results
         if not page.next:
             break
-        question = Question(limit=limit, revisions=revisions, after=page.next)
+        question = replace(question, after=page.next)
     assert found == whole
     assert [one.end for one in found] == sorted(one.end for one in found)
-    windows = {(one.key, one.end) for one in found}
-    assert len(windows) == 40
-    assert (len(found) == 40) is not revisions
+    assert len({(one.key, one.end) for one in found}) == windows
+    assert (len(found) == windows) is not revisions
 
 
 def test_a_page_ends_with_its_bytes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

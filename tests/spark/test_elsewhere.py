@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from streamer.cli.main import invoke
 from streamer.plan.place import local_directory
+from streamer.spark import elsewhere
 from streamer.spark.checkpoint import CheckpointError, lock_directory
 from streamer.spark.elsewhere import checked, settings_for, take_elsewhere
 
@@ -40,7 +42,11 @@ def test_objects_are_sent_at_once_and_other_files_renamed() -> None:
     assert "FileContext" in settings_for("hdfs://a/b")[name]
 
 
-def test_a_second_program_of_the_machine_is_refused_before_spark_starts(tmp_path: Path) -> None:
+def test_a_second_program_of_the_machine_is_refused_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # How long it waits for the JVM of a program that was killed is a matter of other tests.
+    monkeypatch.setattr(elsewhere, "lock_directory", partial(lock_directory, wait=0.0))
     env, url = {"XDG_STATE_HOME": str(tmp_path)}, "s3a://lights/a"
     held = lock_directory(local_directory(url, env))
     try:

@@ -100,7 +100,7 @@ documents = st.recursive(
 ).filter(lambda value: isinstance(value, list | dict))
 
 
-@settings(max_examples=examples(40, 100), deadline=None)
+@settings(max_examples=examples(20, 100), deadline=None)
 @given(st.lists(documents), st.integers(0, 4), st.lists(st.integers(1, 40)))
 def test_documents_are_found_however_they_are_written_and_arrive(
     values: list[object], indent: int, sizes: list[int]

@@ -50,7 +50,7 @@ def cases(draw: st.DrawFn, kind: str) -> tuple[Any, list[MicroBatch]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(
-    max_examples=examples(25, 150),
+    max_examples=examples(10, 150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -116,7 +116,7 @@ def assert_counters(found: Given, sums: Counter[str]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(
-    max_examples=examples(10, 60),
+    max_examples=examples(4, 60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -150,7 +150,7 @@ def emitted(
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(
-    max_examples=examples(10, 60),
+    max_examples=examples(4, 60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

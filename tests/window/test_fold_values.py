@@ -6,13 +6,14 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang.element import Failed
 from streamer.timestamps import Timestamp
 from streamer.value import DELETED, NOTHING, Number, UInt, dump_json
 from streamer.window.folds.values import objects, read_values, size_of, write_values
+from tests.examples import examples
 
 SCALARS = st.one_of(
     st.none(),
@@ -40,6 +41,7 @@ def typed(value: Any) -> Any:
     return type(value), getattr(value, "text", None), value
 
 
+@settings(max_examples=examples(40, 200))
 @given(st.lists(VALUES))
 def test_values_come_back_with_their_types_and_spellings(values: list[Any]) -> None:
     found = read_values(write_values(objects(values).tolist()))

@@ -32,7 +32,7 @@ def cases(draw: st.DrawFn, kind: str) -> tuple[Any, list[MicroBatch]]:
 
 
 @pytest.mark.parametrize("kind", ["tumbling", "hopping", "session", "forward", "event", "kafka"])
-@settings(max_examples=examples(15, 150), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(8, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_keys_begin_afresh_as_the_rules_say(kind: str, data: st.DataObject, seed: int) -> None:
     rules, batches = data.draw(cases(kind))

@@ -18,7 +18,7 @@ from tests.window.oracle.join import Join, JoinOracle
 from tests.window.test_event_laws import assert_counters, count
 
 CALM = settings(
-    max_examples=examples(25, 300),
+    max_examples=examples(10, 300),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -72,7 +72,7 @@ def cases(draw: st.DrawFn) -> tuple[Rules, str, list[MicroBatch]]:
     return draw(rules()), says, draw(streams(says, draw(st.sampled_from(AROUND))))
 
 
-@settings(max_examples=examples(25, 250), deadline=None)
+@settings(max_examples=examples(12, 250), deadline=None)
 @given(cases(), st.integers(1, 4), st.booleans(), st.integers(0, 1000))
 def test_every_micro_batch_gives_what_the_rules_say(
     case: tuple[Rules, str, list[MicroBatch]], shards: int, keyed: bool, seed: int
@@ -150,7 +150,7 @@ def assert_open(found: Given, oracle: Oracle) -> None:
     assert bool(due) == bool(oracle.held)
 
 
-@settings(max_examples=examples(20, 60), deadline=None)
+@settings(max_examples=examples(8, 60), deadline=None)
 @given(cases(), st.integers(1, 3), st.booleans(), st.integers(0, 1000))
 def test_when_all_windows_have_closed_nothing_of_them_is_stored(
     case: tuple[Rules, str, list[MicroBatch]], shards: int, keyed: bool, seed: int

@@ -44,13 +44,13 @@ def local_days(draw: st.DrawFn) -> Case:
     return rules, draw(streams.streams(rules, unit=streams.HOUR, around=streams.CHANGES))
 
 
-@settings(max_examples=examples(25, 400), deadline=None)
+@settings(max_examples=examples(12, 400), deadline=None)
 @given(cases(), SHARDS, st.integers(0, 1000))
 def test_every_micro_batch_gives_what_the_rules_say(case: Case, shards: int, seed: int) -> None:
     hold_to_the_oracle(*case, shards, seed)
 
 
-@settings(max_examples=examples(30, 200), deadline=None)
+@settings(max_examples=examples(12, 200), deadline=None)
 @given(local_days(), SHARDS, st.integers(0, 1000))
 def test_windows_of_local_days_do_as_well(case: Case, shards: int, seed: int) -> None:
     hold_to_the_oracle(*case, shards, seed)
@@ -167,7 +167,7 @@ def assert_open(found: Given, oracle: HoppingOracle) -> None:
         assert held == expected
 
 
-@settings(max_examples=examples(30, 200), deadline=None)
+@settings(max_examples=examples(12, 200), deadline=None)
 @given(st.data(), SHARDS, SHARDS, st.integers(0, 1000))
 def test_the_cut_and_the_shards_do_not_matter(
     data: st.DataObject, some: int, other: int, seed: int
@@ -189,7 +189,7 @@ def all_of(rules: Hopping, batches: list[MicroBatch], shards: int, seed: int) ->
     return [sorted(shown), sorted(dropped)]
 
 
-@settings(max_examples=examples(20, 100), deadline=None)
+@settings(max_examples=examples(8, 100), deadline=None)
 @given(cases() | local_days(), SHARDS, st.integers(0, 1000))
 def test_when_all_windows_have_closed_nothing_of_them_is_stored(
     case: Case, shards: int, seed: int
@@ -208,7 +208,7 @@ def test_when_all_windows_have_closed_nothing_of_them_is_stored(
 HAVING = 'root = this.id.re_match("[02468]$")'
 
 
-@settings(max_examples=examples(20, 100), deadline=None)
+@settings(max_examples=examples(8, 100), deadline=None)
 @given(cases(), SHARDS, st.integers(0, 1000))
 def test_having_suppresses_windows_whose_first_message_it_does_not_like(
     case: Case, shards: int, seed: int
@@ -234,7 +234,7 @@ root = if batch_index() == 0 {
 """
 
 
-@settings(max_examples=examples(30, 200), deadline=None)
+@settings(max_examples=examples(12, 200), deadline=None)
 @given(cases(), SHARDS, st.integers(0, 1000))
 def test_folded_windows_say_what_whole_ones_do(case: Case, shards: int, seed: int) -> None:
     rules, batches = case

@@ -48,7 +48,7 @@ def cut_anew(stream: Stages[Any, Any], shards: int | None, keyed: bool) -> Moved
     return moved
 
 
-@settings(max_examples=examples(40, 80), **LAW)
+@settings(max_examples=examples(15, 80), **LAW)
 @given(
     kind=st.sampled_from(list(KINDS)),
     data=st.data(),
@@ -76,7 +76,7 @@ def test_windows_of_all_kinds_go_on_in_other_shards(
         assert moved is None or moved.messages == sum(s.held for s in found.statuses)
 
 
-@settings(max_examples=examples(30, 50), **LAW)
+@settings(max_examples=examples(12, 50), **LAW)
 @given(case=system_cases(), turns=TURNS, keyed=st.booleans(), seed=st.integers(0, 1000))
 def test_system_windows_do_as_well_or_are_refused(
     case: Any, turns: list[int | None], keyed: bool, seed: int
@@ -108,7 +108,7 @@ def test_system_windows_do_as_well_or_are_refused(
             assert rules.slide and rules.on_expired == "drop" and keyed
 
 
-@settings(max_examples=examples(20, 40), **LAW)
+@settings(max_examples=examples(8, 40), **LAW)
 @given(case=pane_cases(), turns=TURNS, folds=st.booleans(), seed=st.integers(0, 1000))
 def test_windows_that_are_kept_by_panes_go_on_whole_and_folded(
     case: Any, turns: list[int | None], folds: bool, seed: int
@@ -142,7 +142,7 @@ def vars_of(counters: Any) -> list[tuple[str, int]]:
     return [*dropped, *((name, getattr(counters, name)) for name in names)]
 
 
-@settings(max_examples=examples(20, 40), **LAW)
+@settings(max_examples=examples(8, 40), **LAW)
 @given(case=session_cases(), turns=TURNS, seed=st.integers(0, 1000))
 def test_sessions_that_are_kept_as_columns_do_as_well(
     case: Any, turns: list[int | None], seed: int

@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.window.folds.part import Spoiler
@@ -11,6 +11,7 @@ from streamer.window.folds.running.distinct import RunningDistinct
 from streamer.window.folds.running.numbers import RunningExtreme, RunningSum
 from streamer.window.folds.running.part import Running, Span, adding_all
 from streamer.window.folds.running.picked import RunningCount, RunningPicked
+from tests.examples import examples
 
 SPOILER = Spoiler(0, 0, "no number")
 NUMBERS = st.integers(-5, 5) | st.floats(-1e300, 1e300) | st.just(SPOILER)
@@ -27,6 +28,7 @@ PARTS: dict[str, tuple[Running, st.SearchStrategy]] = {
 
 
 @pytest.mark.parametrize("name", PARTS)
+@settings(max_examples=examples(40, 200))
 @given(data=st.data())
 def test_messages_taken_at_once_come_to_what_they_come_to_one_by_one(name, data):
     part, values = PARTS[name]

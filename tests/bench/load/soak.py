@@ -16,7 +16,6 @@ from datetime import datetime
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 from tests.bench import report
 from tests.bench.load import live
@@ -100,6 +99,8 @@ def trend(course: Course) -> Trend:
     alike = float((rest[1:] * rest[:-1]).sum() / square) if (square := (rest**2).sum()) else 0.0
     free = max(count * (1 - max(alike, 0)) / (1 + max(alike, 0)) - 2, 1.0)
     spread = np.sqrt(square / free / ((hours - hours.mean()) ** 2).sum())
+    from scipy import stats  # half a second, of which all tests would have their share
+
     interval = stats.t.ppf(0.975, free) * spread
     return Trend(
         float(values.mean()),

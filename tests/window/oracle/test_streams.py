@@ -88,7 +88,7 @@ def stopped(out: Out) -> list[tuple[str, str]]:
 
 @kinds
 def test_every_message_is_stopped_once_or_else_held_or_given_back(name: str) -> None:
-    @settings(max_examples=examples(8, 100), deadline=None)
+    @settings(max_examples=examples(4, 100), deadline=None)
     @given(cases(KINDS[name]))
     def law(case: tuple[Any, list[MicroBatch]]) -> None:
         rules, batches = case
@@ -109,7 +109,7 @@ def test_every_message_is_stopped_once_or_else_held_or_given_back(name: str) -> 
 def test_the_cut_does_not_matter(name: str) -> None:
     kind = KINDS[name]
 
-    @settings(max_examples=examples(8, 100), deadline=None)
+    @settings(max_examples=examples(4, 100), deadline=None)
     @given(st.data())
     def law(data: st.DataObject) -> None:
         rules, batches = data.draw(cases(kind))
@@ -139,7 +139,7 @@ def all_of(outs: Iterable[Out], in_order: bool) -> list[Any]:
 
 @pytest.mark.parametrize("name", BY_TIME)
 def test_closes_come_out_by_end_and_no_window_twice(name: str) -> None:
-    @settings(max_examples=examples(8, 100), deadline=None)
+    @settings(max_examples=examples(4, 100), deadline=None)
     @given(cases(KINDS[name]))
     def law(case: tuple[Any, list[MicroBatch]]) -> None:
         rules, batches = case

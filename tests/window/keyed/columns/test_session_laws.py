@@ -24,7 +24,7 @@ from .stream import FoldedSessions, batch, key_by_key, outcome
 PLAIN = (1, 2, 30, 4000, -5, 0, 2**31)
 ODD = (*PLAIN, *PLAIN, 0.5, 1e300, -0.0, 2**53 + 1, 2**63, "none", None, True)
 LAWS = settings(
-    max_examples=examples(60, 600), deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(25, 600), deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -316,6 +316,20 @@ ROWS: tuple[Row, ...] = (
     ),
 )
 BY_NAME = {row.name: row for row in ROWS}
+_KINDS = {
+    "process": (kills, waiting),
+    "checkpoint": (checkpoint,),
+    "broker": (brokers,),
+    "cluster": (cluster,),
+    "events": (events, clock),
+    "surroundings": (surroundings,),
+    "service": (calls, changes, configs, secrets),
+}
+KINDS: Mapping[str, Sequence[Row]] = {
+    kind: [row for row in ROWS if row.run.__module__ in {module.__name__ for module in modules}]
+    for kind, modules in _KINDS.items()
+}
+"""The rows by what is broken: each run of the suite has one of every kind."""
 
 
 def prove(row: Row, seed: int, length: Length) -> str:

@@ -1,4 +1,4 @@
-"""The rows of the proof: `pytest tests/proof` runs them, and the whole suite a third of them."""
+"""The rows of the proof: `pytest tests/proof` runs them, and the whole suite one of each kind."""
 
 from __future__ import annotations
 

@@ -5,10 +5,13 @@ Another one each hour, as of `tests/faults/turns.py`; STREAMER_FAULTS=all is for
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 
-from tests.faults.turns import choose_one_of_each, share
-from tests.proof.rows import KINDS
+from tests.faults.kinds import choose_one_of_each
+from tests.faults.turns import share
+from tests.proof.rows import ROWS, Row
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -16,7 +19,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     number = share()
     if number is None or any("tests/proof" in argument for argument in config.args):
         return
-    chosen = choose_one_of_each(KINDS.values(), number)
+    kinds: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in ROWS:
+        kinds[row.kind].append(row)
+    chosen = choose_one_of_each(kinds.values(), number)
     left = [
         item
         for item in items

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -59,6 +60,12 @@ class Row:
     sink: Sinks = file_sink
     workers: int = 0
     apart: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What is broken: each run of the suite has one row of every kind."""
+        module = sys.modules[self.run.__module__]
+        return next(kind for kind, modules in _KINDS.items() if module in modules)
 
 
 EXACT = "every event is in exactly its windows, once"
@@ -325,11 +332,6 @@ _KINDS = {
     "surroundings": (surroundings,),
     "service": (calls, changes, configs, secrets),
 }
-KINDS: Mapping[str, Sequence[Row]] = {
-    kind: [row for row in ROWS if row.run.__module__ in {module.__name__ for module in modules}]
-    for kind, modules in _KINDS.items()
-}
-"""The rows by what is broken: each run of the suite has one of every kind."""
 
 
 def prove(row: Row, seed: int, length: Length) -> str:

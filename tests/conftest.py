@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.faults.turns import share, take_turns
 from tests.long_lists import where_they_part
 from tests.servers.kafka import Broker, Kafka
 from tests.servers.kafka.secured import Secured, secured_broker
@@ -16,21 +14,13 @@ from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import postgres_server
 from tests.servers.redis import redis_server
 
+# Tiers, the sample, workers and the report; `pytester` runs pytest in their tests.
+pytest_plugins = ("tests.plugin.hooks", "pytester")
+
 # Both look at the clock on the wall, and on a loaded machine find what is not there. What may take
 # no longer than it should is held by tests of its own, which count work or processor time.
 settings.register_profile("streamer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("streamer")
-
-
-def pytest_report_header() -> str:
-    """Say which tests of faults, and rows of the proof, run; see `tests/faults/turns.py`."""
-    share()
-    return f"faults: STREAMER_FAULTS={os.environ['STREAMER_FAULTS']}"
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let tests of faults take turns."""
-    take_turns(config, items)
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

@@ -147,6 +147,7 @@ def test_panels_do_not_overlap_and_have_units() -> None:
         assert panel["type"] == "row" or panel["fieldConfig"]["defaults"]["unit"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

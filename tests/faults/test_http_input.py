@@ -48,6 +48,7 @@ def lines_of(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines() if path.exists() else []
 
 
+@pytest.mark.smoke
 def test_what_was_taken_survives_a_kill_and_a_request_hears_what_the_pipeline_answers(tmp_path):
     port, out = free_port(), tmp_path / "out"
     config = tmp_path / "http.yaml"

@@ -77,6 +77,7 @@ def told(running: Service, name: str) -> str:
     return str(status["reason"])
 
 
+@pytest.mark.smoke
 def test_a_worker_that_dies_a_checkpoint_of_garbage_and_a_wrong_revision_are_one_streams_each(
     tmp_path: Path,
 ) -> None:

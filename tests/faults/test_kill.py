@@ -108,7 +108,7 @@ def check(lines: list[bytes], slides: int, repeats: bool) -> int:
 @pytest.mark.parametrize(
     ("slide", "output", "repeats", "folds"),
     [
-        pytest.param("", "file", False, False, id="file"),
+        pytest.param("", "file", False, False, id="file", marks=pytest.mark.smoke),
         pytest.param("", "file", False, True, id="folded-file"),
         pytest.param("slide: 5s", "stdout", True, True, id="folded-sliding-stdout"),
     ],

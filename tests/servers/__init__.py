@@ -18,8 +18,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+
+from tests.plugin.report import missing
 
 _PATIENCE = 60.0
 
@@ -27,10 +30,14 @@ _PATIENCE = 60.0
 def installed(package: str, command: str, elsewhere: str = "") -> str:
     """Return the path of a program, or skip the test: `package` is what Debian calls it."""
     found = shutil.which(command) or next(iter(sorted(glob(elsewhere))), None)
-    if found is None:
-        assert os.environ.get("STREAMER_TEST_SERVERS") != "required", f"no {command} is installed"
-        pytest.skip(f"no {command} is installed (Debian: apt-get install {package})")
-    return found
+    return found or skip_without(command, f"Debian: apt-get install {package}")
+
+
+def skip_without(tool: str, how: str) -> NoReturn:
+    """Skip the test for want of a tool, or fail where it must be there: `how` it is installed."""
+    said = missing(tool, how)
+    assert os.environ.get("STREAMER_TEST_SERVERS") != "required", said
+    pytest.skip(said)
 
 
 def free_port() -> int:

@@ -48,6 +48,7 @@ def received(metrics: bytes) -> float:
     return float(found[1])
 
 
+@pytest.mark.smoke
 def test_it_answers_from_before_spark_starts_until_the_delay_is_over(tmp_path: Path) -> None:
     config = tmp_path / "c.yaml"
     config.write_text(CONFIG % (tmp_path / "out", tmp_path / "m.prom"))

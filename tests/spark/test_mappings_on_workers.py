@@ -9,6 +9,7 @@ from tests.spark import conftest
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.smoke
 def test_imports_files_and_variables_of_the_driver_reach_the_workers(
     run_stream, tmp_path, monkeypatch
 ):

@@ -115,6 +115,7 @@ def every_id_once(out: Path) -> list[int]:
     return sorted(found)
 
 
+@pytest.mark.smoke
 def test_open_windows_go_on_with_another_mapping_after_a_short_pause(living, tmp_path) -> None:
     out = tmp_path / "out.jsonl"
     text = CONFIG.replace("OUT", str(out)).replace("SIZE", "5s")

@@ -109,7 +109,7 @@ def test_shards_change_twice_in_the_middle(
     kind: str, run_stream: Any, session: Any, tmp_path: Path
 ) -> None:
     if kind != "folded" and not os.environ.get("STREAMER_RESCALE"):
-        pytest.skip("the kernel's laws hold for it without Spark; set STREAMER_RESCALE=all")
+        pytest.skip("by hand: STREAMER_RESCALE=all; the kernel's laws hold for it without Spark")
     path = tmp_path / "in.jsonl"
     # The second part begins with an event whose window has closed: the clock must be known.
     late = None if kind == "sessions" else 3

@@ -36,6 +36,7 @@ KINDS = (
     "ksqldb_order_count",
     "tenzir_severity_count",
 )
+CHOSEN = ("traffic_light", "ekuiper_session", "ekuiper_count_5_2")
 RECIPES = [ROOT / "configs" / "recipes" / f"{name}.yaml" for name in KINDS]
 
 
@@ -45,7 +46,8 @@ def cases() -> Iterator[Any]:
         for shards in (1, 2) if path.stem in ("sliding", "ekuiper_session") else (1,):
             for case in read_definitions(str(path)).cases:
                 name = f"{path.stem}-{case.line}-{shards}"
-                yield pytest.param(path, case, shards, id=name)
+                marks = [pytest.mark.smoke] if path.stem in CHOSEN else []
+                yield pytest.param(path, case, shards, id=name, marks=marks)
 
 
 def scripted(plan: Plan, script: list[Turn]) -> tuple[list[list[bytes]], dict[str, int]]:
@@ -137,6 +139,7 @@ def test_random_scripts_give_what_spark_gives(session: Any, tmp_path: Path, more
     assert any(expected[0]), f"nothing came out, seed {seed}"
 
 
+@pytest.mark.smoke
 def test_a_restart_before_anything_ran_is_a_first_start(session: Any, tmp_path: Path) -> None:
     from .scripted import run_on_spark
 

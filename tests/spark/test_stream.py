@@ -20,12 +20,14 @@ def soon(seconds: float) -> float:
     return float(int(datetime.now(UTC).timestamp() + seconds))
 
 
+@pytest.mark.smoke
 def test_lines_of_stdin_go_to_stdout_without_a_config(run_stream):
     ran = run_stream("{}", stdin=b"one\ntwo\nthree")
     assert ran.lines == [b"one", b"two", b"three"]
     assert ran.last.messages == 3
 
 
+@pytest.mark.smoke
 def test_a_mapping_keeps_the_order_of_a_file(run_stream, tmp_path):
     source = tmp_path / "in.jsonl"
     source.write_bytes(b"".join(b'{"n":%d}\n' % n for n in range(200_000)))
@@ -161,6 +163,7 @@ def test_a_long_message_passes_when_the_scanner_allows_it(run_stream, tmp_path):
     assert not ran.last.dropped
 
 
+@pytest.mark.smoke
 def test_late_messages_go_to_late_output(run_stream, tmp_path):
     source = tmp_path / "in.jsonl"
     late = tmp_path / "late.jsonl"
@@ -186,6 +189,7 @@ output_resources:
     assert ran.last.dropped == {"late": 1, "timestamp": 1}
 
 
+@pytest.mark.smoke
 def test_windows_that_are_kept_come_out_after_a_restart(run_stream, tmp_path):
     source = tmp_path / "in.jsonl"
     at = soon(20)
@@ -197,6 +201,7 @@ def test_windows_that_are_kept_come_out_after_a_restart(run_stream, tmp_path):
     assert ran.last.held == 0 and ran.last.messages == 10
 
 
+@pytest.mark.smoke
 def test_a_buffer_that_does_not_fit_the_checkpoint_is_refused(run_stream, tmp_path):
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps({"id": 1, "at": stamp(soon(60))}) + "\n")
@@ -206,6 +211,7 @@ def test_a_buffer_that_does_not_fit_the_checkpoint_is_refused(run_stream, tmp_pa
         run_stream(config.replace("size: 10s", "size: 20s"))
 
 
+@pytest.mark.smoke
 def test_a_failed_message_goes_on_and_is_marked(run_stream):
     ran = run_stream(
         """

@@ -26,6 +26,7 @@ output: {{ file: {{ path: "{target}" }} }}
 """
 
 
+@pytest.mark.smoke
 def test_a_window_that_fails_is_tried_again_until_it_does_not(run_stream, tmp_path):
     source, there, target = (tmp_path / name for name in ("in", "there", "out"))
     source.write_text("".join(json.dumps({"k": n % 3}) + "\n" for n in range(30)))

@@ -1,40 +1,30 @@
 """The page of `streamer blobl server` in a real browser.
 
 It takes a Chromium or Chrome that is installed. Without one these tests are skipped, except where
-STREAMER_TEST_BROWSER=required says that there must be one, as in continuous integration.
+STREAMER_TEST_SERVERS=required says that there must be one, as in continuous integration.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.cli.blobl.test_server import started
+from tests.service.console.chromium import chromium
 
 pytestmark = pytest.mark.slow
 
 DOCUMENT = '{"name":"Ada","age":36}'
 expect.set_options(timeout=60_000)  # ms: the machine may have much else to do
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, (*_NAMES, _MAC))), None)
-    if found is None:
-        assert os.environ.get("STREAMER_TEST_BROWSER") != "required", "no Chromium is installed"
-        pytest.skip("no Chromium or Chrome is installed (Debian: apt-get install chromium)")
-    with sync_playwright() as playwright:
-        # In a container there is no room for the browser's own sandbox; it only sees our page.
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-
-import pytest
+from typing import NoReturn
 
 from streamer.spark.jar_directories import kept
 from streamer.spark.jars import connector_jars
+from tests.servers import skip_without
 
 _POMS = "deploy/dev/broker-pom.xml", "deploy/jars/pom.xml"
 
@@ -20,7 +20,7 @@ def broker_jars() -> Path:
     """
     place = Path(os.environ.get("STREAMER_BROKER_JARS") or kept(os.environ).with_name("broker"))
     if not list(place.glob("kafka_2.13-*.jar")):
-        _missing(f"no Kafka broker in {place}", _POMS[0], place)
+        _missing("kafka-broker-jars", _POMS[0], place)
     return place
 
 
@@ -38,11 +38,11 @@ def needs_connector() -> None:
     """Skip the test where Spark has no Kafka connector, and say how to fetch it."""
     if not connector_conf():
         place = kept(os.environ)
-        _missing(f"no jars of Spark's Kafka connector in {place}", _POMS[1], place)
+        _missing("kafka-connector-jars", _POMS[1], place)
 
 
-def _missing(what: str, pom: str, place: Path) -> None:
-    command = f"mvn -f {pom} dependency:copy-dependencies -DoutputDirectory={place}"
-    said = f"{what} (fetch: {command})"
-    assert os.environ.get("STREAMER_TEST_SERVERS") != "required", said
-    pytest.skip(said)
+def _missing(what: str, pom: str, place: Path) -> NoReturn:
+    skip_without(
+        what,
+        f"none in {place}; mvn -f {pom} dependency:copy-dependencies -DoutputDirectory={place}",
+    )

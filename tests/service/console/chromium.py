@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.servers import skip_without
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
@@ -22,11 +22,10 @@ PATIENCE = 60_000  # ms: the machine may have much else to do
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser; without one the test is skipped, unless STREAMER_TEST_BROWSER says it must be."""
+    """A browser; without one the test is skipped, unless STREAMER_TEST_SERVERS says it must be."""
     found = next(filter(None, map(shutil.which, (*NAMES, MAC))), None)
     if found is None:
-        assert os.environ.get("STREAMER_TEST_BROWSER") != "required", "no Chromium is installed"
-        pytest.skip("no Chromium or Chrome is installed (Debian: apt-get install chromium)")
+        skip_without("chromium", "Debian: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=[*FLAGS])
         try:

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1500)]
 # By hand: STREAMER_IDLE=50 STREAMER_BUSY=10 STREAMER_SECONDS=60, on two cores.
 IDLE = int(os.environ.get("STREAMER_IDLE", "6"))
 BUSY = int(os.environ.get("STREAMER_BUSY", "1"))
-SECONDS = float(os.environ.get("STREAMER_SECONDS", "15"))
+SECONDS = float(os.environ.get("STREAMER_SECONDS", "10"))
 
 OPEN = """\
 input: { http_server: { path: /post } }

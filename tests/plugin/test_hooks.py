@@ -84,6 +84,7 @@ def test_a_tier_has_its_tests(suite: pytest.Pytester) -> None:
         ({"keyword": "kafka"}, "all"),
         ({"lf": True}, "all"),
         ({"file_or_dir": ["tests/faults"]}, "all"),
+        ({"file_or_dir": ["tests/"]}, "default"),
         ({"file_or_dir": ["tests/faults"], "tier": "fast"}, "fast"),
     ],
     ids=str,
@@ -103,7 +104,8 @@ def test_other_tiers_are_left_out_and_a_file_that_is_named_is_not(suite: pytest.
 
 def test_workers_run_the_same_tests_with_the_same_seed(suite: pytest.Pytester) -> None:
     suite.makepyfile(
-        test_seed="import os, random\ndef test_it(): assert os.environ['STREAMER_SEED'] == '42'\n"
+        test_seed="import os\nfrom hypothesis import core\ndef test_it():\n"
+        "    assert (os.environ['STREAMER_SEED'], core.global_force_seed) == ('42', 42)\n"
     )
     ran = suite.runpytest_subprocess("-n", "2", "--seed", "42", "-v", timeout=120)
     assert ran.ret == 0, ran.outlines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 import pytest
@@ -64,17 +65,14 @@ def chosen_tier(config: pytest.Config) -> str:
     if option.tier is not None:
         tier: str = option.tier
         return tier
-    return ALL if is_named(config) or option.markexpr or option.lf else DEFAULT
+    last_failed = getattr(option, "lf", False)  # without pytest's cache there is none
+    return ALL if is_named(config) or option.markexpr or last_failed else DEFAULT
 
 
 def is_named(config: pytest.Config) -> bool:
-    """Tell whether the command line names tests."""
-    return bool(option_of(config, "file_or_dir") or option_of(config, "keyword"))
-
-
-def option_of(config: pytest.Config, name: str) -> object:
-    """Return an option; None where whatever adds it is switched off."""
-    return getattr(config.option, name, None)
+    """Tell whether the command line names tests; the suite as a whole is no name."""
+    paths = {os.path.normpath(path) for path in config.option.file_or_dir}
+    return bool(paths - {".", "tests"} or config.option.keyword)
 
 
 def check_markers(items: list[pytest.Item]) -> None:

@@ -34,7 +34,6 @@ spark: {{master: "local[2]"}}
 """
 
 
-@pytest.mark.smoke
 def test_a_sink_that_blocks_for_three_windows(tmp_path):
     # Both wait most of the time, so they run side by side.
     with ThreadPoolExecutor() as pool:

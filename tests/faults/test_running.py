@@ -95,7 +95,6 @@ def test_a_full_disk_is_said_and_lasts_until_the_program_is_stopped(tmp_path):
     assert (tmp_path / "out").read_bytes() == b"one\n"
 
 
-@pytest.mark.smoke
 def test_a_second_program_on_one_checkpoint_is_refused(tmp_path):
     config = tmp_path / "one.yaml"
     config.write_text(STDIN_TO.format(path=tmp_path / "out"))
@@ -221,6 +220,7 @@ def waiting_in(pipe: int) -> int:
     return int.from_bytes(answer, sys.byteorder)
 
 
+@pytest.mark.smoke
 def test_a_stop_does_not_wait_for_a_stuck_output(tmp_path):
     config = tmp_path / "stuck.yaml"
     config.write_text(

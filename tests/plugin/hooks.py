@@ -129,7 +129,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     named = config.option.file_or_dir
     if any("::" in name or name.endswith(".py") for name in named):
         return 0
-    return workers.number_of_workers(chosen_tier(config))
+    number = workers.number_of_workers(chosen_tier(config))
+    return number if number > 1 else 0
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -157,12 +158,13 @@ class _Report:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         option, write = self._config.option, terminalreporter.write_line
-        whole = not is_named(self._config) and not option.markexpr
-        if whole and not option.collectonly:
+        tier_ran = bool(option.tier) or not option.markexpr
+        whole = tier_ran and not is_named(self._config) and not option.collectonly
+        if whole:
             self._write_times(terminalreporter)
         for line in report.left_out(self._skipped):
             write(line, yellow=True)
-        if whole and not option.collectonly:
+        if whole:
             seconds = time.monotonic() - self._began
             processes = getattr(option, "numprocesses", None) or 1
             # Asking how slow the machine is takes a second or two: only who was slow has to know.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.plugin.tiers import TIERS, check_markers, chosen_tier, selects
+from tests.plugin.tiers import BUDGETS_MIN, TIERS, check_markers, chosen_tier, selects
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = """
@@ -131,6 +131,23 @@ def test_a_debugger_and_named_files_need_no_other_process(suite: pytest.Pytester
         ran = suite.runpytest("-n", "auto", *options)
         assert ran.ret == 0
         assert "workers" not in ran.stdout.str()
+
+
+def test_files_that_took_long_and_a_budget_that_is_exceeded_are_named(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(BUDGETS_MIN, "fast", 0.0001)
+    suite.makepyfile(test_two="import time\ndef test_a(): time.sleep(1.1)\n")
+    ran = suite.runpytest("-n", "0", "--tier", "fast", "-m", "not smoke")
+    ran.assert_outcomes(passed=2, deselected=4)
+    ran.stdout.fnmatch_lines(
+        [
+            "*files that took longest, of 2*",
+            "*1.1 s  test_two.py",
+            "budget exceeded: the tier fast *",
+        ]
+    )
+    assert "budget exceeded" not in suite.runpytest("-n", "0", "test_two.py").stdout.str()
 
 
 def test_skipped_tests_are_summed_up_in_a_line(suite: pytest.Pytester) -> None:

@@ -16,7 +16,8 @@ from tests.deploy.container import USER, Container
 from tests.deploy.image import ROOT, Image
 from tests.servers import free_port, running
 
-pytestmark = pytest.mark.slow
+# The first one builds the image, where there is none yet.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture

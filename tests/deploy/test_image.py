@@ -16,7 +16,8 @@ import pytest
 from tests.deploy.container import USER, Container
 from tests.deploy.image import ROOT, Image
 
-pytestmark = pytest.mark.slow
+# The first one builds the image, where there is none yet.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 _WRITABLE = {"/data", "/tmp", "/var/tmp", "/run/lock"}
 """The volume and what Debian lets everybody write; /dev and /proc are the engine's."""

@@ -105,7 +105,7 @@ def run(block: Block, directory: Path, command: Path) -> subprocess.CompletedPro
         env=env,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 

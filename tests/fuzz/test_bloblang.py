@@ -14,7 +14,7 @@ import pytest
 from tests.bloblang.generating import DOCUMENTED, TOKENS
 
 ROOT = Path(__file__).parents[2]
-SECONDS = int(os.environ.get("STREAMER_FUZZ_SECONDS", "60"))
+SECONDS = int(os.environ.get("STREAMER_FUZZ_SECONDS", "20"))
 SEED = int(os.environ.get("STREAMER_SEED", random.randrange(1, 1 << 31)))
 
 

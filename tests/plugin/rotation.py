@@ -34,7 +34,16 @@ def is_sampled(item: pytest.Item) -> bool:
     """Tell whether a run takes a test only when it is its turn."""
     if is_chosen(item) or kind_of(item) == "fast":
         return False
-    return item.path in _FILES or item.path == _ROWS
+    return _kind(item) is not None or item.path in _FILES
+
+
+def _kind(item: pytest.Item) -> str | None:
+    """Return the kind of which a run takes one test: of a row, or as the marker `sample` says."""
+    if item.path == _ROWS and isinstance(item, pytest.Function):
+        kind: str = item.callspec.params["row"].kind
+        return kind
+    mark = item.get_closest_marker("sample")
+    return f"{item.path} {mark.args[0]}" if mark else None
 
 
 def rests(items: list[pytest.Item], seed: int) -> set[pytest.Item]:
@@ -44,15 +53,19 @@ def rests(items: list[pytest.Item], seed: int) -> set[pytest.Item]:
         items: all that were collected.
         seed: any number; the next one takes others.
     """
-    sampled = [item for item in items if is_sampled(item)]
     turn = {_TESTS / name for name in choose_one_of_each(KINDS.values(), seed)}
-    out = {item for item in sampled if item.path != _ROWS and item.path not in turn}
-    rows: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    for item in sampled:
-        if item.path == _ROWS and isinstance(item, pytest.Function):
-            rows[item.callspec.params["row"].kind].append(item)
-    chosen = choose_one_of_each(rows.values(), seed)
-    return out.union(*rows.values()).difference(chosen)
+    out = set[pytest.Item]()
+    kinds: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if not is_sampled(item):
+            continue
+        kind = _kind(item)
+        if kind is not None:
+            kinds[kind].append(item)
+        elif item.path not in turn:
+            out.add(item)
+    chosen = choose_one_of_each(kinds.values(), seed)
+    return out.union(*kinds.values()).difference(chosen)
 
 
 def skip_when_late(deadline: float | None) -> None:

@@ -18,6 +18,17 @@ markers =
     slow
     proof
     smoke
+    sample
+"""
+SAMPLED = """
+import pytest
+
+pytestmark = pytest.mark.slow
+
+@pytest.mark.parametrize("kind", [
+    pytest.param(n, marks=pytest.mark.sample("even" if n % 2 == 0 else "odd")) for n in range(5)
+])
+def test_case(kind): pass
 """
 SUITE = """
 import pytest
@@ -100,6 +111,19 @@ def test_workers_run_the_same_tests_with_the_same_seed(suite: pytest.Pytester) -
     assert ran.ret == 0, ran.outlines
     ran.assert_outcomes(passed=3)
     ran.stdout.fnmatch_lines(["tier: default, its sample (--seed 42 repeats it)"])
+
+
+def test_of_each_kind_that_is_marked_a_run_takes_another_one_each_time(
+    suite: pytest.Pytester,
+) -> None:
+    suite.makepyfile(test_cases=SAMPLED)
+    for seed, chosen in ((3, (0, 3)), (4, (2, 1)), (5, (4, 3))):
+        ran = suite.runpytest("-n", "0", "--tier", "slow", "--seed", str(seed), "-v")
+        ran.assert_outcomes(passed=len(chosen) + 2, deselected=6)
+        for number in chosen:
+            ran.stdout.fnmatch_lines([f"test_cases.py::test_case?{number}? PASSED*"])
+    suite.runpytest("-n", "0", "--tier", "slow", "--full").assert_outcomes(passed=7, deselected=3)
+    suite.runpytest("-n", "0", "test_cases.py").assert_outcomes(passed=5)
 
 
 def test_a_debugger_and_named_files_need_no_other_process(suite: pytest.Pytester) -> None:

@@ -18,12 +18,14 @@ GB = 1 << 30
         ("fast", 2, 24 * GB, 2),
         ("default", 2, 4 * GB, 2),
         ("default", 4, 4 * GB, 2),
-        ("spark", 2, 4 * GB, 1),
+        ("spark", 2, 24 * GB, 4),
+        ("proof", 2, 7 * GB, 3),
+        ("spark", 2, 3 * GB, 1),
         ("fast", 64, 256 * GB, 8),
         ("default", 2, GB, 1),
     ],
 )
-def test_there_is_one_for_each_core_as_far_as_memory_lasts(
+def test_there_is_one_for_each_core_or_two_as_far_as_memory_lasts(
     tier: str, cores: int, memory: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "_cores", lambda: cores)
@@ -54,6 +56,7 @@ def test_no_limit_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ("tests/spark/test_stream.py::test_a", 9, True, "tests/spark"),
         ("tests/spark/test_stream.py::test_a", 9, False, "tests/spark/test_stream.py"),
         ("tests/faults/test_kill.py::test_a[x]", 3, True, "tests/faults/test_kill.py"),
+        ("tests/deploy/test_image.py::test_a", 8, False, "tests/deploy"),
         ("tests/cli/test_x.py::test_a[b]", 150, True, "tests/cli/test_x.py"),
         ("tests/cli/test_x.py::test_a[b::c]", 151, True, "tests/cli/test_x.py::test_a"),
         ("tests/proof/test_rows.py::test_a[b]", 7, False, "tests/proof/test_rows.py::test_a[b]"),

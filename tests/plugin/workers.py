@@ -19,16 +19,24 @@ _MOST_WORKERS: Final = 8
 _GB: Final = 1 << 30
 _WORKER_BYTES: Final = {"fast": _GB // 2, DEFAULT: 2 * _GB}
 """What a worker may need, with the programs that it starts."""
-_SPARK_BYTES: Final = 3 * _GB
+_SPARK_BYTES: Final = 2 * _GB
+_WAITING_PER_CORE: Final = 2
+"""Workers for each core where tests wait most of their time, for what starts or was broken: one
+alone keeps a third of a core busy."""
 _FEW: Final = 150
 """A file with more tests than this is shared out by function."""
+_OF_THE_IMAGE: Final = ("tests/deploy/test_image.py", "tests/deploy/test_container.py")
 _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 def number_of_workers(tier: str) -> int:
-    """Return how many processes pay for a tier: one for each core, as far as there is memory."""
+    """Return how many processes pay for a tier, as far as there is memory.
+
+    That is one for each core where tests compute, and two where they wait.
+    """
+    per_core = 1 if tier in _WORKER_BYTES else _WAITING_PER_CORE
     by_memory = _free_bytes() // _WORKER_BYTES.get(tier, _SPARK_BYTES)
-    return max(1, min(_cores(), by_memory, _MOST_WORKERS))
+    return max(1, min(_cores() * per_core, by_memory, _MOST_WORKERS))
 
 
 def _cores() -> int:
@@ -71,6 +79,8 @@ def scope_of(nodeid: str, tests_of_file: int, together: bool) -> str:
     path, _, rest = nodeid.partition("::")
     if path.startswith("tests/proof/"):
         return nodeid  # a row has all that it needs to itself
+    if path in _OF_THE_IMAGE:
+        return "tests/deploy"  # who comes second would wait until the first has built it
     if together and path.startswith("tests/spark/"):
         return "tests/spark"
     return f"{path}::{rest.partition('[')[0]}" if tests_of_file > _FEW else path

@@ -24,7 +24,7 @@ import pytest
 
 from tests.plugin.report import missing
 
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 
 
 def installed(package: str, command: str, elsewhere: str = "") -> str:

@@ -57,12 +57,12 @@ def test_it_answers_from_before_spark_starts_until_the_delay_is_over(tmp_path: P
         def urls() -> list[str]:
             return [line["url"] for line in running.lines() if "url" in line]
 
-        running.wait_for(lambda: bool(urls()), 30, "for the server")
+        running.wait_for(lambda: bool(urls()), 120, "for the server")
         [url] = urls()
         assert ask(f"{url}/ping") == (200, b"pong")
         assert ask(f"{url}/ready")[0] == 503 and connected(url) == [False, False]
         port_is_taken(config, tmp_path, url)
-        running.wait_for(lambda: ask(f"{url}/ready")[0] == 200, 90, "to be ready")
+        running.wait_for(lambda: ask(f"{url}/ready")[0] == 200, 240, "to be ready")
         assert connected(url) == [True, True]
         before = received(ask(f"{url}/metrics")[1])
         until = time.monotonic() + 120
@@ -71,11 +71,11 @@ def test_it_answers_from_before_spark_starts_until_the_delay_is_over(tmp_path: P
             time.sleep(0.1)
         running.process.terminate()
         delayed = "Shutdown delay is in effect for 5s"
-        running.wait_for(lambda: delayed in running.messages(), 20, "for the delay")
+        running.wait_for(lambda: delayed in running.messages(), 60, "for the delay")
         # A last look, while the stream waits; a second signal ends the waiting.
         last = received(ask(f"{url}/metrics")[1])
         running.process.terminate()
-        assert running.finish(60) == 0
+        assert running.finish(240) == 0
     assert last >= before
     written = (tmp_path / "m.prom").read_bytes()
     assert received(written) >= last

@@ -46,7 +46,8 @@ def cases() -> Iterator[Any]:
         for shards in (1, 2) if path.stem in ("sliding", "ekuiper_session") else (1,):
             for case in read_definitions(str(path)).cases:
                 name = f"{path.stem}-{case.line}-{shards}"
-                marks = [pytest.mark.smoke] if path.stem in CHOSEN else []
+                chosen = path.stem in CHOSEN
+                marks = [pytest.mark.smoke if chosen else pytest.mark.sample(path.stem)]
                 yield pytest.param(path, case, shards, id=name, marks=marks)
 
 
@@ -126,6 +127,7 @@ def random_script(chance: random.Random) -> list[Turn]:
     return script
 
 
+@pytest.mark.sample("random")
 @pytest.mark.parametrize("more", ["end_of_input: flush", "slide: 2500ms", "on_expired: keep"])
 def test_random_scripts_give_what_spark_gives(session: Any, tmp_path: Path, more: str) -> None:
     from .scripted import run_on_spark

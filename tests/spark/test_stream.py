@@ -41,6 +41,7 @@ output: {{file: {{path: "{target}"}}}}
     assert target.read_bytes().split() == [b"%d" % (2 * n) for n in range(200_000)]
 
 
+@pytest.mark.sample("a million")
 @pytest.mark.parametrize("slide", [None, 10], ids=["tumbling", "sliding"])
 def test_the_seeds_example_is_exact_over_a_million_events(run_stream, tmp_path, slide):
     events, size = 1_000_000, 30

@@ -20,15 +20,19 @@ from tests.service.http.asking import asking
 
 DOCS = Path(__file__).parents[3] / "streamer" / "docs"
 _SIZE = {"width": 1180, "height": 720}
+_DRAWN_MS = 12_000
+"""A line of throughput takes its time to be drawn."""
 
 
 class Picture(NamedTuple):
-    """A picture: its name, the page, its theme, and what is done before it is taken."""
+    """A picture: its name, the page, its theme, what is done before it is taken, and whether it
+    shows throughput."""
 
     name: str
     address: str
     theme: str
     before: Callable[[Page], None]
+    throughput: bool = False
 
 
 def _editor(page: Page) -> None:
@@ -70,12 +74,10 @@ def _results(page: Page) -> None:
 
 def _streams(page: Page) -> None:
     expect(page.get_by_role("link", name="lights")).to_be_visible()
-    page.wait_for_timeout(12_000)  # a line of throughput takes its time to be drawn
 
 
 def _stream(page: Page) -> None:
     expect(page.get_by_role("heading", name="lights")).to_be_visible()
-    page.wait_for_timeout(12_000)
 
 
 AUTHORED = (
@@ -86,25 +88,30 @@ AUTHORED = (
     Picture("console-playground.png", "playground", "dark", _playground),
 )
 SHOWN = (
-    Picture("console-streams.png", "", "light", _streams),
-    Picture("console-stream.png", "streams/lights", "dark", _stream),
+    Picture("console-streams.png", "", "light", _streams, throughput=True),
+    Picture("console-stream.png", "streams/lights", "dark", _stream, throughput=True),
 )
 
 
-def take(browser: Browser, url: str, picture: Picture, directory: Path) -> None:
-    """Take a picture of a page."""
+def take(
+    browser: Browser, url: str, picture: Picture, directory: Path, drawn_ms: float = 0
+) -> None:
+    """Take a picture of a page, after lines of throughput have been drawn for so long."""
     with opened(browser, f"{url}/#/{picture.address}", picture.theme, **_SIZE) as (page, _):
         picture.before(page)
+        if picture.throughput:
+            page.wait_for_timeout(drawn_ms)
         page.screenshot(path=directory / picture.name, animations="disabled", caret="hide")
 
 
-def take_all(browser: Browser, held: Path, directory: Path) -> None:
+def take_all(browser: Browser, held: Path, directory: Path, drawn_ms: float = _DRAWN_MS) -> None:
     """Take all pictures.
 
     Args:
         browser: the browser.
         held: a directory for what the services keep.
         directory: where the pictures go.
+        drawn_ms: for how long lines of throughput are drawn before they are taken.
     """
     with authored(held / "authored") as server:
         for picture in AUTHORED:
@@ -114,7 +121,7 @@ def take_all(browser: Browser, held: Path, directory: Path) -> None:
     given = showing.files(configs, 8)
     with asking(held / "shown", files=given, stage=showing.stage()) as server:
         for picture in SHOWN:
-            take(browser, server.url, picture, directory)
+            take(browser, server.url, picture, directory, drawn_ms)
 
 
 def named_on_the_page() -> list[str]:

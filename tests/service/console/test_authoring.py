@@ -48,7 +48,7 @@ def test_the_pictures_of_the_documentation_can_be_taken_anew(
 ) -> None:
     pictures = tmp_path / "pictures"
     pictures.mkdir()
-    take_all(browser, tmp_path, pictures)
+    take_all(browser, tmp_path, pictures, drawn_ms=500)
     assert sorted(path.name for path in pictures.iterdir()) == sorted(named_on_the_page())
 
 

@@ -162,7 +162,7 @@ def test_every_part_has_its_place_in_the_order() -> None:
 def test_imports_are_found_at_the_top_in_functions_and_in_texts() -> None:
     edges = {(one.module, one.target, one.at_start) for one in imports()}
     assert ("streamer.window.clock", "streamer.window.row", True) in edges
-    assert ("streamer.cli.run", "streamer.spark.session", False) in edges
+    assert ("streamer.cli.spark_start", "streamer.spark.session", False) in edges
     assert ("streamer.cli.main", "streamer.cli.start", False) in edges
     assert ("streamer.window", "streamer.window.shard", False) in edges  # TYPE_CHECKING
     assert ("streamer.config.components", "streamer.catalog", True) in edges

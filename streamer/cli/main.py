@@ -40,6 +40,7 @@ _COMMANDS: Final = {
     "dry-run": ("streamer.cli.dry_run", "Connect inputs and outputs without moving a message."),
     "rescale": ("streamer.cli.rescale", "Change the number of shards of a stopped stream."),
     "submit": ("streamer.cli.submit", "Run a config with its driver on the cluster too."),
+    "warm": ("streamer.cli.warm", "Make Spark start faster."),
     "pack": ("streamer.cli.pack", "Pack the environment that a cluster's workers need."),
     "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
     "create": ("streamer.cli.create", "Print a new config, with defaults and explanations."),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from streamer import __version__
@@ -17,6 +16,7 @@ from streamer.cli.hidden import hidden
 from streamer.cli.options import Options
 from streamer.cli.run_log import RunLog
 from streamer.cli.serving import served
+from streamer.cli.spark_start import RunStart, SparkStart, is_quick, start_run
 from streamer.cli.status import Running, StatusLine, banner
 from streamer.cli.stopper import Stopper
 from streamer.config import Config
@@ -24,7 +24,7 @@ from streamer.durations import SECOND, format_duration
 from streamer.engine.snapshot import Snapshot
 from streamer.errors import StreamerError
 from streamer.plan import Plan, make_plan
-from streamer.plan.place import default_checkpoint, is_remote
+from streamer.plan.place import default_checkpoint
 from streamer.service.life import Life
 from streamer.service.replacing import OnReset
 from streamer.service.view import StreamView
@@ -36,7 +36,7 @@ LINGER = 0.1
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What one run has at hand; Spark's session where it had to be started first."""
+    """What one run has at hand."""
 
     options: Options
     life: Life
@@ -44,7 +44,7 @@ class _Run:
     status: StatusLine
     stopper: Stopper
     took: Callable[[Config], None]
-    session: Any = None
+    spark: SparkStart
 
 
 def run_command(config: Config, options: Options) -> int:
@@ -59,7 +59,15 @@ def run_command(config: Config, options: Options) -> int:
     plan = make_plan(config, level=log.level)
     view = StreamView(config)
     stopper = Stopper(lambda text: log("INFO", text, {}))
-    with served(view, log), ExitStack() as exports:
+    checkpoint = checkpoint_of(config, options)
+    with ExitStack() as closing:
+        start = None
+        if is_quick(plan, checkpoint):
+            # Before all else: it boots while the rest is imported and opened.
+            start = start_run(config, plan, checkpoint, log, view)
+            closing.callback(start.spark.close)
+        closing.enter_context(served(view, log))
+        exports = closing.enter_context(ExitStack())
         exports.enter_context(exported(view.config.metrics, lambda: {"": view}, log))
 
         def took(changed: Config) -> None:
@@ -68,7 +76,10 @@ def run_command(config: Config, options: Options) -> int:
             exports.enter_context(exported(changed.metrics, lambda: {"": view}, log))
             log.take(changed)
 
-        run = _begin(config, plan, options, log, stopper, view, took)
+        if start is None:
+            start = start_run(config, plan, checkpoint, log, view)
+            closing.callback(start.spark.close)
+        run = _begin(start, options, log, stopper, took)
         log.attach(run.status)
         try:
             return _run(run)
@@ -82,17 +93,15 @@ def run_command(config: Config, options: Options) -> int:
 
 
 def _begin(
-    config: Config,
-    plan: Plan,
+    start: RunStart,
     options: Options,
     log: RunLog,
     stopper: Stopper,
-    view: StreamView,
     took: Callable[[Config], None],
 ) -> _Run:
-    """Take the checkpoint, and say what is going to run."""
-    place, session = _held(config, plan, checkpoint_of(config, options), log)
-    life = Life(config, plan, place, log, view)
+    """Say what is going to run."""
+    life = start.life
+    config, plan = life.config, life.plan
     directory = str(life.checkpoint)
     if life.renewed:
         text = "The earlier run read its input to the end; this one begins anew"
@@ -110,42 +119,8 @@ def _begin(
     banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
     life.stopping, life.changed = stopper.asked.is_set, took
-    return _Run(options, life, log, StatusLine(sys.stderr, time.time_ns), stopper, took, session)
-
-
-def _held(config: Config, plan: Plan, directory: str, log: RunLog) -> tuple[Any, Any]:
-    """Take a checkpoint that only Spark reaches, and start that; leave all others for later."""
-    if not is_remote(directory):
-        return directory, None
-    from streamer.spark.elsewhere import settings_for, take_elsewhere
-    from streamer.spark.session import look_at_workers
-
-    def start(lock: int) -> Any:
-        return _started(config, plan, lock, log, directory, settings_for(directory))
-
-    log("INFO", "Starting Spark, which reaches the checkpoint", {})
-    held, session = take_elsewhere(directory, os.environ, start, log)
-    # Not before: a cluster whose cores the other program has would be waited for.
-    look_at_workers(session, log)
-    return held, session
-
-
-def _started(
-    config: Config,
-    plan: Plan,
-    lock: int,
-    log: RunLog,
-    directory: str = "",
-    more: Mapping[str, str] = MappingProxyType({}),
-) -> Any:
-    """Start Spark."""
-    from streamer.spark.jars import spark_conf
-    from streamer.spark.session import start_session
-
-    conf = {**more, **spark_conf(plan, config.spark, os.environ, log, directory)}
-    name = f"streamer {plan.name}"
-    return start_session(
-        name, plan.master, conf, log, log.level, keep_open=(lock,), looks=not directory
+    return _Run(
+        options, life, log, StatusLine(sys.stderr, time.time_ns), stopper, took, start.spark
     )
 
 
@@ -172,9 +147,7 @@ def _run(run: _Run) -> int:
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
     life.open(status if sys.stdout.isatty() else None, on_reset)
-    session = run.session
-    if session is None:
-        session = _started(life.config, life.plan, life.checkpoint.lock, log)
+    session = run.spark.session()
     if not life.plan.master.startswith("local"):
         from streamer.spark.preflight import check_checkpoint
 
@@ -183,6 +156,7 @@ def _run(run: _Run) -> int:
     life.start(session)
     log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
     meter = _Meter()
+    warmed = False
     with _watched(run) as look:
         while not stopper.asked.is_set():
             try:
@@ -194,6 +168,9 @@ def _run(run: _Run) -> int:
                 _leave(run)
                 return 1
             snapshot = life.snapshot()
+            if snapshot.batch >= 0 and not warmed:
+                run.spark.make_archive()
+                warmed = True
             doing = "running" if snapshot.batch >= 0 else "starting"
             status.update(*meter.figures(snapshot), doing)
             stopper.asked.wait(LINGER)
@@ -204,6 +181,8 @@ def _run(run: _Run) -> int:
     _farewell(life.snapshot(), stopped, str(life.checkpoint), log)
     if not stopped and finished:
         life.finish()
+        if not warmed:
+            run.spark.make_archive()
     if not finished:
         # A write that is stuck would keep Python from ending; what is not written is replayed.
         status.close()

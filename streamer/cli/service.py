@@ -256,7 +256,7 @@ class _Service:
         from streamer.spark.host import SparkHost
         from streamer.spark.jars import host_conf
         from streamer.spark.resting import Rest
-        from streamer.spark.session import look_at_workers, start_session
+        from streamer.spark.session import SessionStart, look_at_workers
 
         spark, log = self._root.spark, self._log
         inputs = (config.input for config, _ in files.values())
@@ -282,7 +282,7 @@ class _Service:
         self._conf = conf
 
         def start(ours: Mapping[str, str]) -> Any:
-            found = start_session(
+            begun = SessionStart(
                 "streamer streams",
                 spark["master"],
                 {**ours, **self._place.settings(), **conf},
@@ -291,6 +291,12 @@ class _Service:
                 keep_open=(lock.file,),
                 looks=False,
             )
+            found = begun.finish()
+            if begun.lacks_archive:
+                # Imported here: one start of a machine needs it.
+                from streamer.cli.warm import start_making
+
+                start_making(os.environ)
             if not rests:
                 look(found)
             return found

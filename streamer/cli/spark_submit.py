@@ -27,8 +27,9 @@ def spark_submit(
         NoJavaError: there is no Java.
         StreamerError: it fails; the text has its reason.
     """
+    from streamer.spark.gateway import spark_home
     from streamer.spark.java import find_java
-    from streamer.spark.session import JAVA_OPTIONS, spark_home
+    from streamer.spark.session import JAVA_OPTIONS
 
     own = conf.get("spark.driver.extraJavaOptions", "")
     options = " ".join(filter(None, [*JAVA_OPTIONS, own]))

@@ -2,8 +2,9 @@
 
 Spark starts a whole Python for each stream, which plans its micro-batches for as long as it runs,
 and four more that fork workers. Each takes a CPU second of imports, and 25 MB of its own; a fork
-takes a fraction of either. So a service keeps one process from which a small client
-(`streamer.spark.fork_client`), that Spark takes for its Python, has all others forked.
+takes a fraction of either. So a program keeps one process from which a small client
+(`streamer.spark.fork_client`), that Spark takes for its Python, has all others forked. It imports
+while Spark starts: a start waits for none of it, and is a second shorter.
 
 Nothing here starts a thread before a fork, which would not survive it.
 """
@@ -22,22 +23,23 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from streamer.spark.daemon import NEEDED
-from streamer.spark.fork_client import DAEMONS, PLANNERS, received
+from streamer.spark.fork_client import DAEMONS, PLANNERS, SOCKET, received
 
 _NEEDED: Final = (*NEEDED, "streamer.spark.source", *PLANNERS)
 _QUEUE: Final = 128
 
 
 class Forks:
-    """The process that planners are forked from, as the driver has it."""
+    """The process that planners and workers are forked from, as the driver has it."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Start it; it serves when it has imported all, and those who ask early wait.
+        """Listen for those who ask; they wait until the process is started, and has imported all.
 
         Args:
             environment: of the driver.
@@ -45,38 +47,74 @@ class Forks:
         # Sockets have short paths, and nobody else is to reach this one.
         self._home = tempfile.mkdtemp(prefix="streamer-forks-")
         self.path = os.path.join(self._home, "socket")
+        self._environment = dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        # Who asks before it serves is to find it, and wait.
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._listener.bind(self.path)
+            self._listener.listen(_QUEUE)
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self) -> None:
+        """Start the process, if it is not started yet."""
+        if self._process is not None:
+            return
         root = str(Path(__file__).resolve().parent.parent.parent)
-        paths = [root, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            # Who asks before it serves is to find it, and wait.
-            listener.bind(self.path)
-            listener.listen(_QUEUE)
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "streamer.spark.forks", str(listener.fileno()), self._home],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                env={
-                    **environment,
-                    "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
-                    "OPENBLAS_NUM_THREADS": "1",
-                    # As Spark gives it to all that it starts.
-                    "PYTHONHASHSEED": environment.get("PYTHONHASHSEED", "0"),
-                },
-                pass_fds=(listener.fileno(),),
-                # Ctrl-C is for the program alone.
-                start_new_session=True,
-            )
+        given = self._environment
+        paths = [root, *filter(None, given.get("PYTHONPATH", "").split(os.pathsep))]
+        number = self._listener.fileno()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "streamer.spark.forks", str(number), self._home],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            env={
+                **given,
+                "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
+                "OPENBLAS_NUM_THREADS": "1",
+                # As Spark gives it to all that it starts.
+                "PYTHONHASHSEED": given.get("PYTHONHASHSEED", "0"),
+            },
+            pass_fds=(number,),
+            # Ctrl-C is for the program alone.
+            start_new_session=True,
+        )
+        # Who asks when the process has ended is refused, and starts a Python of its own.
+        self._listener.close()
 
     def close(self) -> None:
         """End it; what was forked ends with the stream that it is for."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._listener.close()
+        if self._process is not None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
         shutil.rmtree(self._home, ignore_errors=True)
+
+
+@contextmanager
+def announce_forks(forks: Forks | None) -> Iterator[None]:
+    """Say in this process's environment where Python is forked, while the JVM is started.
+
+    The JVM hands on to what it starts the environment that it finds when it starts.
+
+    Args:
+        forks: the process to fork from; None for none.
+    """
+    if forks is None:
+        yield
+        return
+    os.environ[SOCKET] = forks.path
+    try:
+        yield
+    finally:
+        os.environ.pop(SOCKET, None)
 
 
 def main(listener: socket.socket, home: str) -> None:

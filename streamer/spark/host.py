@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from streamer.spark.fork_client import SOCKET
-from streamer.spark.forks import Forks
+from streamer.spark.forks import Forks, announce_forks
 
 SETTINGS: Mapping[str, str] = {
     # Micro-batches of all streams share the cores; first come, first served would let one that is
@@ -42,7 +40,9 @@ class SparkHost:
         self._forks = Forks(os.environ) if forks else None
         try:
             # The JVM hands on to what it starts the environment that it finds when it starts.
-            with _said(self._forks):
+            with announce_forks(self._forks):
+                if self._forks is not None:
+                    self._forks.start()
                 self._session = start(SETTINGS)
         except BaseException:
             self._close_forks()
@@ -121,16 +121,3 @@ class SparkHost:
     def _close_forks(self) -> None:
         if self._forks is not None:
             self._forks.close()
-
-
-@contextmanager
-def _said(forks: Forks | None) -> Iterator[None]:
-    """Say in this process's environment where planners are forked."""
-    if forks is None:
-        yield
-        return
-    os.environ[SOCKET] = forks.path
-    try:
-        yield
-    finally:
-        os.environ.pop(SOCKET, None)

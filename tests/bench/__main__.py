@@ -15,7 +15,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     memory      does memory grow while a window fills, and by how much when it is released?
     latency     1,000 events/s with default settings: from a window's end to its last line
     idle        cores that a stream takes to which nothing comes
-    start       from the launch to the first micro-batch
+    start       from Enter to the first message, beside a bare session of Spark
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
     compare     windows of each light in this and in --peer, on the same events; not one of `all`
     windows     the kinds of windows by event time, one by one; see below
@@ -90,6 +90,7 @@ from tests.bench import (
     report,
     speed,
     stages,
+    start,
 )
 from tests.bench.load import growth, plots, ramp, soak
 from tests.bench.load import live as loaded
@@ -143,7 +144,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
     add("--requests", type=int, default=60_000, help="http_server: single ones (%(default)s)")
     add("--lines", type=int, default=4_000_000, help="http_server: in bodies (%(default)s)")
-    add("--runs", type=int, default=5, help="start: how often (%(default)s)")
+    add("--runs", type=int, default=10, help="start: how often (%(default)s)")
     add("--master", default="local[2]", help="Spark's master (%(default)s)")
     add("--whole", action="store_true", help="windows keep messages, as if nothing folded")
     add("--kinds", type=kinds_of, default=kinds.KINDS, help="windows: " + ",".join(kinds.KINDS))
@@ -211,7 +212,7 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
     elif part == "idle":
         live.idle(work, a.seconds, a.master)
     elif part == "start":
-        live.start(work, a.runs, a.master)
+        start.start(work, a.runs, a.master)
     elif part == "peers":
         peers.peers(work, a.events, a.pace, a.master)
     elif part == "compare":

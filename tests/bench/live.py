@@ -113,24 +113,3 @@ def idle(work: Path, seconds: float, master: str) -> None:
         report.figure(f"cores, {name}", cpu / (ended - began), "", most=0.1)
         report.note(f"{batches} micro-batches meanwhile")
         shutil.rmtree(directory)
-
-
-def start(work: Path, runs: int, master: str) -> None:
-    """From the launch to the first micro-batch that was processed, of a job with a window."""
-    report.heading(f"start: from the launch to the first delivered micro-batch, {master}")
-    directory = work / "start"
-    took, cpu = [], []
-    for _ in range(runs):
-        traffic.write(directory / "files", 1_000, 1, time.time(), 1_000)
-        out = directory / "run" / "out.jsonl"
-        config = jobs.windowed(directory / "files" / "*.jsonl", out, "10s", master=master)
-        with product(config, directory / "run") as run:
-            run.wait(120)
-        first = run.filled()[0]
-        took.append(first.at - run.launched)
-        cpu.append(run.tree.cpu_at(first.at))
-        shutil.rmtree(directory)
-    report.note("each, s: " + " ".join(f"{value:.1f}" for value in took))
-    report.figure("start, median", report.quantile(took, 0.5), "s", most=12)
-    report.figure("start, slowest", max(took), "s", most=12)
-    report.figure("CPU until then, median", report.quantile(cpu, 0.5), "s")

@@ -132,6 +132,7 @@ CASES = (
     Case("submit streams -w good.yaml", 1, "", "watches files of this machine"),
     Case("submit good.yaml --status a --kill b", 1, "", "do not go together"),
     Case("submit good.yaml --name a/b", 1, "", "expected what a file can be called"),
+    Case("warm --directory good.yaml", 1, "", "is a file"),
     Case("pack environment.zip", 1, "", "expected a name that ends in .tar.gz"),
     Case("pack nowhere/a.tar.gz", 1, "", "cannot be written: No such file", coloured=True),
     Case("query kept", 0, '{"n":1}', coloured=True),

@@ -212,7 +212,7 @@ def test_sparks_client_gets_settings_in_a_file_and_its_deepest_cause_is_told(
     client = tmp_path / "bin" / "spark-submit"
     client.write_text(CLIENT.format(to=tmp_path))
     client.chmod(0o755)
-    monkeypatch.setattr("streamer.spark.session.spark_home", lambda: tmp_path)
+    monkeypatch.setattr("streamer.spark.gateway.spark_home", lambda: tmp_path)
     monkeypatch.setenv("TOPIC", "counts")
     config = tmp_path / "lights.yaml"
     config.write_text(CONFIG)

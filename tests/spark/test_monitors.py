@@ -19,8 +19,9 @@ QUERY = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
 def alive(session: Any, name: str) -> int:
     """How many objects of a class are reachable."""
     pid = session.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
-    jcmd = find_java(os.environ).home / "bin" / "jcmd"
-    command = [str(jcmd), str(pid), "GC.class_histogram"]
+    # A runtime without tools has their module all the same.
+    jcmd = [str(find_java(os.environ).executable), "-m", "jdk.jcmd/sun.tools.jcmd.JCmd"]
+    command = [*jcmd, str(pid), "GC.class_histogram"]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     rows = [line.split() for line in run.stdout.splitlines()]
     return sum(int(row[1]) for row in rows if len(row) > 3 and row[3] == name)

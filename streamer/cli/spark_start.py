@@ -1,0 +1,157 @@
+"""What a run starts first: the checkpoint's lock, Spark's JVM, the Python that workers fork from.
+
+All three take time for themselves, so they begin before anything else and are waited for last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from streamer.cli.run_log import RunLog
+from streamer.config import Config
+from streamer.plan import Plan
+from streamer.plan.place import is_remote
+from streamer.service.life import Life
+from streamer.service.view import StreamView
+
+
+class SparkStart:
+    """Spark for one stream, which boots while the stream is opened."""
+
+    def __init__(
+        self,
+        config: Config,
+        plan: Plan,
+        lock: int,
+        log: RunLog,
+        checkpoint: str = "",
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Start the JVM, and return at once.
+
+        Args:
+            config: the config.
+            plan: its plan.
+            lock: the file descriptor of the checkpoint's lock, which the JVM inherits.
+            log: takes what Spark has to say.
+            checkpoint: its URL, where Spark alone reaches it.
+            more: settings that reach it.
+
+        Raises:
+            StreamerError: there is no Java, or a jar is missing.
+        """
+        from streamer.spark.forks import Forks, announce_forks
+        from streamer.spark.jars import spark_conf
+        from streamer.spark.session import SessionStart
+
+        conf = {**more, **spark_conf(plan, config.spark, os.environ, log, checkpoint)}
+        self._session: Any = None
+        # A cluster's workers start Python by a path that they know.
+        self._forks = Forks(os.environ) if plan.master.startswith("local") else None
+        try:
+            with announce_forks(self._forks):
+                self._start = SessionStart(
+                    f"streamer {plan.name}",
+                    plan.master,
+                    conf,
+                    log,
+                    log.level,
+                    keep_open=(lock,),
+                    looks=not checkpoint,
+                    # Not before: on two cores its imports would hold up the JVM, which is waited
+                    # for, while none of them is needed before Spark has started.
+                    on_connected=self._start_forks,
+                    has_state=plan.window is not None,
+                )
+        except BaseException:
+            if self._forks is not None:
+                self._forks.close()
+            raise
+
+    def _start_forks(self) -> None:
+        if self._forks is not None:
+            self._forks.start()
+
+    def session(self) -> Any:
+        """Wait for Spark, and return its session.
+
+        Raises:
+            StreamerError: it did not start.
+        """
+        if self._session is None:
+            self._session = self._start.finish()
+        return self._session
+
+    def make_archive(self) -> None:
+        """Let later starts have an archive of classes, where this one has found none."""
+        if self._start.lacks_archive:
+            # Imported here: one start of a machine needs it.
+            from streamer.cli.warm import start_making
+
+            start_making(os.environ)
+
+    def close(self) -> None:
+        """End what was started and is not of the session."""
+        self._start.discard_bad_archive()
+        if self._session is None:
+            self._start.cancel()
+        if self._forks is not None:
+            self._forks.close()
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """A run that has its checkpoint, and whose Spark boots.
+
+    Attributes:
+        life: the run.
+        spark: its Spark.
+    """
+
+    life: Life
+    spark: SparkStart
+
+
+def is_quick(plan: Plan, checkpoint: str) -> bool:
+    """Whether checkpoint and Spark are of this machine: then neither is waited for.
+
+    On a cluster the workers' environment may be packed first, and the checkpoint of an object store
+    is reached by Spark alone; until then a stream should answer HTTP requests.
+    """
+    return plan.master.startswith("local") and not is_remote(checkpoint)
+
+
+def start_run(
+    config: Config, plan: Plan, checkpoint: str, log: RunLog, view: StreamView
+) -> RunStart:
+    """Take the checkpoint, and start Spark; where only Spark reaches the checkpoint, wait for it.
+
+    Raises:
+        StreamerError: the checkpoint is of no use, or another program has it; or Spark did not
+            start.
+    """
+    if not is_remote(checkpoint):
+        life = Life(config, plan, checkpoint, log, view)
+        try:
+            return RunStart(life, SparkStart(config, plan, life.checkpoint.lock, log))
+        except BaseException:
+            life.checkpoint.close()
+            raise
+    from streamer.spark.elsewhere import settings_for, take_elsewhere
+    from streamer.spark.session import look_at_workers
+
+    starts: list[SparkStart] = []
+
+    def start(lock: int) -> Any:
+        starts.append(SparkStart(config, plan, lock, log, checkpoint, settings_for(checkpoint)))
+        return starts[0].session()
+
+    log("INFO", "Starting Spark, which reaches the checkpoint", {})
+    held, session = take_elsewhere(checkpoint, os.environ, start, log)
+    # Not before: a cluster whose cores the other program has would be waited for.
+    look_at_workers(session, log)
+    return RunStart(Life(config, plan, held, log, view), starts[0])

@@ -17,11 +17,12 @@ from streamer.cli.hidden import hidden
 from streamer.cli.options import Options
 from streamer.cli.run_log import RunLog
 from streamer.cli.serving import served
-from streamer.cli.status import Running, StatusLine, banner
+from streamer.cli.status import Running, StartStatus, StatusLine, banner
 from streamer.cli.stopper import Stopper
 from streamer.config import Config
 from streamer.durations import SECOND, format_duration
 from streamer.engine.snapshot import Snapshot
+from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.errors import StreamerError
 from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint, is_remote
@@ -43,6 +44,7 @@ class _Run:
     log: RunLog
     status: StatusLine
     stopper: Stopper
+    progress: StartProgress
     took: Callable[[Config], None]
     session: Any = None
 
@@ -56,8 +58,30 @@ def run_command(config: Config, options: Options) -> int:
     log = RunLog(config, options.log_level)
     for lint in config.lints:
         log("WARN", "Config lint error", {"lint": str(lint)})
-    plan = make_plan(config, level=log.level)
     view = StreamView(config)
+    with _status_line(view, log) as status:
+        return _run_shown(config, options, log, view, status)
+
+
+@contextmanager
+def _status_line(view: StreamView, log: RunLog) -> Iterator[StatusLine]:
+    """Give the line at the bottom of the terminal, where the start is shown from now on."""
+    view.start.begin(StartPhase.PLAN)
+    status = StatusLine(sys.stderr, time.time_ns)
+    start = StartStatus(status, view.start, lambda: view.batch_progress(), log)
+    log.attach(status)
+    try:
+        yield status
+    finally:
+        start.close()
+        status.close()
+        log.attach(None)
+
+
+def _run_shown(
+    config: Config, options: Options, log: RunLog, view: StreamView, status: StatusLine
+) -> int:
+    plan = make_plan(config, level=log.level)
     stopper = Stopper(lambda text: log("INFO", text, {}))
     with served(view, log), ExitStack() as exports:
         exports.enter_context(exported(view.config.metrics, lambda: {"": view}, log))
@@ -68,8 +92,7 @@ def run_command(config: Config, options: Options) -> int:
             exports.enter_context(exported(changed.metrics, lambda: {"": view}, log))
             log.take(changed)
 
-        run = _begin(config, plan, options, log, stopper, view, took)
-        log.attach(run.status)
+        run = _begin(config, plan, options, log, stopper, view, status, took)
         try:
             return _run(run)
         except StreamerError as e:
@@ -77,8 +100,6 @@ def run_command(config: Config, options: Options) -> int:
             return 1
         finally:
             view.ended()
-            run.status.close()
-            log.attach(None)
 
 
 def _begin(
@@ -88,10 +109,11 @@ def _begin(
     log: RunLog,
     stopper: Stopper,
     view: StreamView,
+    status: StatusLine,
     took: Callable[[Config], None],
 ) -> _Run:
     """Take the checkpoint, and say what is going to run."""
-    place, session = _held(config, plan, checkpoint_of(config, options), log)
+    place, session = _held(config, plan, checkpoint_of(config, options), log, view.start)
     life = Life(config, plan, place, log, view)
     directory = str(life.checkpoint)
     if life.renewed:
@@ -107,13 +129,16 @@ def _begin(
         checkpoint=clean(directory),
         resumed=life.resumes,
     )
-    banner(sys.stderr, shown)
+    with status.aside():
+        banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
     life.stopping, life.changed = stopper.asked.is_set, took
-    return _Run(options, life, log, StatusLine(sys.stderr, time.time_ns), stopper, took, session)
+    return _Run(options, life, log, status, stopper, view.start, took, session)
 
 
-def _held(config: Config, plan: Plan, directory: str, log: RunLog) -> tuple[Any, Any]:
+def _held(
+    config: Config, plan: Plan, directory: str, log: RunLog, progress: StartProgress
+) -> tuple[Any, Any]:
     """Take a checkpoint that only Spark reaches, and start that; leave all others for later."""
     if not is_remote(directory):
         return directory, None
@@ -121,7 +146,7 @@ def _held(config: Config, plan: Plan, directory: str, log: RunLog) -> tuple[Any,
     from streamer.spark.session import look_at_workers
 
     def start(lock: int) -> Any:
-        return _started(config, plan, lock, log, directory, settings_for(directory))
+        return _started(config, plan, lock, log, progress, directory, settings_for(directory))
 
     log("INFO", "Starting Spark, which reaches the checkpoint", {})
     held, session = take_elsewhere(directory, os.environ, start, log)
@@ -135,6 +160,7 @@ def _started(
     plan: Plan,
     lock: int,
     log: RunLog,
+    progress: StartProgress,
     directory: str = "",
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
@@ -145,7 +171,14 @@ def _started(
     conf = {**more, **spark_conf(plan, config.spark, os.environ, log, directory)}
     name = f"streamer {plan.name}"
     return start_session(
-        name, plan.master, conf, log, log.level, keep_open=(lock,), looks=not directory
+        name,
+        plan.master,
+        conf,
+        log,
+        log.level,
+        keep_open=(lock,),
+        looks=not directory,
+        progress=progress,
     )
 
 
@@ -167,21 +200,19 @@ def _way(plan: Plan) -> tuple[str, ...]:
 
 def _run(run: _Run) -> int:
     life, log, status, stopper = run.life, run.log, run.status, run.stopper
-    status.update(0, 0.0, 0, None, 0, "starting Spark")
-    began = time.monotonic()
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
     life.open(status if sys.stdout.isatty() else None, on_reset)
     session = run.session
     if session is None:
-        session = _started(life.config, life.plan, life.checkpoint.lock, log)
+        session = _started(life.config, life.plan, life.checkpoint.lock, log, run.progress)
     if not life.plan.master.startswith("local"):
         from streamer.spark.preflight import check_checkpoint
 
         check_checkpoint(session, life.checkpoint.root)
     stopper.install()
     life.start(session)
-    log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
+    log("INFO", "Running", {"seconds": round(run.progress.seconds, 1)})
     meter = _Meter()
     with _watched(run) as look:
         while not stopper.asked.is_set():
@@ -193,11 +224,13 @@ def _run(run: _Run) -> int:
                 log("ERROR", "The standard output was closed by its reader; stopping", {})
                 _leave(run)
                 return 1
-            snapshot = life.snapshot()
-            doing = "running" if snapshot.batch >= 0 else "starting"
-            status.update(*meter.figures(snapshot), doing)
+            # Until the first micro-batch is delivered, the start is shown.
+            if run.progress.is_over:
+                figures = meter.figures(life.snapshot())
+                status.update(*figures, "running", life.batch_progress())
             stopper.asked.wait(LINGER)
     stopped = stopper.asked.is_set()
+    life.end_start()
     status.update(*meter.figures(life.snapshot()), "stopping")
     _delay(run)
     finished = _leave(run)

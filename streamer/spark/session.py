@@ -26,6 +26,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import streamer
+from streamer.engine.start_progress import NO_PROGRESS, StartPhase, StartProgress
 from streamer.errors import StreamerError
 from streamer.spark.cluster import Workers, with_ours, workers
 from streamer.spark.compiling import EXECUTORS
@@ -190,6 +191,7 @@ def start_session(
     level: str,
     keep_open: tuple[int, ...] = (),
     looks: bool = True,
+    progress: StartProgress = NO_PROGRESS,
 ) -> SparkSession:
     """Find a Java, start Spark and return its session.
 
@@ -202,11 +204,13 @@ def start_session(
         keep_open: file descriptors that the JVM inherits, so that a lock outlives a killed driver
             for as long as its JVM does.
         looks: see that a cluster's workers can run streamer; if not, `look_at_workers` does later.
+        progress: hears when Java is started, and when Spark is.
 
     Raises:
         NoJavaError: there is no Java.
         StreamerError: the JVM or Spark did not start; the text has its last words.
     """
+    progress.begin(StartPhase.JAVA)
     # Workers import this very package, installed or not.
     root = str(Path(streamer.__file__).resolve().parent.parent)
     if master == YARN:
@@ -244,6 +248,7 @@ def start_session(
             )
         finally:
             os.close(writer)
+        progress.begin(StartPhase.SPARK)
         if master == YARN:
             check_manager(gateway.jvm, conf)
             # A queue that is full lets it wait for as long as that lasts.

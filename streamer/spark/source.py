@@ -25,7 +25,7 @@ from streamer.engine.gate import Gate, Waiting
 from streamer.engine.signals import Signals
 from streamer.engine.ticks import Pacer, Rest, tick
 from streamer.kafka.reading import Offsets
-from streamer.source.replayable import Limit, Replayable
+from streamer.source.replayable import Limit, Measurable, Replayable, extent_of
 from streamer.window.event import EventWindow
 from streamer.window.system import SystemWindow
 
@@ -174,6 +174,8 @@ class StreamReader(DataSourceStreamReader):
         """Return the pieces of a micro-batch; the first brings the clock with it."""
         offset = json.dumps(end)
         tasks = end.get("pieces", self._plan.pieces)
+        if isinstance(self._plan.source, Measurable):
+            self._plan.signals.set_extent(extent_of(self._plan.source, start["data"], end["data"]))
         pieces = self._plan.source.split(start["data"], end["data"], tasks)
         rows: list[tuple[int, bytes | None]] = [(0, None)]
         if pieces:

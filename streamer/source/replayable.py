@@ -23,6 +23,10 @@ class Limit(NamedTuple):
     messages: int = 1_000_000
     size: int = 256 << 20
 
+    def within(self, other: Limit) -> Limit:
+        """Return the smaller of two limits, each of messages and of bytes."""
+        return Limit(min(self.messages, other.messages), min(self.size, other.size))
+
     def on(self, cores: int) -> Limit:
         """Return the limit where so many cores of a cluster share a micro-batch.
 

@@ -14,7 +14,7 @@ from streamer.engine.batch_progress import BatchProgress
 from streamer.engine.meters import Key
 from streamer.engine.places import Labels
 from streamer.engine.snapshot import Counts, Snapshot
-from streamer.engine.start_progress import StartProgress
+from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.engine.timing import Times
 from streamer.service.expected import Expected, expected
 
@@ -105,6 +105,15 @@ class StreamView:
             if self._now is not None:
                 self._last = self._now()
             self._now, self._ended = None, True
+
+    @property
+    def waits_for(self) -> str:
+        """What its start waits for, in words, with what the first micro-batch has read so far."""
+        phase = self.start.current
+        if phase is None:
+            return ""
+        batch = self.batch_progress() if phase.phase == StartPhase.FIRST_BATCH else None
+        return f"{phase.text}: {batch.text}" if batch is not None and batch.messages else phase.text
 
     @property
     def started(self) -> bool:

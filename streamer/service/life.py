@@ -138,7 +138,10 @@ class Life:
 
     def begin(self, stream: Stream) -> None:
         """Start the query of a stream that was made."""
+        progress = self._view.start
+        progress.begin(StartPhase.QUERY)
         stream.start(self._session)
+        progress.begin(StartPhase.FIRST_BATCH)
 
     @property
     def is_opened(self) -> bool:
@@ -153,7 +156,6 @@ class Life:
 
     def start(self, session: Any) -> None:
         """Start the query in a Spark session."""
-        self._view.start.begin(StartPhase.QUERY)
         self._session = session
         if self._opened is None:
             former = finish_drain(
@@ -164,7 +166,6 @@ class Life:
         self._remember()
         self._view.running(self._now)
         self._view.batch_progress = self.batch_progress
-        self._view.start.begin(StartPhase.FIRST_BATCH)
 
     def _remember(self) -> None:
         if self._on_reset is not None:

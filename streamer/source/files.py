@@ -10,6 +10,7 @@ import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from socket import gethostname
 from typing import Any, NamedTuple
 
@@ -136,9 +137,14 @@ class Files:
         offset = {"file": spot.number, "pos": spot.position}
         return Latest(offset, messages, ended=at_end, more=not at_end)
 
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """The files' sizes when they were looked at first: one that is done with may be deleted."""
+        return [self._length(number) for number in range(len(self.files))]
+
     def extent(self, start: Offset, end: Offset) -> Extent:
         """Return where the bytes between two offsets are; see `Measurable`."""
-        sizes = [self._length(number) for number in range(len(self.files))]
+        sizes = self._sizes
         # The position in a file that is unpacked counts what comes out.
         expansion = 1 if self._series is not None else expansion_of(self.scanner)
 

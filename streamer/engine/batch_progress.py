@@ -17,6 +17,9 @@ _RATE_WINDOW_S: Final = 30.0
 _FIRST_ESTIMATE_S: Final = 1.5
 """Seconds of reading before which the time left is a guess."""
 
+_STALL_S: Final = 1.0
+"""Seconds without a report after which a task is not reading: what waits counts as slow reading."""
+
 _LOG_AFTER_S: Final = 10.0
 """Seconds after which a first micro-batch has a log line; the next ones after twice the time."""
 
@@ -147,11 +150,14 @@ class BatchMeter:
         if not self._samples:
             return None
         (first, before), (last, done) = self._samples[0], self._samples[-1]
-        if last - first < _FIRST_ESTIMATE_S or done <= before:
+        rest = extent.total - done
+        # Whoever has read all may still be at work, and nobody knows for how long.
+        if last - first < _FIRST_ESTIMATE_S or done <= before or rest <= 0:
             return None
-        # Reports come twice a second: what was read since the last one is not known.
-        rest = (extent.total - done) * (last - first) / (done - before) - (now - last)
-        return max(rest, 0.0)
+        if now - last > _STALL_S:
+            return rest * (now - first) / (done - before)
+        # Reports come twice a second: between two of them the time goes on.
+        return max(rest * (last - first) / (done - before) - (now - last), 0.0)
 
 
 class ProgressLog:

@@ -78,6 +78,17 @@ def test_the_time_left_is_that_of_all_files_by_the_speed_so_far(measured: Measur
         measured.clock.now += 1
     # 20 MB in four seconds, so 16 s for 80 MB, of which one has passed since the last report.
     assert measured.now().left == pytest.approx(15.0)
+    # Who waits for something else reads nothing: 20 MB in eight seconds by now.
+    measured.clock.now += 3
+    assert measured.now().left == pytest.approx(32.0)
+
+
+def test_who_has_read_all_says_nothing_of_the_time_left(measured: Measured) -> None:
+    measured.meter.begin(0)
+    for size in (0, 60 * MB, 100 * MB):
+        measured.meter.report(0, 0, size, size)
+        measured.clock.now += 2
+    assert measured.now().text == "100,000,000 messages read, 100 % of cars.jsonl"
 
 
 def test_the_speed_goes_on_from_one_micro_batch_to_the_next(measured: Measured) -> None:

@@ -10,7 +10,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
@@ -81,7 +81,7 @@ class StatusLine:
         self,
         stream: TextIO,
         clock: Callable[[], int],
-        width: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
+        width: Callable[[], int] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         """Take the place to draw.
@@ -89,12 +89,13 @@ class StatusLine:
         Args:
             stream: the standard error stream; nothing is drawn when it is no terminal.
             clock: nanoseconds since the Unix epoch.
-            width: the terminal's width in columns, asked at every drawing, as it may change.
+            width: the terminal's width in columns, asked at every drawing, as it may change; the
+                stream's own when None.
             environ: where `NO_COLOR` is looked up.
         """
         self._stream = stream
         self._clock = clock
-        self._width = width
+        self._width = width or (lambda: _columns(stream))
         self._environ = environ
         self._active = is_terminal(stream)
         self._text = ""
@@ -285,6 +286,15 @@ class StartStatus:
         self._progress.check_connection()
         if batch is not None and self._long.is_due(batch):
             self._log("INFO", "The first micro-batch is being read", batch.fields)
+
+
+def _columns(stream: TextIO) -> int:
+    """Return the width of a stream's terminal. The standard output may be something else."""
+    with suppress(OSError, ValueError):
+        # A terminal that nobody has told its size says 0.
+        if found := os.get_terminal_size(stream.fileno()).columns:
+            return found
+    return shutil.get_terminal_size().columns
 
 
 def _styles(environ: Mapping[str, str] | None) -> tuple[str, str, str]:

@@ -46,13 +46,16 @@ class BatchProgress:
 
     @property
     def text(self) -> str:
-        """The progress in words, `1,240,000 messages read, 41 % of cars.jsonl, about 12 s left`."""
-        parts = [f"{self.messages:,} messages read"]
+        """The progress in words, `41 % of cars.jsonl, about 12 s left, 1,240,000 messages read`.
+
+        What matters most stands first: a narrow terminal cuts the end off.
+        """
+        parts = []
         if self.share is not None:
             parts.append(f"{int(self.share * 100)} % of {self.name}")
         if self.left is not None:
             parts.append(f"about {_rough(self.left)} left")
-        return ", ".join(parts)
+        return ", ".join([*parts, f"{self.messages:,} messages read"])
 
     @property
     def fields(self) -> Mapping[str, Any]:

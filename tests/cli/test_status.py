@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
+import pty
+import struct
+import termios
 import time
 from typing import Any
 
@@ -94,6 +99,19 @@ def test_the_line_fits_the_terminal() -> None:
     assert drawn(stream) == "running  1,234,567 "
 
 
+@pytest.mark.parametrize(("columns", "drawn_columns"), [(20, 19), (120, 81), (0, 29)])
+def test_the_width_is_that_of_the_terminal_that_it_is_drawn_on(
+    columns: int, drawn_columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with os.fdopen(ours, "rb", buffering=0) as read, os.fdopen(theirs, "w") as written:
+        StatusLine(written, Clock(), environ={"NO_COLOR": "1"}).update(**figures())
+        text = read.read(1_000).decode()
+    assert len(text.removeprefix("\r\x1b[2K")) == drawn_columns
+
+
 def test_it_is_redrawn_five_times_a_second_at_most_unless_the_state_changes() -> None:
     stream, clock = Terminal(), Clock()
     line = status(stream, clock)
@@ -174,7 +192,7 @@ def test_a_micro_batch_that_takes_long_says_how_far_it_is() -> None:
     line.update(**figures(open_windows=0, next_close_ns=None, dropped=0, batch=READING))
     assert drawn(stream) == (
         "running  1,234,567 in · 12,300/s · "
-        "micro-batch 4 s: 1,240,000 messages read, 41 % of cars.jsonl, about 12 s left"
+        "micro-batch 4 s: 41 % of cars.jsonl, about 12 s left, 1,240,000 messages read"
     )
     clock.now += SECOND
     line.update(**figures(next_close_ns=None, batch=BatchProgress(1.9, 1_240_000)))
@@ -192,7 +210,7 @@ def test_a_start_says_what_is_waited_for_beside_its_seconds() -> None:
     clock.now += SECOND // 5
     line.update_start(PhaseState(StartPhase.FIRST_BATCH, "", 4.2), READING)
     assert drawn(stream) == (
-        "⠹ first micro-batch  4.2 s · 1,240,000 messages read, 41 % of cars.jsonl, about 12 s left"
+        "⠹ first micro-batch  4.2 s · 41 % of cars.jsonl, about 12 s left, 1,240,000 messages read"
     )
 
 

@@ -88,7 +88,7 @@ def test_who_has_read_all_says_nothing_of_the_time_left(measured: Measured) -> N
     for size in (0, 60 * MB, 100 * MB):
         measured.meter.report(0, 0, size, size)
         measured.clock.now += 2
-    assert measured.now().text == "100,000,000 messages read, 100 % of cars.jsonl"
+    assert measured.now().text == "100 % of cars.jsonl, 100,000,000 messages read"
 
 
 def test_the_speed_goes_on_from_one_micro_batch_to_the_next(measured: Measured) -> None:
@@ -158,7 +158,7 @@ def test_without_files_messages_alone_are_said(measured: Measured) -> None:
 )
 def test_the_progress_in_words(left: float, text: str) -> None:
     progress = BatchProgress(5.0, 1_240_000, "cars.jsonl", 0.419, left)
-    assert progress.text == f"1,240,000 messages read, 41 % of cars.jsonl, {text}"
+    assert progress.text == f"41 % of cars.jsonl, {text}, 1,240,000 messages read"
 
 
 def test_the_progress_as_fields() -> None:

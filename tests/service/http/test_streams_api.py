@@ -367,7 +367,7 @@ def test_a_stream_that_starts_says_what_it_waits_for(tmp_path: Path) -> None:
         view.start.begin(StartPhase.FIRST_BATCH)
         assert said() == ["first micro-batch"] * 2
         view.batch_progress = lambda: BatchProgress(2.0, 1_500, "cars.jsonl", 0.41)
-        assert said() == ["first micro-batch: 1,500 messages read, 41 % of cars.jsonl"] * 2
+        assert said() == ["first micro-batch: 41 % of cars.jsonl, 1,500 messages read"] * 2
         assert server.ask("POST", "/streams/a/pause").status_code == 200
         assert said() == ["", ""], "it waits for nothing any more"
         assert server.ask("POST", "/streams/a/resume").status_code == 200

@@ -74,7 +74,7 @@ def test_a_start_shows_each_phase_and_changes_every_second(
     Path("start.yaml").write_text(CONFIG)
     Path("cars.jsonl").write_text("".join(f'{{"id":{n:06d}}}\n' for n in range(LINES)))
     drawn = drawn_by("-c", "start.yaml", "--checkpoint", "checkpoint")
-    phases = [found[1] for _, text in drawn if (found := re.match(r"[⠀-⣿] (.+?)  \d+\.\d s", text))]
+    phases = [found[1] for _, text in drawn if (found := _PHASE.match(text))]
     order = [name for name, _ in itertools.groupby(phases)]
     expected = [
         "planning",

@@ -230,11 +230,14 @@ class Execution:
         answers: the requests that wait for the messages of this run, and what answers each.
         micro_batch: which part of which micro-batch it is; None outside of a stream.
         sampler: takes samples of messages, see `sampling`; None where nobody watches.
+        reading: counts what the task reads of its input, see `engine.reading`; None where nobody
+            asks.
     """
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
-        *("counters", "tallies", "figures", "rejected", "answers", "micro_batch", "sampler"),
+        *("counters", "tallies", "figures", "rejected", "answers"),
+        *("micro_batch", "sampler", "reading"),
     )
 
     def __init__(
@@ -262,6 +265,7 @@ class Execution:
         self.answers: dict[str, Batch] = {}
         self.micro_batch: MicroBatch | None = None
         self.sampler: Any = None
+        self.reading: Any = None
 
     def tally(self, key: tuple[str, str, str]) -> Tally:
         """Return what a component has done in this run so far, to be added to."""

@@ -36,8 +36,8 @@ def list_streams_cli(form: str, **service: Any) -> int:
     ]
     _table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
     for name, one in found.items():
-        if one["reason"]:
-            click.echo(f"{name}: {one['reason']}")
+        if said := one["reason"] or one.get("waits_for"):
+            click.echo(f"{name}: {said}")
     return 0
 
 

@@ -17,11 +17,12 @@ from streamer.cli.options import Options
 from streamer.cli.run_log import RunLog
 from streamer.cli.serving import served
 from streamer.cli.spark_start import RunStart, SparkStart, is_quick, start_run
-from streamer.cli.status import Running, StatusLine, banner
+from streamer.cli.status import Running, StartStatus, StatusLine, banner
 from streamer.cli.stopper import Stopper
 from streamer.config import Config
 from streamer.durations import SECOND, format_duration
 from streamer.engine.snapshot import Snapshot
+from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.errors import StreamerError
 from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
@@ -43,6 +44,7 @@ class _Run:
     log: RunLog
     status: StatusLine
     stopper: Stopper
+    progress: StartProgress
     took: Callable[[Config], None]
     spark: SparkStart
 
@@ -56,8 +58,30 @@ def run_command(config: Config, options: Options) -> int:
     log = RunLog(config, options.log_level)
     for lint in config.lints:
         log("WARN", "Config lint error", {"lint": str(lint)})
-    plan = make_plan(config, level=log.level)
     view = StreamView(config)
+    with _status_line(view, log) as status:
+        return _run_shown(config, options, log, view, status)
+
+
+@contextmanager
+def _status_line(view: StreamView, log: RunLog) -> Iterator[StatusLine]:
+    """Give the line at the bottom of the terminal, where the start is shown from now on."""
+    view.start.begin(StartPhase.PLAN)
+    status = StatusLine(sys.stderr, time.time_ns)
+    start = StartStatus(status, view.start, lambda: view.batch_progress(), log)
+    log.attach(status)
+    try:
+        yield status
+    finally:
+        start.close()
+        status.close()
+        log.attach(None)
+
+
+def _run_shown(
+    config: Config, options: Options, log: RunLog, view: StreamView, status: StatusLine
+) -> int:
+    plan = make_plan(config, level=log.level)
     stopper = Stopper(lambda text: log("INFO", text, {}))
     checkpoint = checkpoint_of(config, options)
     with ExitStack() as closing:
@@ -79,8 +103,7 @@ def run_command(config: Config, options: Options) -> int:
         if start is None:
             start = start_run(config, plan, checkpoint, log, view)
             closing.callback(start.spark.close)
-        run = _begin(start, options, log, stopper, took)
-        log.attach(run.status)
+        run = _begin(start, options, log, stopper, view, status, took)
         try:
             return _run(run)
         except StreamerError as e:
@@ -88,8 +111,6 @@ def run_command(config: Config, options: Options) -> int:
             return 1
         finally:
             view.ended()
-            run.status.close()
-            log.attach(None)
 
 
 def _begin(
@@ -97,6 +118,8 @@ def _begin(
     options: Options,
     log: RunLog,
     stopper: Stopper,
+    view: StreamView,
+    status: StatusLine,
     took: Callable[[Config], None],
 ) -> _Run:
     """Say what is going to run."""
@@ -116,12 +139,11 @@ def _begin(
         checkpoint=clean(directory),
         resumed=life.resumes,
     )
-    banner(sys.stderr, shown)
+    with status.aside():
+        banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
     life.stopping, life.changed = stopper.asked.is_set, took
-    return _Run(
-        options, life, log, StatusLine(sys.stderr, time.time_ns), stopper, took, start.spark
-    )
+    return _Run(options, life, log, status, stopper, view.start, took, start.spark)
 
 
 def checkpoint_of(config: Config, options: Options) -> str:
@@ -142,8 +164,6 @@ def _way(plan: Plan) -> tuple[str, ...]:
 
 def _run(run: _Run) -> int:
     life, log, status, stopper = run.life, run.log, run.status, run.stopper
-    status.update(0, 0.0, 0, None, 0, "starting Spark")
-    began = time.monotonic()
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
     life.open(status if sys.stdout.isatty() else None, on_reset)
@@ -154,7 +174,7 @@ def _run(run: _Run) -> int:
         check_checkpoint(session, life.checkpoint.root)
     stopper.install()
     life.start(session)
-    log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
+    log("INFO", "Running", {"seconds": round(run.progress.seconds, 1)})
     meter = _Meter()
     warmed = False
     with _watched(run) as look:
@@ -167,14 +187,16 @@ def _run(run: _Run) -> int:
                 log("ERROR", "The standard output was closed by its reader; stopping", {})
                 _leave(run)
                 return 1
-            snapshot = life.snapshot()
-            if snapshot.batch >= 0 and not warmed:
-                run.spark.make_archive()
-                warmed = True
-            doing = "running" if snapshot.batch >= 0 else "starting"
-            status.update(*meter.figures(snapshot), doing)
+            # Until the first micro-batch is delivered, the start is shown.
+            if run.progress.is_over:
+                if not warmed:
+                    run.spark.make_archive()
+                    warmed = True
+                figures = meter.figures(life.snapshot())
+                status.update(*figures, "running", life.batch_progress())
             stopper.asked.wait(LINGER)
     stopped = stopper.asked.is_set()
+    life.end_start()
     status.update(*meter.figures(life.snapshot()), "stopping")
     _delay(run)
     finished = _leave(run)

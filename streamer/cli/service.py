@@ -24,6 +24,7 @@ from streamer.config.secrets import with_variables
 from streamer.config.source import Source
 from streamer.config.templates.template import INSTALLED
 from streamer.engine.delivery import LogLine
+from streamer.engine.start_progress import StartProgress
 from streamer.errors import ConfigError, Lint, StreamerError
 from streamer.logs import LogConfig, Logger
 from streamer.service.replacing import OnReset
@@ -280,6 +281,9 @@ class _Service:
                 return
             self._host.stop()
         self._conf = conf
+        # A service has no status line.
+        progress = StartProgress()
+        progress.log_to(log)
 
         def start(ours: Mapping[str, str]) -> Any:
             begun = SessionStart(
@@ -290,6 +294,7 @@ class _Service:
                 self._level,
                 keep_open=(lock.file,),
                 looks=False,
+                progress=progress,
             )
             found = begun.finish()
             if begun.lacks_archive:

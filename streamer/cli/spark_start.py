@@ -13,6 +13,7 @@ from typing import Any
 
 from streamer.cli.run_log import RunLog
 from streamer.config import Config
+from streamer.engine.start_progress import StartProgress
 from streamer.plan import Plan
 from streamer.plan.place import is_remote
 from streamer.service.life import Life
@@ -28,6 +29,7 @@ class SparkStart:
         plan: Plan,
         lock: int,
         log: RunLog,
+        progress: StartProgress,
         checkpoint: str = "",
         more: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
@@ -38,6 +40,7 @@ class SparkStart:
             plan: its plan.
             lock: the file descriptor of the checkpoint's lock, which the JVM inherits.
             log: takes what Spark has to say.
+            progress: hears when Java is started, and when Spark is.
             checkpoint: its URL, where Spark alone reaches it.
             more: settings that reach it.
 
@@ -66,6 +69,7 @@ class SparkStart:
                     # for, while none of them is needed before Spark has started.
                     on_connected=self._start_forks,
                     has_state=plan.window is not None,
+                    progress=progress,
                 )
         except BaseException:
             if self._forks is not None:
@@ -137,7 +141,7 @@ def start_run(
     if not is_remote(checkpoint):
         life = Life(config, plan, checkpoint, log, view)
         try:
-            return RunStart(life, SparkStart(config, plan, life.checkpoint.lock, log))
+            return RunStart(life, SparkStart(config, plan, life.checkpoint.lock, log, view.start))
         except BaseException:
             life.checkpoint.close()
             raise
@@ -147,7 +151,8 @@ def start_run(
     starts: list[SparkStart] = []
 
     def start(lock: int) -> Any:
-        starts.append(SparkStart(config, plan, lock, log, checkpoint, settings_for(checkpoint)))
+        more = settings_for(checkpoint)
+        starts.append(SparkStart(config, plan, lock, log, view.start, checkpoint, more))
         return starts[0].session()
 
     log("INFO", "Starting Spark, which reaches the checkpoint", {})

@@ -1,6 +1,7 @@
-"""What a person sees on a terminal while a stream runs: a banner, and a line that keeps changing.
+"""What a person sees on a terminal while a stream starts and runs: a banner, and a line below it.
 
-Both are silent when the stream is not a terminal: what a machine reads is the log.
+The line keeps changing, so that one sees that something happens. Both are silent when the stream is
+not a terminal: what a machine reads is the log.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from streamer.durations import SECOND, format_duration
+from streamer.engine.batch_progress import BatchProgress, ProgressLog
+from streamer.engine.start_progress import PhaseState, StartPhase, StartProgress
 from streamer.logs import is_terminal
 
 _REDRAW_EVERY: Final = SECOND // 5
+_LONG_BATCH_S: Final = 2.0
+"""Seconds after which a micro-batch shows how far it has got."""
+
+_SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_ASCII_SPINNER: Final = "|/-\\"
 _CLEAR: Final = "\r\x1b[2K"
 _DIM: Final = "\x1b[2m"
 _BOLD: Final = "\x1b[1m"
@@ -73,7 +81,7 @@ class StatusLine:
         self,
         stream: TextIO,
         clock: Callable[[], int],
-        width: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
+        width: Callable[[], int] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         """Take the place to draw.
@@ -81,12 +89,13 @@ class StatusLine:
         Args:
             stream: the standard error stream; nothing is drawn when it is no terminal.
             clock: nanoseconds since the Unix epoch.
-            width: the terminal's width in columns, asked at every drawing, as it may change.
+            width: the terminal's width in columns, asked at every drawing, as it may change; the
+                stream's own when None.
             environ: where `NO_COLOR` is looked up.
         """
         self._stream = stream
         self._clock = clock
-        self._width = width
+        self._width = width or (lambda: _columns(stream))
         self._environ = environ
         self._active = is_terminal(stream)
         self._text = ""
@@ -103,6 +112,7 @@ class StatusLine:
         next_close_ns: int | None,
         dropped: int,
         state: str,
+        batch: BatchProgress | None = None,
     ) -> None:
         """Show new figures.
 
@@ -112,12 +122,36 @@ class StatusLine:
             open_windows: windows that hold messages.
             next_close_ns: when the next window closes, by the clock; None when none is open.
             dropped: messages dropped since the start, for whatever reason.
-            state: `starting`, `running`, `catching up`, `stopping`, ….
+            state: `running`, `catching up`, `stopping`, ….
+            batch: how far the micro-batch in hand has got; shown when it takes long.
         """
         if not self._active:
             return
         now = self._clock()
-        text = self._figures(messages_in, rate, open_windows, next_close_ns, dropped, now)
+        parts = self._figures(messages_in, rate, open_windows, next_close_ns, dropped, now)
+        if batch is not None and batch.seconds >= _LONG_BATCH_S:
+            parts.append(f"micro-batch {batch.seconds:.0f} s: {batch.text}")
+        self._show(state, parts, now)
+
+    def update_start(self, phase: PhaseState, batch: BatchProgress | None = None) -> None:
+        """Show what a start waits for, and for how long it does.
+
+        Args:
+            phase: what.
+            batch: how far the first micro-batch has got.
+        """
+        if not self._active:
+            return
+        now = self._clock()
+        frames = _SPINNER if _encodes(self._stream, _SPINNER) else _ASCII_SPINNER
+        frame = frames[now // _REDRAW_EVERY % len(frames)]
+        parts = [f"{phase.seconds:.1f} s"]
+        if phase.phase == StartPhase.FIRST_BATCH and batch is not None and batch.messages:
+            parts.append(batch.text)
+        self._show(f"{frame} {phase.text}", parts, now)
+
+    def _show(self, state: str, parts: list[str], now: int) -> None:
+        text = (" · " if _encodes(self._stream, "·") else " | ").join(parts)
         with self._lock:
             changed = state != self._state
             self._state, self._text = state, text
@@ -135,7 +169,7 @@ class StatusLine:
         next_close_ns: int | None,
         dropped: int,
         now: int,
-    ) -> str:
+    ) -> list[str]:
         parts = [f"{messages_in:,} in", f"{rate:,.0f}/s"]
         if open_windows or next_close_ns is not None:
             parts.append(f"{open_windows:,} open window{'' if open_windows == 1 else 's'}")
@@ -145,7 +179,12 @@ class StatusLine:
             parts.append(f"next closes in {format_duration(seconds * SECOND)}")
         if dropped:
             parts.append(f"{dropped:,} dropped")
-        return (" · " if _encodes(self._stream, "·") else " | ").join(parts)
+        return parts
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the line is drawn: there is a terminal."""
+        return self._active
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -192,6 +231,70 @@ class StatusLine:
             self._active = False
         except RuntimeError:
             return  # a signal's handler wrote in the middle of another write; the next one shows
+
+
+class StartStatus:
+    """Draws what a start does, from a thread of its own, until its first micro-batch is delivered.
+
+    Where the status line is not drawn, the log has a line for each phase instead.
+    """
+
+    def __init__(
+        self,
+        status: StatusLine,
+        progress: StartProgress,
+        batch: Callable[[], BatchProgress | None],
+        log: Callable[[str, str, Mapping[str, Any]], None],
+    ) -> None:
+        """Begin to draw.
+
+        Args:
+            status: the line.
+            progress: what the start does.
+            batch: returns how far the micro-batch in hand has got.
+            log: takes log lines.
+        """
+        self._status = status
+        self._progress = progress
+        self._batch = batch
+        self._log = log
+        self._long = ProgressLog()
+        self._closed = threading.Event()
+        if not status.is_active:
+            progress.log_to(log)
+        threading.Thread(target=self._run, daemon=True, name="start-status").start()
+
+    def close(self) -> None:
+        """Draw no more: the start has failed, or what runs draws for itself."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        while not self._closed.is_set() and not self._progress.is_over:
+            self.look()
+            self._closed.wait(_REDRAW_EVERY / SECOND)
+
+    def look(self) -> None:
+        """Draw, or log, what there is now."""
+        phase = self._progress.current
+        if phase is None:
+            return
+        first = phase.phase == StartPhase.FIRST_BATCH
+        batch = self._batch() if first else None
+        if self._status.is_active:
+            self._status.update_start(phase, batch)
+            return
+        self._progress.check_connection()
+        if batch is not None and self._long.is_due(batch):
+            self._log("INFO", "The first micro-batch is being read", batch.fields)
+
+
+def _columns(stream: TextIO) -> int:
+    """Return the width of a stream's terminal. The standard output may be something else."""
+    with suppress(OSError, ValueError):
+        # A terminal that nobody has told its size says 0.
+        if found := os.get_terminal_size(stream.fileno()).columns:
+            return found
+    return shutil.get_terminal_size().columns
 
 
 def _styles(environ: Mapping[str, str] | None) -> tuple[str, str, str]:

@@ -30,12 +30,18 @@ def feed(
     """
     if not isinstance(chunk, Raws) and any(len(batch) != 1 for batch in chunk):
         yield from run(processors, chunk, ex)
+        if ex.reading is not None:
+            ex.reading.add(size(chunk))
         return
     for start in range(0, len(chunk.raws if isinstance(chunk, Raws) else chunk), _PIECE):
-        batches = run_each(processors, _messages(chunk, start), ex)
+        messages = _messages(chunk, start)
+        count = len(messages)
+        batches = run_each(processors, messages, ex)
         if written:
             write_ahead([message for batch in batches for message in batch])
         yield from batches
+        if ex.reading is not None:
+            ex.reading.add(count)
 
 
 def seen(

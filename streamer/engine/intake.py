@@ -120,6 +120,8 @@ def _packed(
                 newest = Message(chunk.raws[-1], chunk.meta)
             packer.add_raws(chunk.raws, chunk.meta, arrival, t, at_t)
             taken = batches = len(chunk.raws)
+            if ex.reading is not None:
+                ex.reading.add(taken)
         else:
             made = list(feed(processors, chunk, ex))
             messages = [message for batch in made for message in batch]

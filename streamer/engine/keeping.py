@@ -55,3 +55,16 @@ def store_of(plan: Plan, checkpoint: Path, *, afresh: bool, log: Any) -> Any:
         sessions, follows = isinstance(window.kind, Session), window.time.clock == "stream"
         rules = Rules(plan.retention, sessions, follows)
     return Store(checkpoint / RESULTS, rules, afresh=afresh, log=log)
+
+
+def gauges_of(store: Any) -> dict[str, float]:
+    """Return what a store keeps on the disk, by the names of metrics; nothing without a store."""
+    if store is None:
+        return {}
+    held = store.held()
+    return {
+        "retention_rows": held.rows,
+        "retention_bytes": held.size,
+        "retention_files": held.files,
+        "retention_removed": store.removed,
+    }

@@ -1,8 +1,8 @@
-"""What tasks say while they wait: lines that reach the driver at once.
+"""What tasks say while they run: lines and figures that reach the driver at once.
 
 All else that a task says travels with its results, when it is done. A task whose output fails is
 not done, however long that takes; what it waits for, the driver hears from it over UDP, which may
-lose a line, but holds nobody up.
+lose a line, but holds nobody up. In the same way it hears how much a task has read so far.
 """
 
 from __future__ import annotations
@@ -23,7 +23,17 @@ _LONGEST: Final = 8 << 10
 _PATIENCE: Final = 1.0
 _LONGEST_SILENCE: Final = 60.0
 
+_READ: Final = "read"
+"""Stands where a line has its level."""
+
 Line = Callable[[str, str, Mapping[str, Any]], None]
+Report = Callable[[int, int, int, int], None]
+"""Takes a micro-batch's number, a task's number in it, and messages and bytes that it has read."""
+
+
+def report_body(token: str, batch: int, task: int, messages: int, size: int) -> bytes:
+    """Return what an `Ear` takes for a report of what a task has read."""
+    return orjson.dumps([token, _READ, batch, task, messages, size])
 
 
 class Ear:
@@ -33,15 +43,23 @@ class Ear:
         address: where tasks say it, for `Voice`.
     """
 
-    def __init__(self, hear: Line, *, local: bool = True) -> None:
+    def __init__(
+        self,
+        hear: Line,
+        report: Report = lambda batch, task, messages, size: None,
+        *,
+        local: bool = True,
+    ) -> None:
         """Begin to listen.
 
         Args:
             hear: is given level, text and fields, in a thread of its own.
+            report: is given what tasks have read, in the same thread.
             local: whether all tasks run on this machine.
         """
         self._token = secrets.token_hex(16)
         self._hear = hear
+        self._report = report
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1" if local else "", 0))
         host = "127.0.0.1" if local else socket.gethostname()
@@ -60,9 +78,13 @@ class Ear:
             while data := self._socket.recv(_LONGEST):
                 # Anybody may send something here.
                 with suppress(ValueError, TypeError):
-                    token, level, text, fields = orjson.loads(data)
-                    if hmac.compare_digest(token, self._token):
-                        self._hear(level, text, fields)
+                    token, level, *said = orjson.loads(data)
+                    if not hmac.compare_digest(token, self._token):
+                        continue
+                    if level == _READ:
+                        self._report(*said)
+                    else:
+                        self._hear(level, *said)
 
 
 class Voice:

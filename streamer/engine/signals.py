@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from streamer.source.replayable import Extent
+
 
 class Signals:
     """Small files by which the driver and the process that plans micro-batches talk.
@@ -75,6 +77,15 @@ class Signals:
     def backlog(self) -> int:
         """Return how many messages waited when the source was looked at last."""
         return self._said("backlog") or 0
+
+    def set_extent(self, extent: Extent | None) -> None:
+        """Say where in its files the micro-batch is that was planned last; None without files."""
+        self._say("extent", extent)
+
+    def extent(self) -> Extent | None:
+        """Return where in its files the micro-batch is that was planned last, or None."""
+        found = self._said("extent")
+        return None if found is None else Extent(*found)
 
     def set_pace(self, seconds: float) -> None:
         """Say how long to rest between two looks that find nothing, s."""

@@ -12,6 +12,7 @@ import orjson
 from streamer.engine.answers import packed
 from streamer.engine.frame import FrameKind
 from streamer.engine.live import Voice
+from streamer.engine.reading import REPORTER
 from streamer.engine.spans import Tracing
 from streamer.message import Execution, Failure
 from streamer.sampling import WANTED, Sampler
@@ -61,6 +62,7 @@ class Task:
         self.execution = Execution(now, self._log, self._count, strict=strict, tell=voice.tell)
         samples = WANTED.get()
         self.execution.sampler = Sampler(samples) if samples else None
+        self.execution.reading = REPORTER.get()
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         if LEVELS.get(level, 5) > self._limit:

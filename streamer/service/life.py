@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from streamer.config import Config
 from streamer.durations import SECOND
+from streamer.engine.batch_progress import BatchProgress
 from streamer.engine.delivery import LogLine
 from streamer.engine.snapshot import Snapshot
+from streamer.engine.start_progress import StartPhase
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.judgement import Judgement, judge
@@ -67,6 +69,7 @@ class Life:
         Raises:
             StreamerError: the checkpoint is of no use, or another program has it.
         """
+        view.start.begin(StartPhase.CHECKPOINT)
         from streamer.spark.checkpoint import Checkpoint
         from streamer.spark.generations import forget_seed
 
@@ -112,6 +115,8 @@ class Life:
         # What a deploy has begun is finished first, for which Spark is needed.
         if "draining" not in self.checkpoint.record():
             self.made(self.plan)
+        # Spark may be on its way, and is waited for from now on.
+        self._view.start.end(StartPhase.CONNECT)
 
     def made(self, plan: Plan, former: Stream | None = None, drains: Any = None) -> Stream:
         """Make a stream, which is the run's from now on; see `Stream`."""
@@ -125,6 +130,7 @@ class Life:
             endpoints=self._view.endpoints,
             former=former,
             drains=drains,
+            progress=self._view.start,
         )
         if self._tracer is not None:
             self._opened.trace_by(self._tracer.batch)
@@ -132,7 +138,10 @@ class Life:
 
     def begin(self, stream: Stream) -> None:
         """Start the query of a stream that was made."""
+        progress = self._view.start
+        progress.begin(StartPhase.QUERY)
         stream.start(self._session)
+        progress.begin(StartPhase.FIRST_BATCH)
 
     @property
     def is_opened(self) -> bool:
@@ -156,6 +165,7 @@ class Life:
         self.begin(self.stream)
         self._remember()
         self._view.running(self._now)
+        self._view.batch_progress = self.batch_progress
 
     def _remember(self) -> None:
         if self._on_reset is not None:
@@ -224,6 +234,8 @@ class Life:
         # It is in a file. Who asks about a hundred streams would read a hundred of them, and wait
         # after each for the other threads.
         self._backlog = self.stream.backlog
+        if self.stream.delivered:
+            self._view.start.finish()
         if self._probation is None:
             return self.stream.poll()
         try:
@@ -257,6 +269,14 @@ class Life:
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing."""
         return self.stream.snapshot()
+
+    def batch_progress(self) -> BatchProgress | None:
+        """Return how far the micro-batch in hand has got; None between two."""
+        return self.stream.batch_meter.current()
+
+    def end_start(self) -> None:
+        """Say that the start is over, whatever it has come to."""
+        self._view.start.finish(delivered=self.stream.delivered > 0)
 
     def leave(self, timeout: int | None = None) -> bool:
         """Let the micro-batch in hand finish, and stop; open windows stay in the checkpoint.

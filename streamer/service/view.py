@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 from streamer.config import Config
 from streamer.endpoints.registry import Endpoints
+from streamer.engine.batch_progress import BatchProgress
 from streamer.engine.meters import Key
 from streamer.engine.places import Labels
 from streamer.engine.snapshot import Counts, Snapshot
+from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.engine.timing import Times
 from streamer.service.expected import Expected, expected
 
@@ -65,6 +67,8 @@ class StreamView:
     Attributes:
         config: what runs.
         endpoints: the paths that components are served at.
+        start: what its start is doing.
+        batch_progress: tells how far the micro-batch in hand has got; None between two.
         standing: says how it stands among others; None where it has none beside it.
     """
 
@@ -72,6 +76,8 @@ class StreamView:
         """Begin with a stream that has not started."""
         self.config = config
         self.endpoints = Endpoints()
+        self.start = StartProgress()
+        self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
         self.standing = standing
         self._lock = threading.Lock()
         self._now: Callable[[], Now] | None = None
@@ -99,6 +105,15 @@ class StreamView:
             if self._now is not None:
                 self._last = self._now()
             self._now, self._ended = None, True
+
+    @property
+    def waits_for(self) -> str:
+        """What its start waits for, in words, with what the first micro-batch has read so far."""
+        phase = self.start.current
+        if phase is None:
+            return ""
+        batch = self.batch_progress() if phase.phase == StartPhase.FIRST_BATCH else None
+        return f"{phase.text}: {batch.text}" if batch is not None and batch.messages else phase.text
 
     @property
     def started(self) -> bool:

@@ -10,6 +10,7 @@ import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from socket import gethostname
 from typing import Any, NamedTuple
 
@@ -17,8 +18,8 @@ from streamer.errors import StreamerError
 from streamer.message import Execution
 from streamer.source.opening import Room
 from streamer.source.ranges import ByteRange, blocks
-from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws
-from streamer.source.scanning import Mark, Scanner, Splitting
+from streamer.source.replayable import Chunk, Extent, Latest, Limit, Offset, Raws
+from streamer.source.scanning import Mark, Scanner, Splitting, expansion_of
 from streamer.source.scans import ScannedPiece, Scans, Stop, read_scanned
 from streamer.source.series import Series, Spot
 from streamer.timestamps import format_rfc3339
@@ -136,6 +137,27 @@ class Files:
         offset = {"file": spot.number, "pos": spot.position}
         return Latest(offset, messages, ended=at_end, more=not at_end)
 
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """The files' sizes when they were looked at first: one that is done with may be deleted."""
+        return [self._length(number) for number in range(len(self.files))]
+
+    def extent(self, start: Offset, end: Offset) -> Extent:
+        """Return where the bytes between two offsets are; see `Measurable`."""
+        sizes = self._sizes
+        # The position in a file that is unpacked counts what comes out.
+        expansion = 1 if self._series is not None else expansion_of(self.scanner)
+
+        def before(offset: Offset) -> int:
+            number = offset["file"]
+            within = min(offset["pos"] // expansion, sizes[number]) if number < len(sizes) else 0
+            return sum(sizes[:number]) + within
+
+        done = before(start)
+        one = self.files[0] if len(self.files) == 1 else ""
+        name = os.path.basename(one) if one else f"{len(self.files):,} files"
+        return Extent(name, done, max(before(end) - done, 0), sum(sizes))
+
     def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
         """Cut what lies between two offsets into pieces of about equal size."""
         series = self._series
@@ -168,7 +190,10 @@ class Files:
         assert isinstance(self.scanner, Splitting)
         meta = _metadata(piece.range.path, piece.shown)
         for block in blocks(piece.range, self.scanner.delimiter):
-            yield Raws(self.scanner.scan(block, ex, piece.shown), meta)
+            raws = self.scanner.scan(block, ex, piece.shown)
+            if ex.reading is not None:
+                ex.reading.begin_block(len(block), len(raws))
+            yield Raws(raws, meta)
 
     def partition(self, piece: Piece | ScannedPiece) -> str:
         """A file is a partition."""

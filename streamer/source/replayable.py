@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from streamer.message import Batch, Execution
 
@@ -22,6 +22,10 @@ class Limit(NamedTuple):
 
     messages: int = 1_000_000
     size: int = 256 << 20
+
+    def within(self, other: Limit) -> Limit:
+        """Return the smaller of two limits, each of messages and of bytes."""
+        return Limit(min(self.messages, other.messages), min(self.size, other.size))
 
     def on(self, cores: int) -> Limit:
         """Return the limit where so many cores of a cluster share a micro-batch.
@@ -48,6 +52,22 @@ class Latest(NamedTuple):
     waiting: int
     ended: bool = False
     more: bool = False
+
+
+class Extent(NamedTuple):
+    """Where in its files a micro-batch is.
+
+    Attributes:
+        name: of the files in words: `cars.jsonl`, `12 files`.
+        before: bytes of the files before the micro-batch.
+        size: bytes of the micro-batch.
+        total: bytes of all files.
+    """
+
+    name: str
+    before: int
+    size: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +118,16 @@ class Replayable(Readable, Protocol):
 
     def finished(self) -> None:
         """Hear that a bounded source was read to its end, and that all of it is safe."""
+
+
+@runtime_checkable
+class Measurable(Protocol):
+    """A source that knows how many bytes there are, so that the share can be shown."""
+
+    def extent(self, start: Offset, end: Offset) -> Extent | None:
+        """Return where the bytes between two offsets are; None when that is not known."""
+
+
+def extent_of(source: object, start: Offset, end: Offset) -> Extent | None:
+    """Return where in its files a micro-batch is; None for a source that has no files."""
+    return source.extent(start, end) if isinstance(source, Measurable) else None

@@ -186,9 +186,12 @@ def read_scanned(
     left = piece.count
     with open(piece.path, "rb", buffering=0) as file:
         source = Opened(file, piece.shown, meta, ex)
+        before = None
         try:
             for cut in scanner.cuts(source, piece.since, MOST if left is None else min(left, MOST)):
                 chunk = cut.chunk
+                if ex.reading is not None:
+                    before = _note_block(file.tell(), before, piece.since, chunk, ex)
                 if left is None:
                     yield chunk
                     continue
@@ -200,6 +203,14 @@ def read_scanned(
         except ScanError as error:
             ex.log("ERROR", f"Failed to read message: {error}", {"source": piece.shown})
             ex.count("input_error")
+
+
+def _note_block(position: int, before: int | None, since: Mark, chunk: Chunk, ex: Execution) -> int:
+    """Note how many bytes of a file a cut has needed; return the file's position behind it."""
+    # What stands before the piece was passed over in one go, unless it had to be unpacked.
+    begin = min(since.position, position) if before is None else before
+    ex.reading.begin_block(position - begin, count_of(chunk))
+    return position
 
 
 def _first(chunk: Chunk, count: int) -> Chunk:

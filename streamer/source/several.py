@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 from streamer.message import Execution
 from streamer.source.opening import Room, opened
-from streamer.source.replayable import Chunk, Latest, Limit, Offset, Replayable
+from streamer.source.replayable import (
+    Chunk,
+    Extent,
+    Latest,
+    Limit,
+    Offset,
+    Replayable,
+    extent_of,
+)
 
 
 class ChildPiece(NamedTuple):
@@ -83,6 +91,20 @@ class Several:
             if name in end
             for piece in source.split(self._start(name, start), end[name], parts)
         ]
+
+    def extent(self, start: Offset, end: Offset) -> Extent | None:
+        """Add up what the sources have; None when one of them does not know it."""
+        found: list[Extent] = []
+        for name, source in self.sources.items():
+            begin = self._start(name, start)
+            one = extent_of(source, begin, end.get(name, begin))
+            if one is None:
+                return None
+            found.append(one)
+        if len(found) == 1:
+            return found[0]
+        _, before, size, total = zip(*found, strict=True)
+        return Extent(f"{len(found)} inputs", sum(before), sum(size), sum(total))
 
     def read(self, piece: ChildPiece, ex: Execution) -> Iterator[Chunk]:
         """Read one piece."""

@@ -175,7 +175,7 @@ def _pack(plan: Plan, place: KafkaPlace, wanted: Wanted) -> _Stage:
                 yield row._replace(shard=names[row.shard])
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        begin_task()
+        begin_task(plan)
         yield from arrow(marking(rows(batches)), ROW)
 
     return stage
@@ -190,7 +190,7 @@ def _direct(plan: Plan, place: KafkaPlace, wanted: Wanted) -> _Stage:
         made.finish()
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        begin_task()
+        begin_task(plan)
         yield from arrow(marking(produced(batches)), FRAME)
 
     return stage

@@ -8,6 +8,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from streamer.engine.beside import Planned
+from streamer.engine.reading import ReadingReporter
 from streamer.message import MicroBatch
 
 _PROPERTY: Final = "streamer.micro_batch"
@@ -61,3 +62,15 @@ def samples_wanted() -> int:
     context = TaskContext.get()
     told = context.getLocalProperty(_SAMPLES) if context else None
     return int(told or 0)
+
+
+def reporter(address: str) -> ReadingReporter | None:
+    """Return what counts and reports what the task reads; None where nobody listens.
+
+    Args:
+        address: where the driver listens; empty where it does not.
+    """
+    context, micro_batch = TaskContext.get(), heard()
+    if context is None or micro_batch is None or not address:
+        return None
+    return ReadingReporter(address, micro_batch.number, context.partitionId())

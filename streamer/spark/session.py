@@ -27,6 +27,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 import streamer
+from streamer.engine.start_progress import NO_PROGRESS, StartPhase, StartProgress
 from streamer.errors import StreamerError
 from streamer.spark.class_archive import ClassArchive, draft_of, is_wanted
 from streamer.spark.cluster import Workers, with_ours, workers
@@ -200,6 +201,7 @@ def start_session(
     level: str,
     keep_open: tuple[int, ...] = (),
     looks: bool = True,
+    progress: StartProgress = NO_PROGRESS,
 ) -> SparkSession:
     """Find a Java, start Spark and return its session; see `SessionStart`.
 
@@ -207,7 +209,8 @@ def start_session(
         NoJavaError: there is no Java.
         StreamerError: the JVM or Spark did not start; the text has its last words.
     """
-    return SessionStart(name, master, conf, log, level, keep_open, looks).finish()
+    start = SessionStart(name, master, conf, log, level, keep_open, looks, progress=progress)
+    return start.finish()
 
 
 class SessionStart:
@@ -229,6 +232,7 @@ class SessionStart:
         looks: bool = True,
         on_connected: Callable[[], None] = lambda: None,
         has_state: bool = True,
+        progress: StartProgress = NO_PROGRESS,
     ) -> None:
         """Find a Java and start the JVM; `finish` waits for it.
 
@@ -244,6 +248,7 @@ class SessionStart:
                 later.
             on_connected: called when the JVM has booted, and is going to start Spark.
             has_state: whether a stream keeps state, so that RocksDB is made ready beside the rest.
+            progress: hears when Java is started, and when Spark is.
 
         Raises:
             NoJavaError: there is no Java.
@@ -251,9 +256,10 @@ class SessionStart:
         """
         self._master, self._conf, self._log, self._level = master, conf, log, level
         self._looks, self._on_connected, self._has_state = looks, on_connected, has_state
-        self._draft = draft_of(os.environ)
+        self._draft, self._progress = draft_of(os.environ), progress
         self.archive: ClassArchive | None = None
         self.uses_archive = False
+        progress.begin(StartPhase.JAVA)
         # Workers import this very package, installed or not.
         root = str(Path(streamer.__file__).resolve().parent.parent)
         if master == YARN:
@@ -323,6 +329,7 @@ class SessionStart:
         try:
             gateway = self._gateway()
             self._on_connected()
+            self._progress.begin(StartPhase.SPARK)
             preload = ClassPreload(gateway.jvm, self._has_state)
             if self._master == YARN:
                 check_manager(gateway.jvm, self._conf)

@@ -11,6 +11,7 @@ import json
 import pickle
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +26,17 @@ from streamer.engine.gate import Gate, Waiting
 from streamer.engine.signals import Signals
 from streamer.engine.ticks import Pacer, Rest, tick
 from streamer.kafka.reading import Offsets
-from streamer.source.replayable import Limit, Replayable
+from streamer.source.replayable import Limit, Measurable, Replayable, extent_of
 from streamer.window.event import EventWindow
 from streamer.window.system import SystemWindow
 
 SCHEMA = "number int, piece binary, offset string"
 _NOTHING = Waiting(0, False, [])
+_FIRST = Limit(messages=100_000, size=16 << 20)
+"""What the first micro-batch of a start takes at most: about a second's work, so that results come
+soon, and what cannot work shows at once. Its end is in Spark's log, like any other's.
+"""
+
 _TASKS = 8
 """Spark's tasks in a micro-batch for each one that can run at once, at most."""
 
@@ -114,12 +120,14 @@ class StreamReader(DataSourceStreamReader):
         tasks = plan.signals.tasks()
         # Without windows all of it may come out at once, and to the driver: its heap does not grow
         # with the cores.
-        limit = plan.limit if tasks is None or plan.window is None else plan.limit.on(tasks)
+        begins = start["start"] != plan.start_id
+        limit = plan.limit.within(_FIRST) if begins else plan.limit
+        if tasks is not None and plan.window is not None:
+            limit = limit.on(tasks)
         found = plan.source.latest(start["data"], now, limit)
         waiting, more = found.waiting + kafka.messages, found.more or kafka.more
         plan.signals.set_backlog(waiting)
         ended = found.ended
-        begins = start["start"] != plan.start_id
         urgent = ticked != start["tick"] or more or ended or begins
         patience = round(plan.signals.patience() * SECOND) if waiting and not urgent else 0
         takes = self._pacer.takes(waiting, urgent, now, patience)
@@ -174,6 +182,11 @@ class StreamReader(DataSourceStreamReader):
         """Return the pieces of a micro-batch; the first brings the clock with it."""
         offset = json.dumps(end)
         tasks = end.get("pieces", self._plan.pieces)
+        if isinstance(self._plan.source, Measurable):
+            extent = extent_of(self._plan.source, start["data"], end["data"])
+            # It is shown and nothing else: no micro-batch fails for it.
+            with suppress(OSError):
+                self._plan.signals.set_extent(extent)
         pieces = self._plan.source.split(start["data"], end["data"], tasks)
         rows: list[tuple[int, bytes | None]] = [(0, None)]
         if pieces:

@@ -19,12 +19,13 @@ from streamer.engine.direct import DirectStage
 from streamer.engine.folding import folded_since
 from streamer.engine.frame import Frame
 from streamer.engine.intake import clock_rows, pack_piece
+from streamer.engine.reading import REPORTER
 from streamer.engine.release import release
 from streamer.engine.ticks import reading, time_of
 from streamer.plan import Plan
 from streamer.sampling import WANTED
 from streamer.source.replayable import Replayable
-from streamer.spark.micro_batch import heard, heard_plan, samples_wanted
+from streamer.spark.micro_batch import heard, heard_plan, reporter, samples_wanted
 from streamer.spark.shards import labels
 from streamer.window import Row as PackRow
 
@@ -82,12 +83,13 @@ def _pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[str, An
             yield row["number"], row["piece"], offset
 
 
-def begin_task() -> None:
+def begin_task(plan: Plan) -> None:
     """Make a worker ready for a task: hear whether somebody watches, and calm the collector.
 
     It looks for cycles less often: documents have none, and there are many.
     """
     WANTED.set(samples_wanted())
+    REPORTER.set(reporter(plan.live))
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
 
@@ -113,7 +115,7 @@ def pack_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterator[
                     yield row._replace(shard=names[row.shard])
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        begin_task()
+        begin_task(plan)
         yield from arrow(marking(rows(batches)), ROW)
 
     return stage
@@ -132,7 +134,7 @@ def direct_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterato
         stage.finish()
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        begin_task()
+        begin_task(plan)
         yield from arrow(marking(produced(batches)), FRAME)
 
     return stage
@@ -168,7 +170,7 @@ class ShardProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the shard's state."""
-        begin_task()
+        begin_task(self._plan)
         self._packs = handle.getMapState("packs", "pane long, seq int", "body binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:

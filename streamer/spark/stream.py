@@ -17,11 +17,12 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamer.answering import Answers
 from streamer.caching.shared import Host
+from streamer.engine.batch_progress import BatchMeter
 from streamer.engine.beside import apart
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
-from streamer.engine.keeping import store_of
+from streamer.engine.keeping import gauges_of, store_of
 from streamer.engine.live import Ear
 from streamer.engine.meters import Meters
 from streamer.engine.outset import look_at_outputs
@@ -30,6 +31,7 @@ from streamer.engine.recent import LAG, Recent
 from streamer.engine.signals import Signals
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace
+from streamer.engine.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
 from streamer.engine.troubles import NO_TROUBLE, Trouble, said
@@ -67,6 +69,7 @@ class Stream:
         trouble: why the newest try of a micro-batch failed, and which component it is of; its text
             is empty once one is delivered.
         delivered: micro-batches that were delivered since this was made.
+        batch_meter: how far the micro-batch in hand has got.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Stream:
         endpoints: Any = None,
         former: Stream | None = None,
         drains: Drains | None = None,
+        progress: StartProgress = NO_PROGRESS,
     ) -> None:
         """Make a stream ready.
 
@@ -92,6 +96,7 @@ class Stream:
             former: a stream of the same input on the same checkpoint, which was retired: the input
                 stays open, and what was counted goes on.
             drains: to read no further than this says, and let open windows out.
+            progress: hears what is connected to.
 
         Raises:
             StreamerError: the checkpoint does not fit, or the input's files are missing.
@@ -129,6 +134,7 @@ class Stream:
             on_samples=lambda body, at: self.tap.hear(body, at),
         )
         self._results = results
+        self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
         self._newest_told = False
         self._rejected = ""
@@ -151,13 +157,14 @@ class Stream:
             self._own.room.on_stop(results.close)
         try:
             if former is None:
+                progress.connect(self.plan.input)
                 self._source = self._open_source()
             else:
                 self._bind(self._house.remembered)
                 self._house.save = self._bind
-            look_at_outputs(self.plan, self._log, checkpoint.identity)
+            look_at_outputs(self.plan, self._log, checkpoint.identity, progress.connect)
             open_writers(writers, self._own.room)
-            self._ear = Ear(self._on_live, local=self._house.local)
+            self._ear = Ear(self._on_live, self.batch_meter.report, local=self._house.local)
         except BaseException:
             # Other streams of the process go on, and so would what this one has begun.
             self._own.stop()
@@ -166,17 +173,9 @@ class Stream:
             raise
         self.plan = replace(self.plan, live=self._ear.address)
         self._ours, kafka = apart(self._source)
-        signals, gauge = self._signals, self._gauge
+        signals, gauge, begins = self._signals, self._gauge, checkpoint.kafka_begins_at
         self._kafka = (
-            KafkaSide(
-                kafka,
-                self.plan,
-                checkpoint.spark,
-                signals,
-                gauge,
-                log,
-                checkpoint.kafka_begins_at,
-            )
+            KafkaSide(kafka, self.plan, checkpoint.spark, signals, gauge, log, begins)
             if kafka
             else None
         )
@@ -253,6 +252,7 @@ class Stream:
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
         self._checkpoint.wait_held(self._stopping.is_set)
+        self.batch_meter.begin(self._checkpoint.batch(number))
         if self._kafka is not None:
             self._kafka.plans(batch, number)
         wanted = self.tap.most
@@ -275,6 +275,8 @@ class Stream:
         except (BrokenPipeError, DeliveryStoppedError) as e:
             self._broken = e
             raise
+        finally:
+            self.batch_meter.end()
 
     def _on_live(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         """Hear what a task waits for; it is over when a micro-batch is delivered."""
@@ -311,15 +313,7 @@ class Stream:
 
     def gauges(self) -> dict[str, float]:
         """Return what is measured when it is asked for: what is kept on the disk."""
-        if self._results is None:
-            return {}
-        held = self._results.held()
-        return {
-            "retention_rows": held.rows,
-            "retention_bytes": held.size,
-            "retention_files": held.files,
-            "retention_removed": self._results.removed,
-        }
+        return gauges_of(self._results)
 
     @property
     def meters(self) -> Meters:
@@ -472,6 +466,7 @@ class Stream:
         return trouble_at(error, self._places, self._checkpoint.root, self._checkpoint.spark)
 
     def _recover(self, error: str) -> None:
+        self.batch_meter.end()
         kafka = None if self._rejected else self._kafka
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
+import pty
+import struct
+import termios
+import time
 from typing import Any
 
 import pytest
 
-from streamer.cli.status import Running, StatusLine, banner
+from streamer.cli.status import Running, StartStatus, StatusLine, banner
+from streamer.engine.batch_progress import BatchProgress
+from streamer.engine.start_progress import PhaseState, StartPhase, StartProgress
 
 SECOND = 1_000_000_000
 
@@ -91,6 +99,19 @@ def test_the_line_fits_the_terminal() -> None:
     assert drawn(stream) == "running  1,234,567 "
 
 
+@pytest.mark.parametrize(("columns", "drawn_columns"), [(20, 19), (120, 81), (0, 29)])
+def test_the_width_is_that_of_the_terminal_that_it_is_drawn_on(
+    columns: int, drawn_columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with os.fdopen(ours, "rb", buffering=0) as read, os.fdopen(theirs, "w") as written:
+        StatusLine(written, Clock(), environ={"NO_COLOR": "1"}).update(**figures())
+        text = read.read(1_000).decode()
+    assert len(text.removeprefix("\r\x1b[2K")) == drawn_columns
+
+
 def test_it_is_redrawn_five_times_a_second_at_most_unless_the_state_changes() -> None:
     stream, clock = Terminal(), Clock()
     line = status(stream, clock)
@@ -160,6 +181,107 @@ def test_colours_are_used_unless_no_color_is_set() -> None:
     stream = Terminal()
     StatusLine(stream, Clock(), lambda: 200, {}).update(**figures())
     assert drawn(stream).startswith("\x1b[1mrunning\x1b[0m\x1b[2m  1,234")
+
+
+READING = BatchProgress(4.2, 1_240_000, "cars.jsonl", 0.41, 12.0)
+
+
+def test_a_micro_batch_that_takes_long_says_how_far_it_is() -> None:
+    stream, clock = Terminal(), Clock()
+    line = status(stream, clock)
+    line.update(**figures(open_windows=0, next_close_ns=None, dropped=0, batch=READING))
+    assert drawn(stream) == (
+        "running  1,234,567 in · 12,300/s · "
+        "micro-batch 4 s: 41 % of cars.jsonl, about 12 s left, 1,240,000 messages read"
+    )
+    clock.now += SECOND
+    line.update(**figures(next_close_ns=None, batch=BatchProgress(1.9, 1_240_000)))
+    assert "micro-batch" not in drawn(stream)
+
+
+def test_a_start_says_what_is_waited_for_beside_its_seconds() -> None:
+    stream, clock = Terminal(), Clock()
+    line = status(stream, clock)
+    line.update_start(PhaseState(StartPhase.CONNECT, "orders", 3.21))
+    assert drawn(stream) == "⠋ connecting to orders  3.2 s"
+    clock.now += SECOND // 5
+    line.update_start(PhaseState(StartPhase.FIRST_BATCH, "", 0.2), BatchProgress(0.2, 0))
+    assert drawn(stream) == "⠙ first micro-batch  0.2 s"
+    clock.now += SECOND // 5
+    line.update_start(PhaseState(StartPhase.FIRST_BATCH, "", 4.2), READING)
+    assert drawn(stream) == (
+        "⠹ first micro-batch  4.2 s · 41 % of cars.jsonl, about 12 s left, 1,240,000 messages read"
+    )
+
+
+def test_a_terminal_without_unicode_has_another_spinner() -> None:
+    stream, clock = Terminal(), Clock()
+    stream.encoding = "ascii"
+    line = status(stream, clock)
+    turns = []
+    for _ in range(5):
+        line.update_start(PhaseState(StartPhase.JAVA, "", 1.0))
+        turns.append(drawn(stream))
+        clock.now += SECOND // 5
+    assert turns == [f"{turn} starting Java  1.0 s" for turn in "|/-\\|"]
+
+
+class Lines:
+    """Takes the lines of a log."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, dict[str, Any]]] = []
+
+    def __call__(self, level: str, text: str, fields: Any) -> None:
+        assert level == "INFO"
+        self.lines.append((text, dict(fields)))
+
+
+def seen_until(stream: io.StringIO, what: str, times: int = 1) -> None:
+    until = time.monotonic() + 60
+    while stream.getvalue().count(what) < times:
+        assert time.monotonic() < until, stream.getvalue()
+        time.sleep(0.01)
+
+
+def test_a_start_is_drawn_by_itself_until_it_is_over() -> None:
+    stream, log, progress = Terminal(), Lines(), StartProgress()
+    line = StatusLine(stream, time.time_ns, lambda: 200, {"NO_COLOR": "1"})
+    start = StartStatus(line, progress, lambda: READING, log)
+    try:
+        # Nobody draws but its thread: the seconds go on while the start waits for something.
+        progress.begin(StartPhase.JAVA)
+        seen_until(stream, " starting Java  ", times=3)
+        progress.begin(StartPhase.FIRST_BATCH)
+        seen_until(stream, "41 % of cars.jsonl")
+        progress.finish()
+        line.update(**figures())
+        time.sleep(0.5)
+        assert drawn(stream).startswith("running ")
+        assert log.lines == [], "what is drawn is not logged besides"
+    finally:
+        start.close()
+
+
+def test_without_a_terminal_a_start_is_logged() -> None:
+    log, progress = Lines(), StartProgress()
+    reading: list[BatchProgress | None] = [None]
+    line = StatusLine(Pipe(), time.time_ns)
+    start = StartStatus(line, progress, lambda: reading[0], log)
+    start.close()
+    progress.begin(StartPhase.SPARK)
+    progress.begin(StartPhase.FIRST_BATCH)
+    for seconds in (0, 9, 10.2, 11, 19, 25):
+        reading[0] = BatchProgress(seconds, 500, "cars.jsonl", 0.41, 12.0)
+        start.look()
+    progress.finish()
+    share = {"messages": 500, "share": "41 % of cars.jsonl", "seconds_left": 12}
+    assert log.lines == [
+        ("Starting Spark", {"seconds": 0.0}),
+        ("The first micro-batch is being read", {"seconds": 10.2, **share}),
+        ("The first micro-batch is being read", {"seconds": 25, **share}),
+        ("The first micro-batch is delivered", {"seconds": 0.0}),
+    ]
 
 
 @pytest.mark.parametrize("dumb", [True, False])

@@ -6,7 +6,7 @@ import queue
 import socket
 from typing import Any
 
-from streamer.engine.live import Ear, Voice
+from streamer.engine.live import Ear, Voice, report_body
 
 
 def test_what_a_task_waits_for_is_heard_but_ever_more_seldom():
@@ -38,6 +38,26 @@ def test_what_others_say_is_not_heard():
             other.sendto(data, (host, int(port)))
         other.sendto(f'["{token}","WARN","true",{{}}]'.encode(), (host, int(port)))
     try:
+        assert heard.get(timeout=60) == ("WARN", "true", {})
+        assert heard.empty()
+    finally:
+        ear.close()
+
+
+def test_what_tasks_have_read_is_told_apart_from_what_they_wait_for():
+    heard: queue.Queue[Any] = queue.Queue()
+    ear = Ear(lambda *line: heard.put(line), lambda a, b, c, d: heard.put((a, b, c, d)))
+    host, port, token = ear.address.split(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        for body in (
+            report_body("0" * 32, 1, 2, 3, 4),
+            report_body(token, 1, 2, 3, 4),
+            f'["{token}","read",1]'.encode(),
+            f'["{token}","WARN","true",{{}}]'.encode(),
+        ):
+            other.sendto(body, (host, int(port)))
+    try:
+        assert heard.get(timeout=60) == (1, 2, 3, 4)
         assert heard.get(timeout=60) == ("WARN", "true", {})
         assert heard.empty()
     finally:

@@ -37,6 +37,14 @@ def test_a_pipe_ends_cleanly(tmp_path):
     assert ran.stdout == b"a\nb\n"
     for noise in (b"WARN", b"warning", b"org.apache", b"Traceback", b"log4j"):
         assert noise not in ran.stderr, "Spark's talk is kept from the user"
+    # Without a terminal the log says what is waited for, in few lines.
+    starts = [line for line in ran.stderr.decode().splitlines() if "seconds=" in line]
+    phases = ("Opening the checkpoint", "Starting Java", "Starting Spark", "Running")
+    assert len(starts) == 5, starts
+    for line, phase in zip(starts, (*phases, "The first micro-batch is delivered"), strict=True):
+        assert phase in line, starts
+    seconds = [float(line.partition("seconds=")[2].split()[0]) for line in starts]
+    assert seconds == sorted(seconds) and seconds[0] < seconds[-1]
 
 
 @pytest.mark.smoke

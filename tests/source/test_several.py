@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamer.message import Execution
-from streamer.source.replayable import Chunk, Latest, Limit, Offset, Raws
+from streamer.source.replayable import Chunk, Extent, Latest, Limit, Offset, Raws, extent_of
 from streamer.source.several import ChildPiece, Several, way_of
 from tests.inputs.rooms import lodging
 
@@ -147,3 +147,19 @@ def test_a_piece_is_read_by_its_own_source(number: int) -> None:
     source = Several({"a": Numbers(1), "b": Numbers(2)})
     (chunk,) = source.read(ChildPiece(number, range(number, number + 1)), EX)
     assert chunk == Raws([b"%d" % number], {})
+
+
+class Sized(Numbers):
+    """Numbers that are ten bytes each."""
+
+    def extent(self, start: Offset, end: Offset) -> Extent:
+        return Extent("f", start["n"] * 10, (end["n"] - start["n"]) * 10, self.count * 10)
+
+
+def test_the_share_of_several_files_is_known_when_that_of_each_is() -> None:
+    start, end = {"a": {"n": 5}}, {"a": {"n": 10}, "b": {"n": 30}}
+    several = Several({"a": Sized(100), "b": Sized(50)})
+    assert extent_of(several, start, end) == ("2 inputs", 50, 350, 1_500)
+    assert extent_of(several, end, end) == ("2 inputs", 400, 0, 1_500)
+    assert extent_of(Several({"a": Sized(100)}), start, end) == ("f", 50, 50, 1_000)
+    assert extent_of(Several({"a": Sized(100), "b": Numbers(50)}), start, end) is None

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import pickle
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from streamer.config import parse_config
 from streamer.durations import SECOND
+from streamer.engine.batch_progress import BatchMeter
 from streamer.engine.beside import KafkaChild, KafkaPlace, Nothing
+from streamer.engine.direct import DirectStage
+from streamer.engine.live import Ear
+from streamer.engine.reading import REPORTER, ReadingReporter
 from streamer.engine.signals import Signals
 from streamer.engine.ticks import reading
 from streamer.kafka.reading import Metadata, Offsets, Standing
+from streamer.plan import make_plan
 from streamer.source.replayable import Latest, Limit, Offset
 from streamer.spark.source import SourcePlan, StreamReader
 from streamer.window import SystemWindow
@@ -74,6 +81,83 @@ def test_a_micro_batch_is_cut_for_the_cores_that_there_are_when_it_is_planned(
     # One that is replayed is cut as it was before.
     signals.set_tasks(4)
     assert len(reader.partitions(start, there)) == 8
+
+
+def test_the_first_micro_batch_of_a_start_is_small_so_that_results_come_soon(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "in").write_text("x\n" * 1_000_000)
+    (tmp_path / "long").write_text(("x" * 999 + "\n") * 40_000)
+    for name, line, first, whole in (("in", 2, 100_000, 900_000), ("long", 1_000, 16_778, 23_222)):
+        source = built(f"input: {{file: {{paths: ['{tmp_path}/{name}']}}}}").resume([])
+        signals = Signals(tmp_path / "signals")
+        signals.clear()
+        reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
+        ends = [reader.initialOffset()]
+        for _ in range(2):
+            ends.append(reader.latestOffset(ends[-1], None))  # type: ignore[arg-type]
+        taken = [end["data"]["pos"] // line for end in ends]
+        assert [taken[1], taken[2] - taken[1]] == [first, whole]
+        assert (ends[1]["lag"], ends[1]["ended"]) == (True, False)
+    # What a config wants to be smaller is.
+    reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(10, 5_000), 0, 2))
+    end = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
+    assert end["data"]["pos"] == 5_000
+
+
+def test_it_is_said_where_in_its_files_a_micro_batch_is(tmp_path: Path) -> None:
+    for name, lines in (("a", 30_000), ("b", 20_000)):
+        (tmp_path / name).write_text("x\n" * lines)
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/*']}}}}").resume([])
+    signals = Signals(tmp_path / "signals")
+    reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(40_000), 0, 2))
+    start = reader.initialOffset()
+    reader.partitions(start, start)  # there is no directory, which does not matter
+    signals.clear()
+    assert signals.extent() is None
+    for extent in ((0, 80_000), (80_000, 20_000)):
+        end = reader.latestOffset(start, None)  # type: ignore[arg-type]
+        reader.partitions(start, end)
+        assert signals.extent() == ("2 files", *extent, 100_000)
+        start = end
+
+
+def test_a_file_of_many_lines_shows_its_share_as_its_tasks_read_it(tmp_path: Path) -> None:
+    (tmp_path / "cars.jsonl").write_text('{"speed":1}\n' * 400_000)
+    text = f"input: {{file: {{paths: ['{tmp_path}/cars.jsonl']}}}}\noutput: {{drop: {{}}}}"
+    source = built(text).resume([])
+    signals = Signals(tmp_path / "signals")
+    signals.clear()
+    reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
+    meter = BatchMeter(signals.extent)
+    ear = Ear(lambda *line: None, meter.report)
+    plan = make_plan(parse_config(text))
+    start, shown = reader.initialOffset(), []
+    try:
+        for batch in range(2):
+            end = reader.latestOffset(start, None)  # type: ignore[arg-type]
+            lines = (end["data"]["pos"] - start["data"]["pos"]) // len('{"speed":1}\n')
+            meter.begin(batch)
+            partitions = reader.partitions(start, end)
+            for task, partition in enumerate(partitions):
+                REPORTER.set(ReadingReporter(ear.address, batch, task, iter(range(10**9)).__next__))
+                stage = DirectStage(plan)
+                for rows in reader.read(partition):
+                    for row in rows.to_pylist():
+                        piece = pickle.loads(row["piece"])
+                        assert list(stage.frames(source, row["number"], piece))
+            until = time.monotonic() + 60
+            while (found := meter.current()) is None or found.messages < lines:
+                assert time.monotonic() < until, found
+                time.sleep(0.01)
+            assert found.messages == lines
+            shown.append(found.text.split(", ")[0])
+            meter.end()
+            start = end
+    finally:
+        REPORTER.set(None)
+        ear.close()
+    assert shown == ["25 % of cars.jsonl", "100 % of cars.jsonl"]
 
 
 def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> None:

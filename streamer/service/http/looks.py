@@ -90,6 +90,7 @@ class LookEndpoints:
         return as_json(
             {
                 "state": status["state"],
+                "waits_for": status["waits_for"],
                 "reason": status["reason"],
                 "micro_batch": snapshot.batch,
                 "messages": snapshot.messages,

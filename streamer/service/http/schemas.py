@@ -42,6 +42,7 @@ _VITALS: Final = {
 LISTED: Final = obj(
     **_BENTHOS,
     state=STRING,
+    waits_for=STRING,
     reason=STRING,
     restarts=INTEGER,
     source=STRING,
@@ -70,6 +71,7 @@ COMPONENTS: Final = obj(
 )
 PROGRESS: Final = obj(
     state=STRING,
+    waits_for=STRING,
     reason=STRING,
     micro_batch=INTEGER,
     messages=INTEGER,

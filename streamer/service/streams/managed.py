@@ -138,6 +138,11 @@ class Managed:
         now = self.view.now()
         return self.view.started and not now.problem and now.snapshot.batch >= 0
 
+    @property
+    def _is_starting(self) -> bool:
+        """Whether it may be on its way to its first micro-batch."""
+        return self.supervisor.state in (State.STARTING, State.RUNNING)
+
     def uptime(self) -> int:
         """Return for how long it runs, ns; of one that does not, how long it has run."""
         return round(self.supervisor.uptime() * SECOND)
@@ -156,6 +161,7 @@ class Managed:
             "uptime": uptime / SECOND,
             "uptime_str": format_duration(uptime),
             "state": str(supervisor.state),
+            "waits_for": self._redaction.text(self.view.waits_for) if self._is_starting else "",
             "reason": self._redaction.text(supervisor.reason or self.view.now().problem),
             "restarts": supervisor.restarts,
             "source": self.revision.source,

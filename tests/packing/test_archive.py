@@ -75,6 +75,8 @@ def test_what_is_needed_is_the_program_and_all_that_it_requires() -> None:
     if sys.version_info < (3, 14):  # which has it itself
         assert "backports-zstd" in found.versions
         assert any(name.startswith("backports/zstd/_zstd.") for name in found.files)
+    for compiled in ("xxhash/_xxhash.", "crc32c/_crc32c."):
+        assert any(name.startswith(compiled) for name in found.files)
     assert "streamer/spark/daemon.py" in found.files
     assert "streamer/spark/log4j2.properties" in found.files
     assert not [name for name in found.files if name.startswith("pyspark/jars/") or ".." in name]

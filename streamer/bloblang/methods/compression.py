@@ -197,9 +197,9 @@ def _find(algorithms: dict[str, Any], name: str) -> Any:
     Param("level", "integer", default=-1),
     examples=(
         Example(
-            'root = content().compress("gzip").encode("base64")',
+            'root = content().compress("gzip").decompress("gzip")',
             '{"a":1}',
-            "H4sIAAAJbogA/wAHAPj/eyJhIjoxfQMAr6wbVgcAAAA=",
+            '{"a":1}',
         ),
         Example(
             'root.fits = content().compress("zstd", 9).length() < content().length() / 2',

@@ -67,23 +67,28 @@ def _closest(tries: list[list[ValidationError]], depth: int) -> list[ValidationE
 
 def _kept(errors: list[ValidationError]) -> list[ValidationError]:
     """Return errors without those of parts of a schema whose type did not fit."""
-    typed = [
-        (tuple(e.absolute_schema_path)[:-1], tuple(e.absolute_path))
-        for e in errors
-        if e.validator == "type"
-    ]
+    places = [(tuple(e.absolute_schema_path), tuple(e.absolute_path)) for e in errors]
+    # Where in the schema, and in the instance, a type does not fit.
+    typed = {
+        (steps[:-1], path)
+        for error, (steps, path) in zip(errors, places, strict=True)
+        if error.validator == "type"
+    }
+    if not typed:
+        return errors
+    depths = sorted({(len(above), len(path)) for above, path in typed})
 
-    def stays(error: ValidationError) -> bool:
-        steps, path = tuple(error.absolute_schema_path), tuple(error.absolute_path)
+    def stays(error: ValidationError, steps: tuple[Any, ...], path: tuple[Any, ...]) -> bool:
+        own = max(len(steps) - 1, 0)
+        if error.validator != "type" and (steps[:own], path) in typed:
+            return False
         return not any(
-            steps[: len(above)] == above
-            and path[: len(place)] == place
-            and steps[:-1] != above
-            or (steps[:-1] == above and path == place and error.validator != "type")
-            for above, place in typed
+            (steps[:above], path[:place]) in typed
+            for above, place in depths
+            if above != own and above <= len(steps) and place <= len(path)
         )
 
-    return [error for error in errors if stays(error)] if typed else errors
+    return [e for e, place in zip(errors, places, strict=True) if stays(e, *place)]
 
 
 def _texts(error: ValidationError, field: str, number: int) -> Iterator[tuple[str, str]]:

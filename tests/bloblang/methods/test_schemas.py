@@ -135,6 +135,16 @@ def test_a_long_array_of_objects_is_checked_for_repetitions_in_time():
     assert time.process_time() - began < 5
 
 
+def test_a_message_with_very_many_faults_is_told_all_of_them_in_time():
+    check = compile_schema(json.dumps({"items": {"properties": {"a": {"type": "string"}}}}))
+    began = time.process_time()
+    with pytest.raises(QueryError) as refused:
+        check([{"a": 1}] * 20_000)
+    assert str(refused.value).count("\n") == 19_999
+    assert str(refused.value).endswith("19999.a invalid type. expected: string, given: integer")
+    assert time.process_time() - began < 10
+
+
 JSON = st.recursive(
     st.one_of(
         st.none(),

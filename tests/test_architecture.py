@@ -27,7 +27,9 @@ COMPONENT_PACKAGES = frozenset(
 )  # inputs, buffers, processors, …
 # Low to high: a part imports nothing of its own line or of a later one, but for itself.
 ORDER: tuple[frozenset[str], ...] = (
-    frozenset({"", "errors", "timestamps", "durations", "jsontext", "svg", "tally", "lasting"}),
+    frozenset(
+        {"", "errors", "timestamps", "durations", "jsontext", "svg", "tally", "lasting", "zstd"}
+    ),
     frozenset({"figures", "redaction"}),
     frozenset({"value", "yaml_scalars"}),
     frozenset({"message"}),
@@ -74,7 +76,7 @@ GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 LONGEST = 500
 REASON = "In one file because "
 STARTS_WITHOUT = (
-    *("pyspark", "pyarrow", "duckdb", "numpy", "jsonschema", "aiohttp", "httpx", "prompt_toolkit"),
+    *("pyspark", "pyarrow", "duckdb", "numpy", "jsonschema", "aiohttp", "httpx2", "prompt_toolkit"),
 )
 _MODULE_NAME = re.compile(r"(streamer|pyspark)(\.\w+)+")
 

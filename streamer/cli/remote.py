@@ -70,7 +70,7 @@ class Remote:
             StreamerError: the address is none.
         """
         # Imported here: other commands should not wait for it.
-        import httpx
+        import httpx2
 
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -79,11 +79,11 @@ class Remote:
         auth = None
         if user and not token:
             name, _, password = user.partition(":")
-            auth = httpx.BasicAuth(name, password)
+            auth = httpx2.BasicAuth(name, password)
         self._url = scrub_urls(url)
         self._given = "--token" if token else "--user" if user else ""
-        self._client = httpx.Client(
-            base_url=url, headers=headers, auth=auth, timeout=httpx.Timeout(_SECONDS, connect=10.0)
+        self._client = httpx2.Client(
+            base_url=url, headers=headers, auth=auth, timeout=httpx2.Timeout(_SECONDS, connect=10.0)
         )
 
         context = click.get_current_context(silent=True)
@@ -112,12 +112,12 @@ class Remote:
             Refused: the service refused.
             StreamerError: there is no answer.
         """
-        import httpx
+        import httpx2
 
         headers = {"Content-Type": "application/yaml"} if body is not None else {}
         try:
             answer = self._client.request(method, path, content=body, params=query, headers=headers)
-        except httpx.HTTPError as e:
+        except httpx2.HTTPError as e:
             raise StreamerError(
                 f"there is no answer from {self._url}: {str(e).lower() or type(e).__name__}; is "
                 "the service running there? Name another one with --url"

@@ -44,7 +44,7 @@ from streamer.redaction import scrub_urls
 from streamer.spec import BuildContext, Kind, Parsed
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 _BLOCK: Final = 64 << 10
 
@@ -57,14 +57,14 @@ class Answer:
         status: the code.
         headers: names in lower case and values, in order.
         body: the body; empty while it is read bit by bit.
-        response: the `httpx.Response`.
+        response: the `httpx2.Response`.
         release: lets go of what it came over.
     """
 
     status: int
     headers: Sequence[tuple[str, str]]
     body: bytes
-    response: httpx.Response
+    response: httpx2.Response
     release: Callable[[], None]
 
     def close(self) -> None:
@@ -82,11 +82,11 @@ class Answer:
         Raises:
             HttpError: the connection is lost.
         """
-        import httpx
+        import httpx2
 
         try:
             yield from self.response.iter_bytes(_BLOCK)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise HttpError(f"{scrub_urls(str(self.response.url))}: {_reason(error)}") from None
 
 
@@ -227,12 +227,12 @@ class HttpClient:
         )
 
     def _exchange(self, request: Request, ex: Execution, whole: bool) -> Answer:
-        import httpx
+        import httpx2
 
         connections = self._context.lasting("connections", lambda: Connections(self._parsed))
         client = connections.take()
         began = time.monotonic()
-        response: httpx.Response | None = None
+        response: httpx2.Response | None = None
         headers, failure, body = list(request.headers), "", b""
         try:
             headers += _signed(connections, client, request)
@@ -245,7 +245,7 @@ class HttpClient:
             response = client.send(made, stream=True)
             if whole:
                 body = self._read(response, began)
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             failure = _reason(error)
         except BaseException:
             client.close()
@@ -264,16 +264,16 @@ class HttpClient:
             raise HttpError(failure)
         return Answer(response.status_code, found, body, response, lambda: connections.give(client))
 
-    def _read(self, response: httpx.Response, began: float) -> bytes:
+    def _read(self, response: httpx2.Response, began: float) -> bytes:
         """Read a body, for which there is no more time than for the whole request."""
-        import httpx
+        import httpx2
 
         timeout = self._parsed[TIMEOUT]
         blocks = []
         for block in response.iter_bytes(_BLOCK):
             blocks.append(block)
             if timeout and time.monotonic() - began > timeout / SECOND:
-                raise httpx.ReadTimeout("timed out while reading the body")
+                raise httpx2.ReadTimeout("timed out while reading the body")
         return b"".join(blocks)
 
     def _succeeded(self, status: int) -> bool:
@@ -285,7 +285,7 @@ class HttpClient:
 
 
 def _signed(
-    connections: Connections, client: httpx.Client, request: Request
+    connections: Connections, client: httpx2.Client, request: Request
 ) -> list[tuple[str, str]]:
     found = connections.signer.header(request.method, request.url)
     if connections.tokens is not None:
@@ -294,7 +294,7 @@ def _signed(
     return [] if found is None else [("Authorization", found)]
 
 
-def _headers(response: httpx.Response) -> list[tuple[str, str]]:
+def _headers(response: httpx2.Response) -> list[tuple[str, str]]:
     return [(name.lower(), value) for name, value in response.headers.multi_items()]
 
 

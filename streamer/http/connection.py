@@ -15,7 +15,7 @@ from streamer.spec import Parsed
 from streamer.tls import TLS, tls_context
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 _MOST_REDIRECTS: Final = 10
 _KEPT: Final = 100
@@ -27,7 +27,7 @@ class Connections:
     """Connections that are kept, and what says who uses them. Threads may share it.
 
     Each request has a client for itself, which another one gets afterwards: many threads with one
-    `httpx.Client` spend four times the processor's time, on its one list of connections.
+    `httpx2.Client` spend four times the processor's time, on its one list of connections.
 
     Attributes:
         signer: signs requests.
@@ -40,37 +40,37 @@ class Connections:
         Raises:
             StreamerError: the certificates or the proxy's URL cannot be used.
         """
-        import httpx
+        import httpx2
 
         self._parsed = parsed
-        self._tls = tls_context(parsed[TLS]) or httpx.create_ssl_context()
-        self._idle: deque[httpx.Client] = deque()
+        self._tls = tls_context(parsed[TLS]) or httpx2.create_ssl_context()
+        self._idle: deque[httpx2.Client] = deque()
         self.give(self._made())
         self.signer = Signer(parsed)
         conf = parsed[OAUTH2]
         self.tokens = Tokens(conf) if conf is not None and conf[ENABLED] else None
 
-    def take(self) -> httpx.Client:
+    def take(self) -> httpx2.Client:
         """Return a client that nobody else uses until it is given back."""
         try:
             return self._idle.pop()
         except IndexError:
             return self._made()
 
-    def give(self, client: httpx.Client) -> None:
+    def give(self, client: httpx2.Client) -> None:
         """Take a client back, for the next one who needs one."""
         if len(self._idle) < _KEPT:
             self._idle.append(client)
         else:
             client.close()
 
-    def _made(self) -> httpx.Client:
-        import httpx
+    def _made(self) -> httpx2.Client:
+        import httpx2
 
         parsed = self._parsed
         proxy, timeout = parsed[PROXY_URL] or None, parsed[TIMEOUT]
         try:
-            return httpx.Client(
+            return httpx2.Client(
                 verify=self._tls,
                 http2=not parsed[DISABLE_HTTP2],
                 proxy=proxy,
@@ -80,7 +80,7 @@ class Connections:
                 max_redirects=_MOST_REDIRECTS,
                 headers={"User-Agent": "streamer"},
             )
-        except (ValueError, httpx.InvalidURL) as error:
+        except (ValueError, httpx2.InvalidURL) as error:
             raise StreamerError(f"failed to parse proxy_url string: {error}") from None
 
     def __del__(self) -> None:

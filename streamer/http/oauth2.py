@@ -33,7 +33,7 @@ class Tokens:
         """Return the Authorization header, with a token that is valid.
 
         Args:
-            client: an `httpx.Client` to fetch one with.
+            client: an `httpx2.Client` to fetch one with.
 
         Raises:
             HttpError: there is no token to be had.
@@ -66,7 +66,7 @@ class Tokens:
             self._refresh = [found["refresh_token"]]
 
     def _ask(self, client: Any) -> Any:
-        import httpx
+        import httpx2
 
         conf = self._conf
         form: dict[str, Any] = {"grant_type": "client_credentials"}
@@ -80,8 +80,8 @@ class Tokens:
         if self._in_body:
             form.update(client_id=conf["client_key"], client_secret=conf["client_secret"])
         else:
-            auth = httpx.BasicAuth(conf["client_key"], conf["client_secret"])
+            auth = httpx2.BasicAuth(conf["client_key"], conf["client_secret"])
         try:
             return client.post(conf["token_url"], data=form, auth=auth)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise HttpError(f"oauth2: cannot fetch token: {error}") from None

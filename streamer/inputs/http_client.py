@@ -227,11 +227,11 @@ class _Blocks:
 
 
 def _bytes_of(answer: Answer) -> Iterator[bytes]:
-    import httpx
+    import httpx2
 
     try:
         yield from answer.response.iter_bytes()
-    except httpx.HTTPError as e:
+    except httpx2.HTTPError as e:
         raise HttpError(f"the answer was cut off: {e}") from None
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from streamer.bloblang.runtime import digests
 from streamer.bloblang.runtime.paths import search, split_path
 from streamer.errors import MessageError
 from streamer.message import Batch, Message
@@ -25,8 +24,6 @@ MERGES: Final[Mapping[str, Merge]] = {
     "replace": lambda old, new: new,
     "keep": lambda old, new: old,
 }
-
-_HASH: Final = digests.find("xxhash64", b"", "")
 
 
 @dataclass
@@ -80,7 +77,9 @@ class Joiner:
     def _part(self, key: str) -> int:
         if self.iterations == 1:
             return 0
-        return int(_HASH(key.encode(errors="surrogateescape"))) % self.iterations
+        from xxhash import xxh64_intdigest
+
+        return xxh64_intdigest(key.encode(errors="surrogateescape")) % self.iterations
 
     def _add(self, key: str, doc: dict[str, Any], meta: Mapping[str, Any]) -> None:
         found = self._joined.get(key)

@@ -90,7 +90,7 @@ def _required(distribution: metadata.Distribution) -> Iterator[str]:
             yield _normal(requirement.name)
 
 
-_EXTRAS: Final = {"httpx": ("http2",), "psycopg": ("binary",)}
+_EXTRAS: Final = {"httpx2": ("http2",), "psycopg": ("binary",)}
 """Extras that this program asks for."""
 
 

@@ -17,7 +17,7 @@ _CUT: Final = "unexpected EOF"
 
 
 class _Unpacker(Protocol):
-    """One stream of a format; as in `bz2` and `lz4.frame`."""
+    """One stream of a format; as in `bz2`, `lz4.frame` and `compression.zstd`."""
 
     @property
     def eof(self) -> bool: ...
@@ -52,42 +52,6 @@ class _Inflating:
         found = self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
         self._full = len(found) == max_length
         return found
-
-
-class _Unzstd:
-    """One zstd frame with the same methods; its library has no bound, so it is fed little."""
-
-    _FED: Final = 4096
-
-    def __init__(self) -> None:
-        import zstandard
-
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._in = self._out = b""
-
-    @property
-    def eof(self) -> bool:
-        return self._frame.eof and not self._out
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._frame.unused_data + self._in
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._in and not self._out
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        self._in += data
-        held = [self._out]
-        size = len(self._out)
-        while self._in and size < max_length and not self._frame.eof:
-            held.append(self._frame.decompress(self._in[: self._FED]))
-            self._in = self._in[self._FED :]
-            size += len(held[-1])
-        whole = b"".join(held)
-        self._out = whole[max_length:]
-        return whole[:max_length]
 
 
 class _Unpacked:
@@ -190,16 +154,23 @@ def _chunk(framed: bytes) -> bytes:
 class _Failing:
     """A stream whose errors are those of the format's library."""
 
-    def __init__(self, stream: ByteStream, algorithm: str, errors: tuple[type[Exception], ...]):
+    def __init__(
+        self,
+        stream: ByteStream,
+        algorithm: str,
+        errors: tuple[type[Exception], ...],
+        reason: Callable[[Exception], str] = str,
+    ) -> None:
         self._stream = stream
         self._algorithm = algorithm
         self._errors = errors
+        self._reason = reason
 
     def read(self, size: int, /) -> bytes:
         try:
             return self._stream.read(size)
         except self._errors as error:
-            raise ScanError(f"{self._algorithm}: corrupt input: {error}") from None
+            raise ScanError(f"{self._algorithm}: corrupt input: {self._reason(error)}") from None
 
 
 def _inflated(wbits: int, several: bool = False) -> Callable[[ByteStream], ByteStream]:
@@ -224,9 +195,10 @@ def _lz4(stream: ByteStream) -> ByteStream:
 
 
 def _zstd(stream: ByteStream) -> ByteStream:
-    import zstandard
+    from streamer import zstd
 
-    return _Failing(_Unpacked(stream, _Unzstd, True), "zstd", (zstandard.ZstdError,))
+    made = _Unpacked(stream, zstd.ZstdDecompressor, True)
+    return _Failing(made, "zstd", (zstd.ZstdError,), zstd.reason)
 
 
 _FORMATS: Final[Mapping[str, Callable[[ByteStream], ByteStream]]] = {

@@ -4,10 +4,12 @@ import bz2
 import gzip
 import subprocess
 import sys
+import tracemalloc
 import zlib
 
 import pytest
 
+from streamer import zstd
 from streamer.bloblang import BloblangError, compile_mapping
 from streamer.bloblang.limits import MOST_BYTES, MOST_ELEMENTS, MOST_GROUPS
 from streamer.message import Message
@@ -85,13 +87,12 @@ def bomb(algorithm):
     if algorithm in wrapping:
         made = zlib.compressobj(9, wbits=wrapping[algorithm])
         return b"".join(made.compress(zeros) for _ in range(times)) + made.flush()
-    import cramjam
     import lz4.frame
 
     if algorithm == "lz4":
         return lz4.frame.compress(zeros) * times
     if algorithm == "zstd":
-        return bytes(cramjam.zstd.compress(zeros)) * times
+        return zstd.compress(zeros) * times
     return b"\xff\xff\xff\xff\x0f" + b"\0"  # snappy says first how much will come
 
 
@@ -109,6 +110,20 @@ def test_data_that_decompress_without_end_are_refused(algorithm):
         mapping.apply([Message(bomb(algorithm))], 0, execution())
 
 
+def test_no_more_of_one_zstd_frame_is_unpacked_than_is_allowed(monkeypatch):
+    monkeypatch.setattr("streamer.bloblang.limits.MOST_BYTES", 1 << 20)
+    packed = zstd.compress(bytes(64 << 20))
+    assert len(packed) < 16 << 10
+    tracemalloc.start()
+    try:
+        assert "more than the 1048576 bytes" in refused(
+            'root = this.decode("hex").decompress("zstd")', f'"{packed.hex()}"'
+        )
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("algorithm", ["gzip", "bzip2", "lz4", "zstd"])
 def test_many_small_streams_take_time_in_proportion(algorithm):
     from streamer.bloblang import compile_mapping
@@ -119,7 +134,7 @@ def test_many_small_streams_take_time_in_proportion(algorithm):
             "gzip": gzip.compress(b"x"),
             "bzip2": bz2.compress(b"x"),
             "lz4": __import__("lz4.frame").frame.compress(b"x"),
-            "zstd": bytes(__import__("cramjam").zstd.compress(b"x")),
+            "zstd": zstd.compress(b"x"),
         }[algorithm]
     )
     mapping = compile_mapping(f'root = content().decompress("{algorithm}").length()')

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from streamer.cli.standby import Standby, advertised, opened, take
@@ -51,11 +51,11 @@ class Waiting:
             self.thread.join(0.02)
         raise AssertionError(self.lines)
 
-    def client(self) -> httpx.Client:
+    def client(self) -> httpx2.Client:
         self.until(lambda: self.said("Standing by"))
         listening = self.said("Listening for HTTP requests")
         assert listening is not None
-        return httpx.Client(base_url=listening["url"], timeout=10)
+        return httpx2.Client(base_url=listening["url"], timeout=10)
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def test_it_answers_who_is_active_and_takes_over_when_that_one_ends(tmp_path: Pa
             "standby; active is nobody yet: this one is taking over\n"
         )
         second.standby.close()
-        with pytest.raises(httpx.TransportError):
+        with pytest.raises(httpx2.TransportError):
             client.get("/ping")
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from tests.faults.service import Service
 
@@ -105,18 +105,18 @@ class Deployed:
         return thread
 
     def _send(self) -> None:
-        with httpx.Client(timeout=30) as client:
+        with httpx2.Client(timeout=30) as client:
             while not self.over.wait(EVERY / 1000):
                 self._one(client, self._next, _BEGAN + self._next * EVERY / 1000)
                 self._next += 1
 
-    def _one(self, client: httpx.Client, number: int, at: float) -> None:
+    def _one(self, client: httpx2.Client, number: int, at: float) -> None:
         body = json.dumps({"id": number, "at": at})
         try:
             answer = client.post(f"{self._url}/{self.name}/post", content=body)
-        except httpx.ConnectError:
+        except httpx2.ConnectError:
             return
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             self.unknown.add(number)
             return
         if answer.status_code == 200:
@@ -128,7 +128,7 @@ class Deployed:
         """Send no more but one event that lets all windows close but its own."""
         self.over.set()
         thread.join(60)
-        with httpx.Client(timeout=30) as client:
+        with httpx2.Client(timeout=30) as client:
             self._one(client, self._next, _BEGAN + 86_400)
         self.taken.discard(self._next)
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Thread
 
-import httpx
+import httpx2
 import pytest
 
 from tests.cluster.deploying import Deployed, comes_out, config_map, write_over
@@ -66,7 +66,7 @@ class Fleet:
         print(one.name, kind, round(time.monotonic() - began, 1), "s")
 
 
-def good(answer: httpx.Response) -> None:
+def good(answer: httpx2.Response) -> None:
     assert answer.status_code == 200, answer.text
 
 

@@ -11,7 +11,7 @@ import json
 import os
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.faults.program import program
@@ -63,7 +63,7 @@ def test_what_was_taken_comes_out_of_workers_that_do_not_see_the_spool(tmp_path:
     number = MEGABYTES * 16
     with (
         spark_cluster(tmp_path, 2, hidden=spool) as cluster,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
+        httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
         # No micro-batch comes within the hour.
         config.write_text(CONFIG.format(port=port, out=out) + LATER)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
+import httpx2
 
 EACH = 0.25
 """Seconds between an answer and the next question."""
@@ -70,7 +70,7 @@ def looking(url: str, paths: tuple[str, ...], file: Path) -> Iterator[Looks]:
 def main(url: str, *paths: str) -> None:
     over = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-    with httpx.Client(base_url=url, timeout=120) as client:
+    with httpx2.Client(base_url=url, timeout=120) as client:
         for path in itertools.cycle(paths):
             if over.wait(EACH):
                 return

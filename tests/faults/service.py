@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import httpx
+import httpx2
 import yaml
 
 from tests.faults.vitals import Vitals, vitals
@@ -54,9 +54,9 @@ class Service:
                 "XDG_STATE_HOME": str(directory / "state"),
             },
         )
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600)
+        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=600)
 
-    def ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
+    def ask(self, method: str, path: str, body: Any = None) -> httpx2.Response:
         content = body if isinstance(body, str | bytes | None) else json.dumps(body)
         return self.client.request(method, path, content=content)
 

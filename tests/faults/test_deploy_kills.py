@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.faults.service import Service, service
@@ -135,10 +135,10 @@ def request(running: Service, kind: str, text: str) -> None:
         "delete": ("DELETE", "/streams/b", None),
     }
     try:
-        with httpx.Client(base_url=running.client.base_url, timeout=120) as client:
+        with httpx2.Client(base_url=running.client.base_url, timeout=120) as client:
             method, path, body = asked[kind]
             client.request(method, path, content=body)
-    except httpx.HTTPError:
+    except httpx2.HTTPError:
         return
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.servers import free_port
@@ -297,7 +297,7 @@ def test_what_cannot_be_reached_is_said_in_a_sentence_and_in_time(tmp_path: Path
                 port = silent.getsockname()[1]
                 assert "cannot be used: " in ask(f"s3a://{BUCKET}/d", f"http://127.0.0.1:{port}")
         # From here on the server looks at keys, of which it knows none.
-        httpx.post(f"{s3.url}/moto-api/reset-auth", content=b"0").raise_for_status()
+        httpx2.post(f"{s3.url}/moto-api/reset-auth", content=b"0").raise_for_status()
         refused = ask(f"s3a://{BUCKET}/c", s3.url)
         assert "does not exist in our records (status 403); see that it is" in refused
         asked.communicate(timeout=60)

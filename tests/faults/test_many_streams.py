@@ -11,7 +11,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.faults.looks import looking
@@ -65,7 +65,7 @@ class Sender:
             text = f"{self.name}.{self.out.stem}.{self.sent}"
             try:
                 answer = self.running.ask("POST", f"/{self.name}/post", text)
-            except httpx.HTTPError:
+            except httpx2.HTTPError:
                 self.unknown.add(text)
                 continue
             if answer.status_code == 200:
@@ -87,7 +87,7 @@ class Sender:
         assert found.keys() - self.taken <= self.unknown, "written, and not taken"
 
 
-def good(answer: httpx.Response) -> None:
+def good(answer: httpx2.Response) -> None:
     assert answer.status_code == 200, answer.text
 
 
@@ -205,7 +205,7 @@ def test_a_kill_in_the_middle_of_a_deploy_leaves_the_old_or_the_new_whole(tmp_pa
             with ThreadPoolExecutor(1) as pool:
                 body = sender.config(f"turn {turn}")
                 deploy = pool.submit(
-                    httpx.put, f"{running.client.base_url}/streams/a", content=body
+                    httpx2.put, f"{running.client.base_url}/streams/a", content=body
                 )
                 time.sleep(order.random() * 1.5)
                 running.kill()

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.faults.service import Service, service
@@ -52,7 +52,7 @@ spark: { shards: 1 }
 def answers(running: Service, path: str, code: int = 200) -> bool:
     try:
         return running.client.get(path, timeout=10).status_code == code
-    except httpx.TransportError:
+    except httpx2.TransportError:
         return False
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.servers import free_port
@@ -208,7 +208,7 @@ def test_a_service_comes_back_as_well(tmp_path: Path, cluster: Cluster) -> None:
 
     try:
         grown(out)
-        assert "cars" in httpx.get(f"http://127.0.0.1:{port}/streams").json()
+        assert "cars" in httpx2.get(f"http://127.0.0.1:{port}/streams").json()
         [job] = (checkpoints / "submitted").glob("2*")
         for _ in range(KILLS):
             os.kill(program(job), signal.SIGKILL)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.servers import free_port
@@ -197,7 +197,7 @@ def test_a_service_there_counts_too(tmp_path: Path, cluster: Yarn) -> None:
     assert code == 0, err
     try:
         grown(out)
-        assert "cars" in httpx.get(f"http://127.0.0.1:{port}/streams").json()
+        assert "cars" in httpx2.get(f"http://127.0.0.1:{port}/streams").json()
     finally:
         streamer("submit", "--master", "yarn", "--kill", sent.strip(), env=cluster.environ)
     assert check(out.read_bytes().splitlines(), slides=1, repeats=False) > 1000

@@ -2,6 +2,7 @@
 
 Each case has files, an input, processors, and the lines that Benthos printed: the content of every
 message (in hexadecimal where it is no text), its metadata, its place in the batch, and its error.
+Compressed bytes are zlib's and liblz4's here and differ from Benthos's: of those, what they hold.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from aiohttp import web
 
@@ -62,7 +62,7 @@ def serving(endpoints: Endpoints) -> Iterator[str]:
 class Dynamic:
     """A stream's dynamic output on the driver."""
 
-    http: httpx.Client
+    http: httpx2.Client
     delivery: Delivery
     output: Any
     stopping: threading.Event
@@ -110,7 +110,7 @@ def dynamic(directory: Path, outputs: str = "{}") -> Iterator[Dynamic]:
 
     house = House(directory / "spool", {}, lambda *line: said.append(line), count, stopping)
     house.endpoints = endpoints
-    with serving(endpoints) as url, httpx.Client(base_url=url + "/on", timeout=60) as client:
+    with serving(endpoints) as url, httpx2.Client(base_url=url + "/on", timeout=60) as client:
         writers = writers_of(plan, directory, stdout)
         open_writers(writers, house.room())
         delivery = Delivery(writers, lambda *line: said.append(line), stopping.is_set)

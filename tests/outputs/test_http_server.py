@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from websockets.sync.client import connect
 
@@ -71,7 +71,7 @@ def served(directory: Path, fields: str = "") -> Iterator[Served]:
 
 
 def test_each_who_asks_gets_a_batch_and_a_micro_batch_waits_for_all(tmp_path):
-    with served(tmp_path) as server, httpx.Client(base_url=server.address, timeout=60) as client:
+    with served(tmp_path) as server, httpx2.Client(base_url=server.address, timeout=60) as client:
         delivering = server.deliver([b"a"], [b"b"])
         first = client.get("/get")
         assert (first.status_code, first.content) == (200, b"a")
@@ -85,7 +85,7 @@ def test_each_who_asks_gets_a_batch_and_a_micro_batch_waits_for_all(tmp_path):
 def test_a_batch_of_several_messages_has_a_part_for_each(tmp_path):
     with served(tmp_path) as server:
         delivering = server.deliver([b"a", b"b"])
-        response = httpx.get(server.address + "/get", timeout=60)
+        response = httpx2.get(server.address + "/get", timeout=60)
         delivering.join(60)
     mark = response.headers["content-type"].rpartition("boundary=")[2].encode()
     part = b"--" + mark + b"\r\nContent-Type: application/octet-stream\r\n\r\n"
@@ -94,11 +94,11 @@ def test_a_batch_of_several_messages_has_a_part_for_each(tmp_path):
 
 def test_who_waits_too_long_is_told_and_nothing_is_lost(tmp_path):
     with served(tmp_path, "timeout: 50ms") as server:
-        assert httpx.get(server.address + "/get", timeout=60).status_code == 408
-        assert httpx.post(server.address + "/get", timeout=60).status_code == 405
-        assert httpx.get(server.address + "/else", timeout=60).status_code == 404
+        assert httpx2.get(server.address + "/get", timeout=60).status_code == 408
+        assert httpx2.post(server.address + "/get", timeout=60).status_code == 405
+        assert httpx2.get(server.address + "/else", timeout=60).status_code == 404
         delivering = server.deliver([b"a"])
-        while (response := httpx.get(server.address + "/get", timeout=60)).status_code == 408:
+        while (response := httpx2.get(server.address + "/get", timeout=60)).status_code == 408:
             pass
         assert response.content == b"a"
         delivering.join(60)
@@ -107,7 +107,7 @@ def test_who_waits_too_long_is_told_and_nothing_is_lost(tmp_path):
 def test_a_stream_has_a_line_for_each_message(tmp_path):
     with (
         served(tmp_path, "stream_path: /all, allowed_verbs: [POST]") as server,
-        httpx.stream("POST", server.address + "/all", timeout=60) as response,
+        httpx2.stream("POST", server.address + "/all", timeout=60) as response,
     ):
         lines = response.iter_raw()
         for batch, line in (([b"a"], b"a\n"), ([b"b", b"c"], b"b\nc\n\n")):
@@ -130,7 +130,7 @@ def test_a_websocket_gets_each_message(tmp_path):
         # what went to a connection that was about to close comes again.
         delivering = server.deliver([b"d"])
         for _ in range(12):
-            got = httpx.get(server.address + "/get", timeout=60)
+            got = httpx2.get(server.address + "/get", timeout=60)
             if got.status_code != 408:
                 break
             if not delivering.is_alive():

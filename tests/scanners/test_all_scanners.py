@@ -11,8 +11,8 @@ import zlib
 import cramjam
 import lz4.frame
 import pytest
-import zstandard
 
+from streamer import zstd
 from streamer.catalog import COMPONENTS
 from streamer.source.scanning import START
 from streamer.spec import Kind
@@ -49,7 +49,7 @@ PACKED = {
     "pgzip": gzip.compress(LINES, mtime=0),
     "snappy": framed(LINES),
     "zlib": zlib.compress(LINES) + b"behind it",
-    "zstd": zstandard.compress(LINES[:5]) + zstandard.compress(LINES[5:]),
+    "zstd": zstd.compress(LINES[:5]) + zstd.compress(LINES[5:]),
 }
 
 CASES: list[tuple[str, bytes, list[bytes]]] = [

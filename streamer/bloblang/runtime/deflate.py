@@ -1,79 +1,59 @@
-"""DEFLATE and its two wrappings, gzip and zlib, with the headers and limits of Benthos's library.
+"""DEFLATE and its two wrappings, gzip and zlib, with the levels and errors of Benthos's library.
 
-Source: klauspost/compress, as Benthos 4.76 uses it. What comes out decompresses to the same; small
-payloads, below 128 bytes, that the library stores as they are come out the same byte for byte.
+Source: klauspost/compress, as Benthos 4.76 uses it, for the levels and the texts. The bytes are
+zlib's, and differ from Benthos's; what they decompress to does not.
 """
 
 from __future__ import annotations
 
-import heapq
-import struct
 import zlib
-from collections import Counter
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.limits import unpacked
 
-_SMALL: Final = 128
-_SURELY_STORED: Final = 32
-# The library takes 70 bytes for the tables of a block before it knows them.
-_TABLES_BITS: Final = 560
-_END: Final = b"\x03\x00"
-_FLUSH: Final = b"\x00\x00\x00\xff\xff"
+_RAW, _ZLIB, _GZIP = -zlib.MAX_WBITS, zlib.MAX_WBITS, zlib.MAX_WBITS + 16
+# zlib gets and clears 384 KB of tables for each stream, which can take twenty times as long as a
+# small one itself; with 48 KB small ones come out as long.
+_SMALL_BYTES: Final = 4096
+_SMALL_WINDOW: Final = {_RAW: -12, _ZLIB: 12, _GZIP: 12 + 16}
 
 
-def raw(data: bytes, level: int, flush: bytes = b"") -> bytes:
-    """Return data as a DEFLATE stream.
+def _deflated(data: bytes, level: int, wbits: int) -> bytes:
+    """Return data as one stream.
 
     Args:
         data: what to compress.
         level: -1 for the default, -2 for Huffman codes alone, 0 to 9.
-        flush: what comes before the end when the data are stored.
+        wbits: which wrapping it has.
     """
-    if level == 0 or (len(data) < _SMALL and level <= 6 and _better_stored(data)):
-        blocks = (data[at : at + 0xFFFF] for at in range(0, len(data), 0xFFFF))
-        return b"".join(map(_stored, blocks)) + flush + _END
     strategy = zlib.Z_HUFFMAN_ONLY if level == -2 else zlib.Z_DEFAULT_STRATEGY
-    made = zlib.compressobj(max(level, -1), zlib.DEFLATED, -15, 9, strategy)
+    memory = 9
+    if len(data) <= _SMALL_BYTES:
+        wbits, memory = _SMALL_WINDOW[wbits], 6
+    made = zlib.compressobj(max(level, -1), zlib.DEFLATED, wbits, memory, strategy)
     return made.compress(data) + made.flush()
 
 
-def _stored(block: bytes) -> bytes:
-    return struct.pack("<BHH", 0, len(block), len(block) ^ 0xFFFF) + block
+def gzip(data: bytes, level: int, lowest: int = -3) -> bytes:
+    """Return data as a gzip file without a name and a time.
 
-
-def _better_stored(data: bytes) -> bool:
-    """Whether Huffman codes would, by the library's estimate, not make the data smaller."""
-    if len(data) <= _SURELY_STORED:
-        return True
-    weights = [*Counter(data).values(), 1]
-    heapq.heapify(weights)
-    bits = _TABLES_BITS
-    while len(weights) > 1:
-        joined = heapq.heappop(weights) + heapq.heappop(weights)
-        bits += joined
-        heapq.heappush(weights, joined)
-    return (len(data) + 5) * 8 <= bits + (bits >> 7)
-
-
-def gzip(data: bytes, level: int, lowest: int = -3, flush: bytes = b"") -> bytes:
-    """Return data as a gzip file without a name; its time is a constant.
+    Args:
+        data: what to compress.
+        level: `lowest` to 9; -3 is as quick as can be.
+        lowest: the lowest level that there is.
 
     Raises:
         QueryError: there is no such level.
     """
     if not lowest <= level <= 9:
         raise QueryError(f"gzip: invalid compression level: {level}")
-    extra = {9: 2, 1: 4}.get(level, 0)
-    head = b"\x1f\x8b\x08\x00\x00\x09\x6e\x88" + bytes((extra, 255))
-    body = raw(data, 1 if level == -3 else level, flush)
-    return head + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+    return _deflated(data, 1 if level == -3 else level, _GZIP)
 
 
 def pgzip(data: bytes, level: int) -> bytes:
-    """Return data as a gzip file, the way the parallel compressor ends its blocks."""
-    return gzip(data, level, -2, _FLUSH)
+    """Return data as a gzip file; Benthos's parallel compressor has no level -3."""
+    return gzip(data, level, -2)
 
 
 def zlib_(data: bytes, level: int) -> bytes:
@@ -84,8 +64,7 @@ def zlib_(data: bytes, level: int) -> bytes:
     """
     if not -2 <= level <= 9:
         raise QueryError(f"zlib: invalid compression level: {level}")
-    mark = 0xDA if level > 6 else 0x9C if level in (-1, 6) else 0x5E if level > 1 else 0x01
-    return bytes((0x78, mark)) + raw(data, level) + struct.pack(">I", zlib.adler32(data))
+    return _deflated(data, level, _ZLIB)
 
 
 def flate(data: bytes, level: int) -> bytes:
@@ -97,7 +76,7 @@ def flate(data: bytes, level: int) -> bytes:
     if not -2 <= level <= 9:
         wanted = "want value in range [-2, 9]"
         raise QueryError(f"flate: invalid compression level {level}: {wanted}")
-    return raw(data, level)
+    return _deflated(data, level, _RAW)
 
 
 _CUT: Final = "unexpected EOF"
@@ -134,12 +113,12 @@ def _corrupt(data: bytes, wbits: int) -> str:
     except zlib.error:
         pass
     # Go counts from behind the wrapping's header.
-    return f"flate: corrupt input before offset {at + 1 - {15: 2, 31: 10}.get(wbits, 0)}"
+    return f"flate: corrupt input before offset {at + 1 - {_ZLIB: 2, _GZIP: 10}.get(wbits, 0)}"
 
 
 def unflate(data: bytes) -> bytes:
     """Return what a DEFLATE stream holds; what comes behind it is not looked at."""
-    return _inflate(data, 0, -15, "")[0]
+    return _inflate(data, 0, _RAW, "")[0]
 
 
 def unzlib(data: bytes) -> bytes:
@@ -148,7 +127,7 @@ def unzlib(data: bytes) -> bytes:
         raise QueryError(_CUT)
     if data[0] & 15 != 8 or data[0] >> 4 > 7 or int.from_bytes(data[:2], "big") % 31:
         raise QueryError("zlib: invalid header")
-    return _inflate(data, 0, 15, "zlib: invalid checksum")[0]
+    return _inflate(data, 0, _ZLIB, "zlib: invalid checksum")[0]
 
 
 def ungzip(data: bytes) -> bytes:
@@ -162,7 +141,7 @@ def ungzip(data: bytes) -> bytes:
             raise QueryError(_CUT)
         if not data.startswith(b"\x1f\x8b\x08", at):
             raise QueryError("gzip: invalid header")
-        part, at = _inflate(data, at, 31, "gzip: invalid checksum", size)
+        part, at = _inflate(data, at, _GZIP, "gzip: invalid checksum", size)
         size += len(part)
         found.append(part)
     return b"".join(found)

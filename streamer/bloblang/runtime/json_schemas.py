@@ -1,8 +1,7 @@
 """JSON Schema, drafts 4 to 7, with the words in which Benthos tells what does not fit.
 
-The jsonschema library reads and walks schemas; the keywords' checks and texts are those of
-xeipuuv/gojsonschema: patterns are RE2's, formats are checked, `multipleOf` is exact. Schemas are
-never fetched from elsewhere.
+The jsonschema library judges, but for what `json_schema_keywords` names; the texts are those of
+xeipuuv/gojsonschema. Schemas are never fetched from elsewhere.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ _ORDER: Final = [
     "dependencies",
     "if",
     "items",
+    "additionalItems",
     "minItems",
     "maxItems",
     "uniqueItems",
@@ -75,7 +75,8 @@ def compile_schema(text: str) -> Check:
     import referencing
     from jsonschema import validators
 
-    from streamer.bloblang.runtime.json_schema_keywords import KEYWORDS, problems
+    from streamer.bloblang.runtime.json_schema_keywords import KEYWORDS, format_checker
+    from streamer.bloblang.runtime.json_schema_texts import problems
 
     schema = _parsed(text)
     name = str(schema.get("$schema", "")) if isinstance(schema, dict) else ""
@@ -84,15 +85,19 @@ def compile_schema(text: str) -> Check:
     _checked(known, schema)
     kept = {k: v for k, v in KEYWORDS.items() if k in known.VALIDATORS}
     extend: Any = validators.extend
-    validator = extend(known, kept)(_ordered(schema), registry=referencing.Registry())
+    # In draft 4 the library takes 1.0 for no integer, gojsonschema does.
+    own = extend(known, kept, type_checker=jsonschema.Draft7Validator.TYPE_CHECKER)
+    validator = own(
+        _prepared(schema), registry=referencing.Registry(), format_checker=format_checker()
+    )
 
     def check(value: Any) -> Any:
         try:
-            found = problems(validator, orjson.loads(dump_json(value)))
+            errors = list(validator.iter_errors(orjson.loads(dump_json(value))))
         except referencing.exceptions.Unresolvable as e:
             raise QueryError(f"the schema refers to {e.ref}, which is not in it") from None
-        if found:
-            raise QueryError("\n".join(found))
+        if errors:
+            raise QueryError("\n".join(problems(errors)))
         return value
 
     return check
@@ -108,14 +113,33 @@ def _parsed(text: str) -> Any:
     return schema
 
 
-def _ordered(schema: Any) -> Any:
-    """Return a schema whose keywords stand in the order of their checks."""
+_BY_NAME: Final = frozenset(("properties", "patternProperties", "definitions", "dependencies"))
+_DATA: Final = frozenset(("const", "default", "enum", "examples"))
+
+
+def _prepared(schema: Any) -> Any:
+    """Return a schema for the library: keywords in the order of their checks, some left out.
+
+    Left out is what means nothing to gojsonschema and something to the library: `$schema`, by which
+    it would check a part with its own keywords, an empty `enum`, and `additionalItems` beside
+    `items` that are no array.
+    """
     if isinstance(schema, list):
-        return [_ordered(part) for part in schema]
+        return [_prepared(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    keys = sorted(schema, key=lambda key: (_RANKS.get(key, len(_ORDER)), key))
-    return {key: _ordered(schema[key]) for key in keys}
+    made: dict[str, Any] = {}
+    for key in sorted(schema, key=lambda key: (_RANKS.get(key, len(_ORDER)), key)):
+        part = schema[key]
+        if key == "$schema" or (key == "enum" and part == []):
+            continue
+        if key == "additionalItems" and not isinstance(schema.get("items"), list):
+            continue
+        if key in _BY_NAME and isinstance(part, dict):
+            made[key] = {name: _prepared(part[name]) for name in sorted(part)}
+        else:
+            made[key] = part if key in _DATA else _prepared(part)
+    return made
 
 
 _TYPES: Final = "[array boolean integer number null object string]"

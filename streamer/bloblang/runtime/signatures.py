@@ -1,12 +1,14 @@
 """Signatures of JSON Web Tokens (RFC 7518): HMAC, RSA (PKCS #1 v1.5) and ECDSA with SHA-2.
 
-By hashlib and the library cryptography; keys are PEM texts, HMAC's any text.
+RSA and ECDSA are PyJWT's, with keys that the library cryptography reads from PEM texts. HMAC's key
+is any text: PyJWT refuses what looks like another kind of key, Go takes it.
 """
 
 from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from streamer.bloblang.errors import ArgumentError
@@ -127,10 +129,8 @@ class Rsa(Algorithm):
 
     def sign(self, key: Any, message: bytes) -> bytes:
         """Sign the message's digest."""
-        from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-
         try:
-            signature: bytes = key.sign(message, PKCS1v15(), _hash(self.bits))
+            signature: bytes = _signer(self.name).sign(message, key)
         except ValueError:
             reason = "crypto/rsa: message too long for RSA key size"
             raise ArgumentError(f"signing token: {reason}") from None
@@ -138,13 +138,8 @@ class Rsa(Algorithm):
 
     def check(self, key: Any, message: bytes, signature: bytes) -> None:
         """Check the signature."""
-        from cryptography.exceptions import InvalidSignature as Invalid
-        from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-
-        try:
-            key.verify(signature, message, PKCS1v15(), _hash(self.bits))
-        except Invalid:
-            raise InvalidSignature("crypto/rsa: verification error") from None
+        if not _signer(self.name).verify(message, key, signature):
+            raise InvalidSignature("crypto/rsa: verification error")
 
 
 class Ecdsa(Algorithm):
@@ -153,10 +148,6 @@ class Ecdsa(Algorithm):
     @property
     def _curve_bits(self) -> int:
         return 521 if self.bits == 512 else self.bits
-
-    @property
-    def _width(self) -> int:
-        return (self._curve_bits + 7) // 8
 
     def signing_key(self, secret: str) -> Any:
         """Read a private key."""
@@ -172,36 +163,23 @@ class Ecdsa(Algorithm):
 
     def sign(self, key: Any, message: bytes) -> bytes:
         """Sign the message's digest."""
-        from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
-        from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-
         if key.key_size != self._curve_bits:
             raise ArgumentError("signing token: key is invalid")
-        r, s = decode_dss_signature(key.sign(message, ECDSA(_hash(self.bits))))
-        return r.to_bytes(self._width, "big") + s.to_bytes(self._width, "big")
+        signature: bytes = _signer(self.name).sign(message, key)
+        return signature
 
     def check(self, key: Any, message: bytes, signature: bytes) -> None:
-        """Check the signature."""
-        from cryptography.exceptions import InvalidSignature as Invalid
-        from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
-        from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
-
-        invalid = InvalidSignature("crypto/ecdsa: verification error")
-        if len(signature) != 2 * self._width:
-            raise invalid
-        r, s = signature[: self._width], signature[self._width :]
-        der = encode_dss_signature(int.from_bytes(r, "big"), int.from_bytes(s, "big"))
-        try:
-            key.verify(der, message, ECDSA(_hash(self.bits)))
-        except Invalid:
-            raise invalid from None
+        """Check the signature, whose length is the algorithm's and not that of the key's curve."""
+        size = 2 * ((self._curve_bits + 7) // 8)
+        if len(signature) != size or not _signer(self.name).verify(message, key, signature):
+            raise InvalidSignature("crypto/ecdsa: verification error")
 
 
-def _hash(bits: int) -> Any:
-    from cryptography.hazmat.primitives import hashes
+@cache
+def _signer(name: str) -> Any:
+    import jwt
 
-    makers: dict[int, Any] = {256: hashes.SHA256, 384: hashes.SHA384, 512: hashes.SHA512}
-    return makers[bits]()
+    return jwt.get_algorithm_by_name(name)
 
 
 _BITS: Final = (256, 384, 512)

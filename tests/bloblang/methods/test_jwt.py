@@ -8,7 +8,8 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -101,6 +102,52 @@ def test_a_changed_token_is_refused(name, library, keys):
     found = run(f"root = this.t.parse_jwt_{name}(this.key)", json.dumps(given))
     reason = f"token signature is invalid: crypto/{library}: verification error"
     assert found == f'Error("failed assignment (line 1): parsing JWT string: {reason}")'
+
+
+@pytest.mark.parametrize("name", ["rs256", "rs384", "rs512", "es256", "es384", "es512"])
+def test_signatures_are_those_of_the_library_cryptography(name, keys):
+    key, digest = keys[name], getattr(hashes, f"SHA{name[2:]}")()
+    checked_as = (padding.PKCS1v15(), digest) if name[0] == "r" else (ec.ECDSA(digest),)
+    given = {"c": {"n": 5}, "key": private(key), "public": public(key)}
+    signed = run(f"root = this.c.sign_jwt_{name}(this.key)", json.dumps(given))
+    message, _, text = signed.rpartition(".")
+    signature = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    width = len(signature) // 2
+    if name[0] == "e":
+        parts = (signature[:width], signature[width:])
+        signature = utils.encode_dss_signature(*(int.from_bytes(part, "big") for part in parts))
+    key.public_key().verify(signature, message.encode(), *checked_as)
+
+    made = key.sign(message.encode(), *checked_as)
+    if name[0] == "e":
+        made = b"".join(n.to_bytes(width, "big") for n in utils.decode_dss_signature(made))
+    given["t"] = f"{message}.{base64.urlsafe_b64encode(made).rstrip(b'=').decode()}"
+    assert run(f"root = this.t.parse_jwt_{name}(this.public)", json.dumps(given)) == '{"n":5}'
+
+
+def test_a_signature_on_another_curve_than_the_algorithm_s_is_refused(keys):
+    key = keys["es384"]
+    message = f"{coded(HEADER.replace('HS', 'ES'))}.{coded('{}')}".encode()
+    pair = utils.decode_dss_signature(key.sign(message, ec.ECDSA(hashes.SHA256())))
+    signature = b"".join(n.to_bytes(48, "big") for n in pair)
+    text = f"{message.decode()}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+    given = {"t": text, "key": public(key)}
+    found = run("root = this.t.parse_jwt_es256(this.key)", json.dumps(given))
+    reason = "token signature is invalid: crypto/ecdsa: verification error"
+    assert found == f'Error("failed assignment (line 1): parsing JWT string: {reason}")'
+
+
+def test_an_rsa_key_too_small_for_the_digest_signs_nothing():
+    p = 0xEF64441CB6DA932426F735708F9967DE68A66F72A729B7ED33E379FBF6D9F897
+    q = 0xDA576BA1AD729FEB488F826742C1681D9B32340390DD969D4FD024A60A63E95F
+    d = pow(65537, -1, (p - 1) * (q - 1))
+    of_public = rsa.RSAPublicNumbers(65537, p * q)
+    rest = (rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q))
+    key = rsa.RSAPrivateNumbers(p, q, d, *rest, of_public).private_key()
+    given = {"c": {}, "key": private(key)}
+    reason = "crypto/rsa: message too long for RSA key size"
+    found = run("root = this.c.sign_jwt_rs512(this.key)", json.dumps(given))
+    assert found == f'Error("failed assignment (line 1): signing token: {reason}")'
 
 
 def test_a_key_of_the_old_form_is_read(keys):

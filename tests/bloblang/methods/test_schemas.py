@@ -2,10 +2,16 @@
 # ruff: noqa: E501 - tables of whole error texts
 
 import json
+import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft7Validator
 
 from streamer.bloblang import BloblangError, compile_mapping
+from streamer.bloblang.errors import QueryError
+from streamer.bloblang.runtime.json_schemas import compile_schema
 from tests.bloblang.running import run
 
 
@@ -83,6 +89,115 @@ def test_a_value_that_fits_is_returned(schema, value):
 )  # fmt: skip
 def test_what_does_not_fit_is_told_line_by_line(schema, value, error):
     assert checked(schema, value) == error
+
+
+DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
+DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
+TWICE = {"definitions": {"a": {"required": ["x", "y"]}}, "allOf": [{"$ref": "#/definitions/a"}] * 2}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "error"),
+    [
+        ({**DRAFT_4, "type": "integer"}, 1.0, None),
+        ({**DRAFT_4, "minimum": 1, "exclusiveMinimum": False}, 1, None),
+        ({"enum": []}, 5, None),
+        ({"items": True, "additionalItems": False}, [1], None),
+        ({"const": {"$schema": "x"}}, {"$schema": "x"}, None),
+        ({"const": 1}, True, "(root) (root) does not match: 1"),
+        ({"enum": [0]}, False, "(root) (root) must be one of the following: 0"),
+        ({"minimum": 1e17}, 10**16, "(root) must be greater than or equal to 1e+17"),
+        ({"maximum": 2**53}, 2**54, "(root) must be less than or equal to 9007199254740992"),
+        ({"multipleOf": 0.01}, 4.355, "(root) must be a multiple of 0.01"),
+        ({"uniqueItems": True}, [1, 1, 1.0], "(root) array items[0,1] must be unique\n(root) array items[1,2] must be unique"),
+        (TWICE, {}, "(root) x is required\n(root) y is required\n(root) x is required\n(root) y is required\n(root) must validate all the schemas (allof)"),
+        # A schema that refers to itself as a whole names its draft again.
+        ({**DRAFT_7, "pattern": "^A", "items": {"$ref": "#"}}, ["B"], "0 does not match pattern '^a'"),
+        ({**DRAFT_7, "uniqueItems": True, "items": {"$ref": "#"}}, [[2, 2]], "0 array items[0,1] must be unique"),
+        ({"anyOf": [False, {"minimum": 5, "multipleOf": 5}]}, 3, "(root) must validate at least one schema (anyof)\n(root) false always fails validation"),
+        ({"dependencies": {"a": ["b", "c"], "c": ["d"]}}, {"a": 1, "c": 1}, "(root) has a dependency on b\n(root) has a dependency on d"),
+        ({"propertyNames": False}, {"B": 1, "a": 1}, "(root) Bproperty name of \"b\" does not match\n(root) false always fails validation\n(root) aproperty name of \"a\" does not match\n(root) false always fails validation"),
+        ({"if": False, "then": False, "else": False}, 1, '(root) must validate "else" as "if" was not valid\n(root) false always fails validation'),
+    ],
+)  # fmt: skip
+def test_what_gojsonschema_does_otherwise_than_the_library(schema, value, error):
+    found = checked(schema, value)
+    if error is None:
+        assert json.loads(found) == value
+    else:
+        assert found == error
+
+
+def test_a_long_array_of_objects_is_checked_for_repetitions_in_time():
+    items = [{"n": n} for n in range(20_000)]
+    began = time.process_time()
+    assert json.loads(checked({"uniqueItems": True}, items)) == items
+    assert time.process_time() - began < 5
+
+
+def test_a_message_with_very_many_faults_is_told_all_of_them_in_time():
+    check = compile_schema(json.dumps({"items": {"properties": {"a": {"type": "string"}}}}))
+    began = time.process_time()
+    with pytest.raises(QueryError) as refused:
+        check([{"a": 1}] * 20_000)
+    assert str(refused.value).count("\n") == 19_999
+    assert str(refused.value).endswith("19999.a invalid type. expected: string, given: integer")
+    assert time.process_time() - began < 10
+
+
+JSON = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-3, 3),
+        st.sampled_from([0.5, 1.0, 2.5, "", "a", "ab", "abc"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+COUNTS = st.integers(0, 3)
+
+
+def schemas(inner):
+    several = st.lists(inner, min_size=1, max_size=3)
+    by_name = st.dictionaries(st.sampled_from("abc"), inner, max_size=2)
+    kinds = ["object", "array", "string", "integer", "number", "boolean", "null"]
+    names = st.lists(st.sampled_from("abc"), max_size=2, unique=True)
+    of = {
+        **dict.fromkeys(("anyOf", "oneOf", "allOf"), several),
+        **dict.fromkeys(("not", "if", "then", "else", "contains"), inner),
+        **dict.fromkeys(("properties", "patternProperties", "definitions"), by_name),
+        **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), COUNTS),
+        **dict.fromkeys(("minProperties", "maxProperties", "minimum", "maximum"), COUNTS),
+        **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), COUNTS),
+        **dict.fromkeys(("additionalProperties", "propertyNames", "additionalItems"), inner),
+        "items": st.one_of(st.lists(inner, min_size=1, max_size=2), st.dictionaries(st.just("type"), st.sampled_from(kinds))),
+        "dependencies": st.dictionaries(st.sampled_from("abc"), st.one_of(inner, names), max_size=2),
+        "type": st.sampled_from(kinds),
+        "multipleOf": st.integers(1, 3),
+        "pattern": st.sampled_from(["^a", "b$", "."]),
+        "required": names,
+        "const": JSON,
+        "enum": st.lists(JSON, min_size=1, max_size=3),
+        "uniqueItems": st.booleans(),
+    }  # fmt: skip
+    pairs = st.sampled_from(sorted(of)).flatmap(lambda k: st.tuples(st.just(k), of[k]))
+    return st.lists(pairs, max_size=4).map(dict)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.recursive(st.booleans(), schemas, max_leaves=6), JSON)
+def test_the_verdict_is_the_library_s(schema, value):
+    """Nothing here is among what `json_schema_keywords` names, or it comes to the same."""
+    fits = Draft7Validator(schema).is_valid(value)
+    try:
+        compile_schema(json.dumps(schema))(value)
+    except QueryError as e:
+        assert not fits and str(e)
+    else:
+        assert fits
 
 
 @pytest.mark.parametrize(

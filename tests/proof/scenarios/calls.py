@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import httpx
+import httpx2
 
 from tests.faults.service import leaves_nothing, service
 from tests.faults.vitals import vitals
@@ -82,8 +82,8 @@ def at_once(run: Run) -> str:
 
 
 async def _calls(url: str, count: int, rng: random.Random) -> list[Call]:
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE * 4, limits=limits) as client:
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+    async with httpx2.AsyncClient(base_url=url, timeout=PATIENCE * 4, limits=limits) as client:
 
         async def one(number: int, stream: str, method: str) -> Call:
             body = None if method == _REMOVED else _CONFIG % number
@@ -97,7 +97,7 @@ async def _calls(url: str, count: int, rng: random.Random) -> list[Call]:
         return await asyncio.gather(*map(one, range(1, count + 1), streams, methods))
 
 
-def _must(answer: httpx.Response) -> None:
+def _must(answer: httpx2.Response) -> None:
     if answer.status_code != _DONE:
         raise ProofError(f"{answer.request.method} {answer.url}: {answer.status_code}")
 

@@ -109,7 +109,7 @@ def _ids_refused(running: Service) -> Iterator[None]:
     for one in _ELSEWHERE:
         for path, body in ((f"/streams/{one}", good), (f"/resources/cache/{one}", "memory: {}")):
             for method in ("POST", "PUT", "GET", "DELETE"):
-                # httpx would resolve the dots itself.
+                # httpx2 would resolve the dots itself.
                 client = http.client.HTTPConnection(url.host, url.port, timeout=60)
                 client.request(method, path, body if method[0] == "P" else None)
                 status = client.getresponse().status

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from streamer.config import parse_config
 from streamer.service.http.application import Api
@@ -22,7 +22,7 @@ from tests.service.streams.pretending import Pretended, Stage, pretended
 class Asking:
     """A server that answers."""
 
-    client: httpx.Client
+    client: httpx2.Client
     service: Pretended
     api: Api
     url: str
@@ -31,7 +31,7 @@ class Asking:
     def stage(self) -> Stage:
         return self.service.stage
 
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx2.Response:
         """Ask; a body that is no text is sent as JSON. `X_Y` stands for the header `X-Y`."""
         content = body if isinstance(body, str | bytes | None) else json.dumps(body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -56,7 +56,7 @@ def asking(
         api = Api(service.manager, config, log, enabled, prefixed)
         server = HttpServer(config.http, api.application)
         try:
-            with httpx.Client(base_url=server.url, timeout=30) as client:
+            with httpx2.Client(base_url=server.url, timeout=30) as client:
                 yield Asking(client, service, api, server.url)
         finally:
             server.stop()

@@ -27,7 +27,9 @@ COMPONENT_PACKAGES = frozenset(
 )  # inputs, buffers, processors, …
 # Low to high: a part imports nothing of its own line or of a later one, but for itself.
 ORDER: tuple[frozenset[str], ...] = (
-    frozenset({"", "errors", "timestamps", "durations", "jsontext", "svg", "tally", "lasting"}),
+    frozenset(
+        {"", "errors", "extras", "timestamps", "durations", "jsontext", "svg", "tally", "lasting"}
+    ),
     frozenset({"figures", "redaction"}),
     frozenset({"value", "yaml_scalars"}),
     frozenset({"message"}),
@@ -56,6 +58,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"dryrun"}),
     frozenset({"service"}),
     frozenset({"cli"}),
+    frozenset({"__main__"}),
 )
 RANKS = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 

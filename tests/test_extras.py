@@ -94,7 +94,10 @@ def _optional_imports(module: str) -> frozenset[str]:
     """Return what of `EXTRA_OF` a module itself imports, at whatever time."""
     found = set()
     typing = set()
-    tree = ast.parse(SOURCES[module].read_text())
+    text = SOURCES[module].read_text()
+    if not any(name.split(".")[0] in text for name in EXTRA_OF):
+        return frozenset()  # Nearly always: to parse takes its time.
+    tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             typing.update(ast.walk(node))
@@ -166,3 +169,8 @@ def test_a_module_is_known_by_what_it_lies_in_or_holds() -> None:
 def test_the_command_names_the_extras_in_order() -> None:
     assert install_command("sql", "java") == "pip install 'spark-streamer[java,sql]'"
     assert install_command() == "pip install 'spark-streamer'"
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    text = (ROOT / "streamer" / "docs" / "changelog.md").read_text()
+    assert re.findall(r"^## (.+)$", text, re.M)[0] == streamer.__version__

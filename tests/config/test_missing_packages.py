@@ -14,8 +14,10 @@ import pytest
 
 from streamer.bloblang.functions import fake
 from streamer.cli.main import invoke
-from streamer.config import LintOptions, lint_config, load_config
+from streamer.config import LintOptions, lint_config, load_config, parse_config
 from streamer.errors import ConfigError
+from streamer.service.streams.configs import Reader
+from streamer.service.streams.faults import BadConfigError
 
 CONFIG = """\
 input:
@@ -208,3 +210,16 @@ def test_a_mapping_that_is_tried_out_says_so(
     hide("faker")
     invoke(["blobl", 'root = fake("name")'])
     assert "pip install 'spark-streamer[fake]'" in capsys.readouterr().err
+
+
+def test_a_deploy_by_the_api_is_refused_with_it(hide: Callable[..., None]) -> None:
+    reader = Reader(parse_config("{}", env={}))
+    text = (
+        "input: { generate: { mapping: root = 1 } }\n"
+        "output: { redis_list: { url: 'tcp://localhost:6379', key: a } }\n"
+    )
+    assert reader.of_api(text, "cars").output.name == "redis_list"
+    hide("redis")
+    with pytest.raises(BadConfigError, match=r"output redis_list needs the package redis") as error:
+        reader.of_api(text, "cars")
+    assert "pip install 'spark-streamer[redis]'" in str(error.value)

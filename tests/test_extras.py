@@ -76,8 +76,6 @@ def test_whoever_is_told_to_install_something_is_told_a_name_and_extras_that_the
         if path.suffix not in (".py", ".md", ".sh", ".yaml", ".toml") and path.name != "run":
             continue
         for name, extras in told.findall(path.read_text()):
-            if name == "jsonschema":
-                continue
             found += 1
             assert name in (DISTRIBUTION, "."), path
             assert set(extras.split(",")) <= {*EXTRAS, ALL, *_DEVELOPERS}, path

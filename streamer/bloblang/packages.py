@@ -37,6 +37,10 @@ def lacking_packages(mapping: Mapping | Interpolation) -> Iterator[LackingCall]:
 
     Calls that it imports from other files are among them.
     """
+    text = mapping.text
+    imports = text.lstrip().startswith("from ") or "import" in text
+    if not imports and not any(name in text for _, name in _requiring()):
+        return  # Nearly always.
     lacking = {
         key: (what, packages)
         for key, (what, declaration) in _requiring().items()
@@ -44,8 +48,6 @@ def lacking_packages(mapping: Mapping | Interpolation) -> Iterator[LackingCall]:
     }
     if not lacking:
         return
-    text = mapping.text
-    imports = text.lstrip().startswith("from ") or "import" in text
     for call in _calls(mapping.queries if isinstance(mapping, Interpolation) else mapping.program):
         what, packages = lacking.get((type(call), call.name), ("", ()))
         if packages:

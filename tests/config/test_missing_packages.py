@@ -223,3 +223,22 @@ def test_a_deploy_by_the_api_is_refused_with_it(hide: Callable[..., None]) -> No
     with pytest.raises(BadConfigError, match=r"output redis_list needs the package redis") as error:
         reader.of_api(text, "cars")
     assert "pip install 'spark-streamer[redis]'" in str(error.value)
+
+
+def test_a_unit_test_needs_only_what_it_runs(
+    config: Path, hide: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text("""\
+output: { redis_list: { url: 'tcp://localhost:6379', key: a } }
+pipeline: { processors: [{ mapping: 'root = fake("uuid_digit").length()' }] }
+tests:
+  - name: it is as long
+    target: processors
+    input_batch: [{ content: '{}' }]
+    output_batches: [[{ content_equals: '32' }]]
+""")
+    hide("redis")
+    assert invoke(["test", str(config)]) == 0
+    hide("redis", "faker")
+    assert invoke(["test", str(config)]) == 1
+    assert "function fake needs the package faker" in "".join(capsys.readouterr())

@@ -1,3 +1,3 @@
 """streamer: the configurations of Benthos / Redpanda Connect, run on Apache Spark."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -28,7 +28,19 @@ COMPONENT_PACKAGES = frozenset(
 # Low to high: a part imports nothing of its own line or of a later one, but for itself.
 ORDER: tuple[frozenset[str], ...] = (
     frozenset(
-        {"", "errors", "timestamps", "durations", "jsontext", "svg", "tally", "lasting", "zstd"}
+        {
+            "",
+            "disk",
+            "errors",
+            "extras",
+            "timestamps",
+            "durations",
+            "jsontext",
+            "svg",
+            "tally",
+            "lasting",
+            "zstd",
+        }
     ),
     frozenset({"figures", "redaction"}),
     frozenset({"value", "yaml_scalars"}),
@@ -58,6 +70,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"dryrun"}),
     frozenset({"service"}),
     frozenset({"cli"}),
+    frozenset({"__main__"}),
 )
 RANKS = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 
@@ -274,6 +287,15 @@ def test_no_path_of_a_machine_is_in_a_file() -> None:
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
         if private.search(line)
         and not (str(path.relative_to(ROOT)).startswith(images) and f"/{'root'}/." in line)
+    ]
+    assert found == []
+
+
+def test_what_must_be_on_the_disk_is_written_by_the_one_way_that_every_system_has() -> None:
+    found = [
+        module
+        for module, path in SOURCES.items()
+        if re.search(r"\bf(data)?sync\b", path.read_text()) and module != "streamer.disk"
     ]
     assert found == []
 

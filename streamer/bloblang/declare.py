@@ -78,6 +78,8 @@ class Declaration:
         folds: worked out when the mapping is read if the target and all arguments are literals.
         check: refuses arguments that don't go together when the mapping is read; it gets those
             that are known then, None for others.
+        requires: the packages that it needs besides those that are always installed, by the names
+            that are imported; of `streamer.extras.EXTRA_OF`.
         run: the function itself.
     """
 
@@ -97,6 +99,7 @@ class Declaration:
     origin: str
     folds: bool
     check: Callable[..., None] | None
+    requires: tuple[str, ...]
     run: Callable[..., Any]
 
 
@@ -117,6 +120,7 @@ def declare(
     origin: str = BENTHOS,
     folds: bool = False,
     check: Callable[..., None] | None = None,
+    requires: tuple[str, ...] = (),
 ) -> Callable[[_F], _F]:
     """Attach a declaration to a function; its docstring's first line is the summary by default."""
 
@@ -138,6 +142,7 @@ def declare(
             origin,
             folds,
             check,
+            requires,
             run,
         )
         attached = (*getattr(run, "declarations", ()), declaration)

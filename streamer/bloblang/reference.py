@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from streamer.bloblang.catalogue import FUNCTIONS, METHODS
 from streamer.bloblang.declare import CONNECT, OURS, REQUIRED, Declaration, Param
+from streamer.extras import install_hint
 
 Sort = Literal["function", "method"]
 _DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
@@ -130,6 +131,8 @@ def _remarks(one: Declaration) -> str:
     remarks = []
     if one.deprecated:
         remarks.append("Deprecated: kept for older mappings.")
+    if one.requires:
+        remarks.append(f"Needs an extra: `{install_hint(one.requires)}`.")
     if one.impure:
         remarks.append("Switched off by `--no-impure`.")
     if one.origin == CONNECT:

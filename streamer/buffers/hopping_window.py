@@ -10,7 +10,7 @@ from typing import Final
 
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.windowing.event_time import WindowBuffer, build_buffer
-from streamer.windowing.fields import EVERY, SIZE, event_time_fields
+from streamer.windowing.fields import EVERY, RETENTION_PACKAGES, SIZE, event_time_fields
 from streamer.windowing.grid import OFFSET_FIELD, TIMEZONE_FIELD, grid_of, grid_problems
 
 SPEC: Final = Spec(
@@ -63,6 +63,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Windowing",),
+    requires=RETENTION_PACKAGES,
 )
 
 

@@ -18,7 +18,7 @@ from streamer.windowing.event_time import (
     build_buffer,
     event_time_problems,
 )
-from streamer.windowing.fields import event_time_fields
+from streamer.windowing.fields import RETENTION_PACKAGES, event_time_fields
 
 GAP: Final = "gap"
 MAX_DURATION: Final = "max_duration"
@@ -91,6 +91,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Windowing",),
+    requires=RETENTION_PACKAGES,
 )
 
 

@@ -24,6 +24,7 @@ from streamer.windowing.fields import (
     ALLOWED_LATENESS,
     EMIT,
     IDLE_TIMEOUT,
+    RETENTION_PACKAGES,
     SIZE,
     event_time_fields,
 )
@@ -111,6 +112,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Windowing",),
+    requires=RETENTION_PACKAGES,
 )
 
 

@@ -16,7 +16,7 @@ from streamer.bloblang import Mapping, compile_mapping
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.window.system import SystemWindow, problems
 from streamer.windowing.event_time import retention_problems
-from streamer.windowing.fields import RETENTION, RETENTION_FIELD
+from streamer.windowing.fields import RETENTION, RETENTION_FIELD, RETENTION_PACKAGES
 
 TIMESTAMP_MAPPING: Final = "timestamp_mapping"
 SIZE: Final = "size"
@@ -173,6 +173,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Windowing",),
+    requires=RETENTION_PACKAGES,
 )
 
 

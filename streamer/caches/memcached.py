@@ -16,7 +16,7 @@ from streamer.caching import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.durations import SECOND
 from streamer.failure import Origin
 from streamer.message import Execution
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 T = TypeVar("T")
 
@@ -109,6 +109,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     limits="keys of 250 bytes at most; times in whole seconds",
+    requires=(Package("pymemcache"),),
 )
 
 

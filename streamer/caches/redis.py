@@ -16,7 +16,7 @@ from streamer.failure import Origin
 from streamer.message import Execution
 from streamer.redisdb import CLIENT_FIELDS, RedisError, client, client_problems, redis_errors
 from streamer.redisdb.client import Client
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 T = TypeVar("T")
 
@@ -82,6 +82,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    requires=(Package("redis"),),
 )
 
 

@@ -16,7 +16,14 @@ from streamer.failure import Origin
 from streamer.message import Execution
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.sql import Database, SqlError
-from streamer.sql.settings import CONNECTION_FIELDS, DRIVER, TABLE, TARGET_FIELDS, database
+from streamer.sql.settings import (
+    CONNECTION_FIELDS,
+    DRIVER,
+    PACKAGES,
+    TABLE,
+    TARGET_FIELDS,
+    database,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Executable
@@ -74,6 +81,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     limits="`mysql`, `postgres` and `sqlite`; nothing expires",
+    requires=PACKAGES,
 )
 
 

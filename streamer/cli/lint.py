@@ -46,6 +46,11 @@ well. The comment `# streamer:ignore CODE` silences a finding of its line or of 
     is_flag=True,
     help="Don't mind environment variables that have no default and are not set.",
 )
+@click.option(
+    "--skip-package-check",
+    is_flag=True,
+    help="Don't mind packages that components need and that are not installed here.",
+)
 @resources_option
 @templates_option
 @env_file_option
@@ -60,6 +65,7 @@ def lint_cli(
     deprecated: bool,
     labels: bool,
     skip_env_var_check: bool,
+    skip_package_check: bool,
     resources: tuple[str, ...],
     impure: bool | None,
     verbose: bool,
@@ -76,7 +82,13 @@ def lint_cli(
     if not files:
         raise click.UsageError("name a config file or a directory to check")
     job = Job(
-        LintOptions(deprecated, labels, check_variables=not skip_env_var_check, thorough=True),
+        LintOptions(
+            deprecated,
+            labels,
+            check_variables=not skip_env_var_check,
+            packages=not skip_package_check,
+            thorough=True,
+        ),
         more,
         impure is not False and root.impure is not False,
     )

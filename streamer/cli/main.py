@@ -17,6 +17,7 @@ from streamer import __version__
 from streamer.cli.failures import colours, print_error
 from streamer.cli.options import Options, options_of, running_options
 from streamer.errors import StreamerError
+from streamer.extras import install_hint, lacking_text, optional_package
 
 # Name, module, and the line that `--help` shows.
 _COMMANDS: Final = {
@@ -55,12 +56,15 @@ _MISSING: Final = {
     "studio": "is not available: it works with a server of Benthos's own",
 }
 
+_EXAMPLE: Final = "example:"
+
 _HELP: Final = """\
 Run Benthos / Redpanda Connect configs on Apache Spark, with exact windows.
 
 \b
 Start here:
-  streamer -c configs/traffic_light.yaml          run a config; Ctrl-C stops it
+  streamer -c example:traffic_light               run an example; Ctrl-C stops it
+  streamer -c config.yaml                         run a config
   streamer lint configs/                          check configs without running them
   streamer test configs/                          run the unit tests that configs carry
   streamer explain -c config.yaml                 see stages, shards and windows
@@ -154,14 +158,26 @@ def invoke(arguments: list[str] | None = None) -> int:
 
 def _invoke(arguments: list[str] | None, color: bool | None) -> int:
     try:
+        given = sys.argv[1:] if arguments is None else arguments
+        if any(_EXAMPLE in argument for argument in given):
+            # Imported here: hardly any command line names an example.
+            from streamer.config.examples import with_examples
+
+            given = with_examples(given)
         code = cli.main(
-            arguments, prog_name="streamer", standalone_mode=False, obj=Options(), color=color
+            given, prog_name="streamer", standalone_mode=False, obj=Options(), color=color
         )
         return code if isinstance(code, int) else 0
     except click.ClickException as e:
         e.show()
     except StreamerError as e:
         print_error(e)
+    except ModuleNotFoundError as e:
+        package = optional_package(e.name)
+        if package is None:
+            raise
+        needs = lacking_text("this command", [package])
+        print_error(StreamerError(f"{needs}: {install_hint([package])}"))
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
     except BrokenPipeError:

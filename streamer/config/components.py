@@ -14,6 +14,7 @@ from streamer.config.reading import SERVING, Reading, Reference, Served
 from streamer.config.templates.expand import expand
 from streamer.config.templates.template import template_of
 from streamer.config.unavailable import available_text, missing_text, unavailable
+from streamer.extras import EXTRA_OF, install_hint, is_installed, lacking_text
 from streamer.spec import Field, Kind, Parsed, ParsedComponent, Spec
 
 _PROCESSORS: Final = Field(
@@ -182,11 +183,33 @@ def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) 
             place = find(body, name) if name else key
             place = key if place is body else place
             reading.findings.at(place, "bad_value", problem_text(name, problem))
+    _check_packages(reading, found, config, body, key)
     if found.references and reading.findings.harmful == before:
         for name, kind, label in found.references(config):
             at = find(body, name)
             reading.references.append(Reference(kind, label, at, f"{path}.{name}"))
     return config
+
+
+def _check_packages(
+    reading: Reading, found: Spec, config: Any, body: Node | None, key: Scalar
+) -> None:
+    """Add a finding for the packages that a component needs, and one for each field's own."""
+    if not reading.options.packages:
+        return
+    lacking: dict[str, list[str]] = {}
+    for package in found.requires:
+        if package.needed_by(config) and not is_installed(package.name):
+            lacking.setdefault(package.field, []).append(package.name)
+    # With all that the component needs, what a field of it needs is installed too.
+    always = {EXTRA_OF[name] for name in lacking.get("", ())}
+    for field, names in lacking.items():
+        if field and always.issuperset(EXTRA_OF[name] for name in names):
+            continue
+        place = key if body is None or not field else find(body, field)
+        what = f"{found.kind} {found.name}" + (f" with the field {field}" if field else "")
+        message = lacking_text(what, names)
+        reading.findings.at(place, "missing_package", message, install_hint(names))
 
 
 def _beside(

@@ -19,7 +19,7 @@ _ABOUT_VALUES: Final = frozenset(
 )
 _HARMLESS: Final = frozenset(
     {"unknown_field", "duplicate_field", "deprecated", "missing_label", "duplicate_label"}
-    | {"bad_label", "missing_variable", "should_omit", "doubtful_bloblang"}
+    | {"bad_label", "missing_variable", "should_omit", "doubtful_bloblang", "missing_package"}
 )
 MAX_FINDINGS: Final = 1_000
 _MOST_COMPARED: Final = 500

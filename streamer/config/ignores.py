@@ -146,4 +146,6 @@ def _looked_for(code: str, options: LintOptions) -> bool:
         return options.deprecated
     if code == "missing_label":
         return options.labels
+    if code == "missing_package":
+        return options.packages
     return options.check_variables or code != "missing_variable"

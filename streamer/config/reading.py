@@ -19,6 +19,7 @@ class LintOptions:
         deprecated: name deprecated fields and components.
         labels: name components that have no label.
         check_variables: name environment variables that are not set and have no default.
+        packages: name packages that components need and that are not installed.
         thorough: name what a config runs with all the same, such as resources that nothing uses,
             and comments that silence nothing; let comments silence errors too.
     """
@@ -26,6 +27,7 @@ class LintOptions:
     deprecated: bool = False
     labels: bool = False
     check_variables: bool = True
+    packages: bool = True
     thorough: bool = False
 
 

@@ -10,6 +10,7 @@ from streamer import catalog
 from streamer.config.create import component_example
 from streamer.config.glance import PAGE, glance
 from streamer.config.layout import Block, Entry, yaml_text
+from streamer.extras import EXTRA_OF, install_command
 from streamer.spec import REQUIRED, Field, Kind, Spec
 
 PLURALS: Final[Mapping[str, Kind]] = {
@@ -63,6 +64,7 @@ def _parts(spec: Spec) -> Iterator[str]:
         yield _STATUS[spec.status]
     if spec.description:
         yield spec.description
+    yield from _packages(spec)
     yield "## Fields and defaults"
     small, whole = _snippet(spec, True), _snippet(spec, False)
     yield f"```yaml\n{small}```"
@@ -79,6 +81,18 @@ def _parts(spec: Spec) -> Iterator[str]:
         if example.summary:
             yield example.summary
         yield f"```yaml\n{example.config.rstrip()}\n```"
+
+
+def _packages(spec: Spec) -> Iterator[str]:
+    """Say which extras install what the component needs."""
+    by_field: dict[str, set[str]] = {}
+    for package in spec.requires:
+        by_field.setdefault(package.field, set()).add(EXTRA_OF[package.name])
+    always = by_field.get("", set())
+    for field, extras in by_field.items():
+        if not field or extras - always:
+            when = f"With `{field}`, it" if field else "It"
+            yield f"{when} needs an extra: `{install_command(*extras)}`."
 
 
 def _snippet(spec: Spec, small: bool) -> str:

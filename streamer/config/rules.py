@@ -232,6 +232,13 @@ _ALL: Final = (
         "Add `label: name`.",
     ),
     Rule(
+        "missing_package",
+        "A component, a field or a Bloblang function needs a Python package that is not installed "
+        "where this runs; [Install](install.md) has all extras.",
+        "Run the command that the finding names: it installs the extra. Where a config is only "
+        "checked, and runs elsewhere, lint with `--skip-package-check`.",
+    ),
+    Rule(
         "missing_resource",
         "A field refers to a resource by a label that no resource of that kind has.",
         "Correct the label, define the resource in its `…_resources` section, or name the file "

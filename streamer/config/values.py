@@ -6,10 +6,12 @@ from typing import Any, Final
 
 from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
 from streamer.bloblang.doubts import doubts
+from streamer.bloblang.packages import lacking_packages
 from streamer.config.findings import did_you_mean
 from streamer.config.nodes import Mapping, Node, Scalar, described, plain
 from streamer.config.reading import Reading
 from streamer.durations import parse_duration
+from streamer.extras import install_hint, lacking_text
 from streamer.spec import Field
 from streamer.yaml_scalars import resolve, truth
 
@@ -127,6 +129,10 @@ def _check_code(reading: Reading, field: Field, node: Scalar, text: str) -> None
     except BloblangError as e:
         reading.findings.inside(node, (e.line, e.column), "bad_bloblang", e.message, e.suggestion)
         return
+    for call in lacking_packages(code) if reading.options.packages else ():
+        at = (call.line, call.column)
+        message = lacking_text(call.what, call.packages)
+        reading.findings.inside(node, at, "missing_package", message, install_hint(call.packages))
     for doubt in doubts(code) if reading.options.thorough else ():
         at = (doubt.line, doubt.column)
         reading.findings.inside(node, at, "doubtful_bloblang", doubt.message, doubt.suggestion)

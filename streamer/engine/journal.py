@@ -10,6 +10,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from streamer.disk import sync_data
+
 
 class FileJournal:
     """The lengths of files before the micro-batch in hand.
@@ -49,7 +51,7 @@ class FileJournal:
         with draft.open("wb") as out:
             out.write(json.dumps({"batch": batch, "lengths": lengths}).encode())
             out.flush()
-            os.fdatasync(out.fileno())
+            sync_data(out.fileno())
         draft.replace(self._path)
         self._batch, self._lengths = batch, lengths
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, Self
+
+from streamer.disk import sync_data
 
 
 class Location(Protocol):
@@ -95,7 +96,7 @@ def replace_file(file: Anywhere, body: bytes) -> None:
     with draft.open("wb") as out:
         out.write(body)
         out.flush()
-        os.fdatasync(out.fileno())
+        sync_data(out.fileno())
     draft.replace(file)
 
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from streamer.disk import sync_data
 from streamer.engine.dynamic import DynamicWriter
 from streamer.engine.frame import Frame
 from streamer.engine.journal import FileJournal
@@ -125,7 +126,7 @@ def _append(path: str, bodies: list[bytes]) -> None:
     with open(path, "ab") as file:
         file.writelines(bodies)
         file.flush()
-        os.fdatasync(file.fileno())
+        sync_data(file.fileno())
 
 
 def _replace(path: str, body: bytes) -> None:
@@ -134,5 +135,5 @@ def _replace(path: str, body: bytes) -> None:
     with open(draft, "wb") as file:
         file.write(body)
         file.flush()
-        os.fdatasync(file.fileno())
+        sync_data(file.fileno())
     os.replace(draft, path)

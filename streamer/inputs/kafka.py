@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from streamer.kafka.explained import explained
-from streamer.kafka.fields import KAFKA_CONNECTION, RACK_ID, connection_problems, read_connection
+from streamer.kafka.fields import (
+    KAFKA_CONNECTION,
+    PACKAGES,
+    RACK_ID,
+    connection_problems,
+    read_connection,
+)
 from streamer.kafka.input import KafkaInput
 from streamer.kafka.input_fields import (
     BATCHES,
@@ -117,6 +123,7 @@ SPEC: Final = Spec(
     runs="Spark",
     delivery="at least once: read again from the same offsets",
     limits="batching is refused; no member of its group",
+    requires=PACKAGES,
 )
 
 

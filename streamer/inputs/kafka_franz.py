@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamer.kafka.explained import explained
-from streamer.kafka.fields import seed_connection
+from streamer.kafka.fields import PACKAGES, seed_connection
 from streamer.kafka.input import KafkaInput
 from streamer.kafka.input_fields import (
     BATCHES,
@@ -76,6 +76,7 @@ SPEC: Final = Spec(
     runs="Spark",
     delivery="at least once: read again from the same offsets",
     limits="batching is refused; no member of its group",
+    requires=PACKAGES,
 )
 
 

@@ -16,7 +16,7 @@ from streamer.landing.store import Store
 from streamer.mqtt import CLIENT_FIELDS, MqttError, client_problems, connect, reason
 from streamer.mqtt.client import QOS, Client, qos_problem
 from streamer.source.opening import Room
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 TOPICS: Final = "topics"
 CLEAN_SESSION: Final = "clean_session"
@@ -72,6 +72,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at least once with a qos of 1 or 2, from the driver's disk on with 0",
+    requires=(Package("paho"),),
 )
 
 

@@ -14,7 +14,7 @@ from streamer.landing.sessions import Session
 from streamer.redisdb import CLIENT_FIELDS, client_problems
 from streamer.redisdb.client import Client
 from streamer.redisdb.receiving import AUTO_REPLAY_NACKS, RedisInput
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 KEY: Final = "key"
 TIMEOUT: Final = "timeout"
@@ -69,6 +69,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at most once until it is on the driver's disk, at least once from there on",
+    requires=(Package("redis"),),
 )
 
 # A stop should not wait for Redis longer than this.

@@ -14,7 +14,7 @@ from streamer.landing.sessions import Session
 from streamer.redisdb import CLIENT_FIELDS, client_problems
 from streamer.redisdb.client import Client
 from streamer.redisdb.receiving import AUTO_REPLAY_NACKS, RedisInput
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 CHANNELS: Final = "channels"
 USE_PATTERNS: Final = "use_patterns"
@@ -53,6 +53,7 @@ SPEC: Final = Spec(
     delivery=(
         "what is published while nobody listens is lost; at least once from the driver's disk on"
     ),
+    requires=(Package("redis"),),
 )
 
 _WAIT: Final = 0.5

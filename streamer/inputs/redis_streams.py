@@ -18,7 +18,7 @@ from streamer.landing.sessions import LostError, Session
 from streamer.redisdb import CLIENT_FIELDS, client_problems
 from streamer.redisdb.client import Client
 from streamer.redisdb.receiving import AUTO_REPLAY_NACKS, RedisInput, text_of
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 BODY_KEY: Final = "body_key"
 STREAMS: Final = "streams"
@@ -103,6 +103,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at least once: acknowledged when messages are on the driver's disk",
+    requires=(Package("redis"),),
 )
 
 

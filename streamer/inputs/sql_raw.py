@@ -10,6 +10,7 @@ from streamer.sql.raw import query_field
 from streamer.sql.receiving import AUTO_REPLAY_NACKS, QueryInput
 from streamer.sql.settings import (
     CONNECTION_FIELDS,
+    PACKAGES,
     QUERY,
     TARGET_FIELDS,
     args_field,
@@ -46,6 +47,7 @@ SPEC: Final = Spec(
     categories=("Services",),
     delivery="at least once: a query that was cut short runs again",
     limits="`mysql`, `postgres` and `sqlite`",
+    requires=PACKAGES,
 )
 
 

@@ -9,6 +9,7 @@ from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
 from streamer.sql.receiving import AUTO_REPLAY_NACKS, QueryInput
 from streamer.sql.settings import (
     CONNECTION_FIELDS,
+    PACKAGES,
     SELECT_FIELDS,
     TARGET_FIELDS,
     WHERE,
@@ -42,6 +43,7 @@ SPEC: Final = Spec(
     categories=("Services",),
     delivery="at least once: a query that was cut short runs again",
     limits="`mysql`, `postgres` and `sqlite`",
+    requires=PACKAGES,
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from streamer.kafka.connection import Connection
 from streamer.kafka.encryption import address_of, encryption_problems, read_encryption
 from streamer.kafka.sasl import SASL_FIELD, SASL_LIST_FIELD, read_sasl, sasl_problems
-from streamer.spec import Field, Parsed
+from streamer.spec import Field, Package, Parsed
 from streamer.tls import TLS_FIELD
 
 ADDRESSES: Final = "addresses"
@@ -23,6 +23,9 @@ TCP: Final = "tcp"
 CONNECT_TIMEOUT: Final = "connect_timeout"
 KEEP_ALIVE: Final = "keep_alive"
 USER_TIMEOUT: Final = "tcp_user_timeout"
+
+PACKAGES: Final = (Package("confluent_kafka"),)
+"""What all components need that have these fields."""
 
 
 def brokers_of(addresses: Iterable[str]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from streamer.disk import sync_data, sync_directory
 from streamer.errors import StreamerError
 from streamer.landing.blocks import Record, blocks, bodies, mark_of, pack
 from streamer.source.spool import SEGMENT, held_bytes, segment_path, segment_size
@@ -130,7 +131,7 @@ class Store:
             if not self._closed:
                 self._closed = True
                 self._publish()
-                os.fdatasync(self._pointer)
+                sync_data(self._pointer)
 
     def _give_back(self) -> None:
         """Free what there is to free on a full disk: what is half written, and soon what is read.
@@ -154,7 +155,7 @@ class Store:
         while view:
             written = os.pwrite(self._file, view, at)
             view, at = view[written:], at + written
-        os.fdatasync(self._file)
+        sync_data(self._file)
         self._size = at
         self._publish()
 
@@ -170,7 +171,7 @@ class Store:
         )
         before = (self._number, self._size, self._file)
         try:
-            os.fsync(self._entries)
+            sync_directory(self._entries)
             self._number, self._size, self._file = number, 0, file
             self._write(pack((), self.mark))
         except OSError:
@@ -193,7 +194,7 @@ class Store:
             self.mark = _whole(segment_path(self._directory, numbers[-2]))[1]
         os.truncate(path, size)
         self._file, self._size = os.open(path, os.O_RDWR), size
-        os.fsync(self._file)
+        sync_data(self._file)
         self._publish()
 
 

@@ -14,6 +14,7 @@ from streamer.bloblang import compile_interpolation
 from streamer.durations import MILLISECOND
 from streamer.kafka.fields import (
     KAFKA_CONNECTION,
+    PACKAGES,
     RACK_ID,
     connection_problems,
     read_connection,
@@ -228,6 +229,7 @@ SPEC: Final = Spec(
     references=sasl_references,
     examples=examples_of("kafka"),
     categories=("Services",),
+    requires=PACKAGES,
 )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from streamer.kafka.fields import PACKAGES
 from streamer.kafka.output import KafkaOutput
 from streamer.kafka.page import DESCRIPTION, examples_of
 from streamer.kafka.writing import franz_fields, franz_output, franz_problems
@@ -21,6 +22,7 @@ SPEC: Final = Spec(
     check=franz_problems,
     examples=examples_of("kafka_franz"),
     categories=("Services",),
+    requires=PACKAGES,
 )
 
 

@@ -19,7 +19,7 @@ from streamer.sending import (
     SendError,
     max_in_flight_field,
 )
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 TOPIC: Final = "topic"
 WRITE_TIMEOUT: Final = "write_timeout"
@@ -80,6 +80,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    requires=(Package("paho"),),
 )
 
 

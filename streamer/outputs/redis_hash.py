@@ -17,7 +17,7 @@ from streamer.redisdb import CLIENT_FIELDS, client, client_problems
 from streamer.redisdb.sending import RedisOutput
 from streamer.redisdb.values import GO_NAMES, argument
 from streamer.sending import MAX_IN_FLIGHT, max_in_flight_field
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 KEY: Final = "key"
 WALK_METADATA: Final = "walk_metadata"
@@ -73,6 +73,7 @@ SPEC: Final = Spec(
     ),
     begin={"walk_metadata": True},
     categories=("Services",),
+    requires=(Package("redis"),),
 )
 
 

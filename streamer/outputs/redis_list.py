@@ -15,7 +15,7 @@ from streamer.pipeline.batching import BATCHING_FIELD, batching_problems, output
 from streamer.redisdb import CLIENT_FIELDS, client, client_problems
 from streamer.redisdb.sending import RedisOutput
 from streamer.sending import MAX_IN_FLIGHT, max_in_flight_field
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 KEY: Final = "key"
 COMMAND: Final = "command"
@@ -62,6 +62,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    requires=(Package("redis"),),
 )
 
 

@@ -17,7 +17,7 @@ from streamer.redisdb import CLIENT_FIELDS, client, client_problems
 from streamer.redisdb.sending import RedisOutput
 from streamer.redisdb.values import argument
 from streamer.sending import MAX_IN_FLIGHT, max_in_flight_field
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 STREAM: Final = "stream"
 ID: Final = "id"
@@ -88,6 +88,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
+    requires=(Package("redis"),),
 )
 
 

@@ -18,6 +18,7 @@ from streamer.sql.sending import answering, connecting
 from streamer.sql.settings import (
     CONNECTION_FIELDS,
     INSERT_FIELDS,
+    PACKAGES,
     TARGET_FIELDS,
     args_mapping,
     database,
@@ -56,6 +57,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     limits="`mysql`, `postgres` and `sqlite`",
+    requires=PACKAGES,
 )
 
 

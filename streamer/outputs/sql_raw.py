@@ -15,7 +15,7 @@ from streamer.sql import Database, SqlError
 from streamer.sql.lookup import Statements
 from streamer.sql.raw import queries_of, raw_fields, raw_problems
 from streamer.sql.sending import answering, connecting
-from streamer.sql.settings import CONNECTION_FIELDS, TARGET_FIELDS, database
+from streamer.sql.settings import CONNECTION_FIELDS, PACKAGES, TARGET_FIELDS, database
 
 
 def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
@@ -55,6 +55,7 @@ SPEC: Final = Spec(
     begin={"query": "SELECT 1"},
     categories=("Services",),
     limits="`mysql`, `postgres` and `sqlite`",
+    requires=PACKAGES,
 )
 
 

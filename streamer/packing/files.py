@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 import streamer
 from streamer.errors import StreamerError
+from streamer.extras import DISTRIBUTION, EXTRAS, install_command
 
-PROGRAM: Final = "streamer"
+_PACKAGE: Final = "streamer"
+PROGRAM: Final = DISTRIBUTION
+_JAVA: Final = "java"
 
 _LEFT_OUT: Final = (
     # Executors bring Spark's jars; Python's part must be that of the driver, and goes along.
@@ -42,12 +46,15 @@ class Packages:
 def needed() -> Packages:
     """Find this program's files, and those of all that it requires.
 
+    Of the program's own extras, what is installed here goes along: a worker may need whatever the
+    driver could use. Java does not: executors run in one.
+
     Raises:
         StreamerError: a requirement is not installed.
     """
     versions: dict[str, str] = {}
     files: dict[str, Path] = {}
-    for distribution in _closure(PROGRAM):
+    for distribution in _closure():
         about = distribution.metadata  # parsed each time that it is asked for
         name = _normal(about["Name"])
         versions[name] = about["Version"]
@@ -58,40 +65,64 @@ def needed() -> Packages:
     return Packages(dict(sorted(versions.items())), dict(sorted(files.items())))
 
 
-def _closure(name: str) -> Iterator[metadata.Distribution]:
-    """Return a distribution and all that it requires, without extras."""
-    seen: set[str] = set()
-    waiting = [(name, "")]
+class _Wanted(NamedTuple):
+    """A distribution that is required.
+
+    Attributes:
+        name: its name, normalised.
+        extra: one of its extras; empty for what it is without any.
+        by: what requires it; empty for the program itself.
+        optional: whether only an extra of the program requires it, so that it may be missing.
+    """
+
+    name: str
+    extra: str
+    by: str
+    optional: bool
+
+
+def _closure() -> Iterator[metadata.Distribution]:
+    """Return the program's distribution and all that it requires, by the extras asked for."""
+    seen: set[tuple[str, str]] = set()
+    named: set[str] = set()
+    # What must be there comes first: nothing that is required is taken for optional.
+    waiting = deque([_Wanted(PROGRAM, "", "", False)])
+    waiting += [_Wanted(PROGRAM, extra, "", True) for extra in EXTRAS if extra != _JAVA]
     while waiting:
-        wanted, by = waiting.pop()
-        if wanted in seen:
+        wanted = waiting.popleft()
+        if (wanted.name, wanted.extra) in seen:
             continue
-        seen.add(wanted)
         try:
-            found = metadata.distribution(wanted)
+            found = metadata.distribution(wanted.name)
         except metadata.PackageNotFoundError:
-            asked = f", which {by} requires" if by else ""
+            if wanted.optional:
+                continue
+            asked = f", which {wanted.by} requires" if wanted.by else ""
             raise StreamerError(
-                f"the package {wanted}{asked}, is not installed here, so it cannot be packed for "
-                "workers: install streamer with pip"
+                f"the package {wanted.name}{asked}, is not installed here, so it cannot be packed "
+                f"for workers: {install_command()}"
             ) from None
-        yield found
-        waiting += [(required, wanted) for required in _required(found)]
+        seen.add((wanted.name, wanted.extra))
+        if wanted.name not in named:
+            named.add(wanted.name)
+            yield found
+        required = _required(found, wanted)
+        waiting.extend(required) if wanted.optional else waiting.extendleft(required)
 
 
-def _required(distribution: metadata.Distribution) -> Iterator[str]:
+def _required(distribution: metadata.Distribution, of: _Wanted) -> Iterator[_Wanted]:
+    """Return what a distribution requires by one of its extras, or without one."""
     from packaging.requirements import Requirement
 
-    extras = ("", *_EXTRAS.get(_normal(distribution.metadata["Name"]), ()))
     for text in distribution.requires or ():
         requirement = Requirement(text)
         marker = requirement.marker
-        if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
-            yield _normal(requirement.name)
-
-
-_EXTRAS: Final = {"httpx2": ("http2",), "psycopg": ("binary",)}
-"""Extras that this program asks for."""
+        # With an extra, what is required without any is required already.
+        always = marker is None or marker.evaluate({"extra": ""})
+        by_extra = marker is not None and not always and marker.evaluate({"extra": of.extra})
+        if by_extra if of.extra else always:
+            for extra in ("", *sorted(requirement.extras)):
+                yield _Wanted(_normal(requirement.name), extra, of.name, of.optional)
 
 
 def _normal(name: str) -> str:
@@ -111,7 +142,7 @@ def _files(distribution: metadata.Distribution) -> Iterator[tuple[str, Path]]:
 def _program() -> Iterator[tuple[str, Path]]:
     root = Path(streamer.__file__).resolve().parent
     for place in sorted(root.rglob("*")):
-        path = PurePosixPath(PROGRAM, *place.relative_to(root).parts).as_posix()
+        path = PurePosixPath(_PACKAGE, *place.relative_to(root).parts).as_posix()
         if place.is_file() and _wanted(path):
             yield path, place
 

@@ -17,7 +17,7 @@ from streamer.formats.avro_json import AvroDocuments
 from streamer.formats.schema_text import read_schema, url_problem
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import Change, PerMessage, document
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 from streamer.value import dump_json, parse_json
 
 OPERATOR: Final = "operator"
@@ -101,6 +101,7 @@ SPEC: Final = Spec(
     begin={"schema": '{"type": "string"}'},
     categories=("Parsing",),
     limits="values of logical types are what they are stored as",
+    requires=(Package("fastavro"),),
 )
 
 

@@ -17,7 +17,7 @@ from streamer.redisdb import CLIENT_FIELDS, client, client_problems
 from streamer.redisdb.asking import RETRY_FIELDS, Ask, RedisAsking
 from streamer.redisdb.client import Client
 from streamer.redisdb.values import argument, arguments
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 SCRIPT: Final = "script"
 ARGS_MAPPING: Final = "args_mapping"
@@ -74,6 +74,7 @@ SPEC: Final = Spec(
     ),
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
+    requires=(Package("redis"),),
 )
 
 

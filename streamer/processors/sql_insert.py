@@ -16,6 +16,7 @@ from streamer.sql import Arguments, Database, Insert, SqlError
 from streamer.sql.settings import (
     CONNECTION_FIELDS,
     INSERT_FIELDS,
+    PACKAGES,
     TARGET_FIELDS,
     args_mapping,
     database,
@@ -48,6 +49,7 @@ SPEC: Final = Spec(
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
     limits="`mysql`, `postgres` and `sqlite`",
+    requires=PACKAGES,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.sql.lookup import SqlLookup
 from streamer.sql.raw import EXEC_ONLY, queries_of, raw_fields, raw_problems
-from streamer.sql.settings import CONNECTION_FIELDS, TARGET_FIELDS, database
+from streamer.sql.settings import CONNECTION_FIELDS, PACKAGES, TARGET_FIELDS, database
 
 _EXEC_ONLY_FIELD: Final = Field(
     EXEC_ONLY,
@@ -52,6 +52,7 @@ SPEC: Final = Spec(
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
     limits="`mysql`, `postgres` and `sqlite`",
+    requires=PACKAGES,
 )
 
 

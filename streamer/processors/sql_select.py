@@ -12,6 +12,7 @@ from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
 from streamer.sql.lookup import Query, SqlLookup
 from streamer.sql.settings import (
     CONNECTION_FIELDS,
+    PACKAGES,
     SELECT_FIELDS,
     TARGET_FIELDS,
     WHERE,
@@ -46,6 +47,7 @@ SPEC: Final = Spec(
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
     limits="`mysql`, `postgres` and `sqlite`",
+    requires=PACKAGES,
 )
 
 

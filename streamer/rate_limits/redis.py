@@ -15,7 +15,7 @@ from streamer.message import Execution
 from streamer.rate_limiting import RateLimitError
 from streamer.redisdb import CLIENT_FIELDS, RedisError, client, client_problems, redis_errors
 from streamer.redisdb.client import Client
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import BuildContext, Field, Kind, Package, Parsed, Spec
 
 COUNT: Final = "count"
 INTERVAL: Final = "interval"
@@ -57,6 +57,7 @@ SPEC: Final = Spec(
     check=_check,
     begin={"key": "requests"},
     categories=("Services",),
+    requires=(Package("redis"),),
 )
 
 # An access that is too many still counts, but the key ends when it would have.

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from streamer.disk import sync_data, sync_directory
 from streamer.durations import DAY, HOUR, MINUTE
 from streamer.errors import StreamerError
 
@@ -225,7 +226,7 @@ def put(path: Path, fill: Callable[[Path], None]) -> None:
     try:
         fill(draft)
         with draft.open("rb+") as written:
-            os.fsync(written.fileno())
+            sync_data(written.fileno())
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
@@ -237,7 +238,7 @@ def sync(directory: Path) -> None:
     """Have on the disk which files a directory has."""
     handle = os.open(directory, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        sync_directory(handle)
     finally:
         os.close(handle)
 

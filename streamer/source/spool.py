@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from streamer.disk import sync_data, sync_directory
+
 SEGMENT = 64 << 20
 """Bytes after which a new segment is begun."""
 
@@ -141,7 +143,7 @@ class SpoolWriter:
         view = memoryview(data)
         while view:
             view = view[self._file.write(view) :]
-        os.fdatasync(self._file.fileno())
+        sync_data(self._file.fileno())
         self._publish(Durable(self._number, self._size + len(data), False))
         self._size += len(data)
 
@@ -150,9 +152,9 @@ class SpoolWriter:
         with open(draft, "wb") as file:
             file.write(json.dumps(durable).encode())
             file.flush()
-            os.fdatasync(file.fileno())
+            sync_data(file.fileno())
         os.replace(draft, self._directory / DURABLE)
-        os.fsync(self._entries)
+        sync_directory(self._entries)
 
 
 def pump(

@@ -235,7 +235,11 @@ class _Watch(threading.Thread):
 
     def run(self) -> None:
         poller = select.poll()
-        poller.register(self._connection, select.POLLRDHUP)
+        # Elsewhere there is no POLLRDHUP, and the end of a connection is a POLLHUP.
+        hung_up = select.POLLHUP
+        if sys.platform == "linux":
+            hung_up = select.POLLRDHUP
+        poller.register(self._connection, hung_up)
         poller.poll()
         os._exit(0)
 

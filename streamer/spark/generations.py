@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from streamer import __version__
 from streamer.config import Config
+from streamer.disk import sync_data
 from streamer.engine.journal import FileJournal
 from streamer.engine.location import Location, numbers_in, remove_tree
 from streamer.plan import Plan
@@ -123,7 +124,7 @@ def _write(path: Path, what: Any) -> None:
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
         out.write(json.dumps(head).encode() + b"\n" + body)
         out.flush()
-        os.fdatasync(out.fileno())
+        sync_data(out.fileno())
     draft.replace(path)
 
 

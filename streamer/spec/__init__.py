@@ -1,6 +1,6 @@
 """Field and component specs, parsed configs, and what a component is built with."""
 
-from streamer.spec.component import Example, Runs, Spec, Status
+from streamer.spec.component import Example, Package, Runs, Spec, Status
 from streamer.spec.context import BuildContext
 from streamer.spec.field import REQUIRED, Field, Shape
 from streamer.spec.kind import Kind
@@ -14,6 +14,7 @@ __all__ = [
     "Field",
     "Kind",
     "MetricsMapping",
+    "Package",
     "Parsed",
     "ParsedComponent",
     "Place",

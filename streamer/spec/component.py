@@ -30,6 +30,28 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Package:
+    """A package that a component imports, and that only an extra installs.
+
+    Attributes:
+        name: as it is imported; one of `streamer.extras.EXTRA_OF`.
+        field: the field that it is needed for; empty when the component always needs it.
+        values: the values of the field with which it is needed; empty for any that is set.
+    """
+
+    name: str
+    field: str = ""
+    values: tuple[str, ...] = ()
+
+    def needed_by(self, config: Any) -> bool:
+        """Tell whether a component with this parsed body needs it."""
+        if not self.field:
+            return True
+        value = config.get(self.field)
+        return value in self.values if self.values else bool(value)
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """What a component is and takes: parsing, lint, JSON schema and documentation come from it.
 
@@ -56,6 +78,7 @@ class Spec:
         runs: where it runs, when not where its kind usually does.
         delivery: what becomes of a message when something fails, when not as usual for its kind.
         limits: what it does not do, in a few words.
+        requires: the packages that it needs besides those that are always installed.
     """
 
     kind: Kind
@@ -75,6 +98,7 @@ class Spec:
     runs: Runs = ""
     delivery: str = ""
     limits: str = ""
+    requires: tuple[Package, ...] = ()
 
     @property
     def body(self) -> Field:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
-from streamer.spec import BuildContext, Field, Parsed
+from streamer.spec import BuildContext, Field, Package, Parsed
 from streamer.sql.database import Database
-from streamer.sql.drivers import driver, driver_problem
+from streamer.sql.drivers import MYSQL, POSTGRES, driver, driver_problem
 from streamer.sql.pooling import Bounds
 from streamer.sql.statements import Insert, Select
 
@@ -28,6 +28,13 @@ CONN_MAX_IDLE_TIME: Final = "conn_max_idle_time"
 CONN_MAX_LIFE_TIME: Final = "conn_max_life_time"
 CONN_MAX_IDLE: Final = "conn_max_idle"
 CONN_MAX_OPEN: Final = "conn_max_open"
+
+PACKAGES: Final = (
+    Package("sqlalchemy"),
+    Package("psycopg", DRIVER, (POSTGRES,)),
+    Package("pymysql", DRIVER, (MYSQL,)),
+)
+"""What all components need that have these fields."""
 
 TARGET_FIELDS: Final = (
     Field(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.spec import Field, Kind, Spec
+from streamer.spec import Field, Kind, Package, Spec
 
 NAME: Final = "open_telemetry_collector"
 
@@ -68,5 +68,9 @@ SPEC: Final = Spec(
                 ),
             ),
         ),
+    ),
+    requires=(
+        Package("opentelemetry.exporter.otlp.proto.http", HTTP),
+        Package("opentelemetry.exporter.otlp.proto.grpc", GRPC),
     ),
 )

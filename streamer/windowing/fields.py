@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.spec import Field, Kind
+from streamer.spec import Field, Kind, Package
 
 TIMESTAMP_MAPPING: Final = "timestamp_mapping"
 KEY_MAPPING: Final = "key_mapping"
@@ -171,6 +171,8 @@ RETENTION_FIELD: Final = Field(
     advanced=True,
     examples=("7d",),
 )
+RETENTION_PACKAGES: Final = (Package("duckdb", RETENTION),)
+"""What a buffer with `RETENTION_FIELD` needs."""
 
 
 def event_time_fields(*own: Field) -> tuple[Field, ...]:

@@ -29,6 +29,7 @@ from tests.servers import installed
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 STEPS = ROOT / "deploy" / "image"
+CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
 _SUITE = "bookworm"
 _BASE = "localhost/streamer-base:" + _SUITE
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -103,10 +104,11 @@ class _Store:
         text = DOCKERFILE.read_text()
         jars = _key(STEPS / "jars.sh", STEPS / "s3-pom.xml", ROOT / "deploy" / "jars" / "pom.xml")
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        wanted = [project["dependencies"], project["optional-dependencies"]["java"]]
+        wanted = [project["dependencies"], project["optional-dependencies"]]
         system = f"localhost/streamer-system:{_key(STEPS / 'system.sh', text)}"
         dependencies = "localhost/streamer-dependencies:" + _key(
-            STEPS / "dependencies.sh", STEPS / "pip.sh", json.dumps(wanted), system
+            *(STEPS / "dependencies.sh", STEPS / "pip.sh", CONSTRAINTS),
+            *(json.dumps(wanted), system),
         )
         self._fetch_jars(self._home / f"jars-{jars}")
         image = "localhost/streamer:" + _key(dependencies, jars, *_sources())
@@ -177,7 +179,8 @@ class _Store:
 def _sources() -> list[Path]:
     """Return the files that the program's part of the image is made from."""
     found = [ROOT / "README.md", ROOT / "pyproject.toml", DOCKERFILE, *STEPS.iterdir()]
-    found += (ROOT / "streamer").rglob("*")
+    for directory in ("configs", "schemas", "streamer"):
+        found += (ROOT / directory).rglob("*")
     return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
 
 

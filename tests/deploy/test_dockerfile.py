@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.image import DOCKERFILE, ROOT, STEPS
+from streamer import __version__
+from tests.deploy.image import DOCKERFILE, STEPS
 
 SCRIPTS = sorted(STEPS.glob("*.sh"))
 _TOOLS = Path(sys.executable).parent
@@ -83,7 +84,4 @@ def test_s3_is_read_by_the_hadoop_that_pyspark_has() -> None:
 
 
 def test_the_version_is_the_programs() -> None:
-    import tomllib
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert f"ARG VERSION={project['version']}" in instructions()
+    assert f"ARG VERSION={__version__}" in instructions()

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from streamer import __version__
+from streamer.extras import DISTRIBUTION, EXTRAS
 from tests.deploy.container import USER, Container
 from tests.deploy.image import ROOT, Image
 
@@ -105,9 +107,12 @@ def test_the_code_is_compiled_since_it_cannot_be_when_it_runs(image: Image) -> N
 def test_the_bill_of_materials_has_what_is_in_it(image: Image) -> None:
     bill = json.loads((image.root / "opt/streamer/share/sbom.cdx.json").read_text())
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    about = bill["metadata"]["component"]
+    assert (about["name"], about["version"]) == (DISTRIBUTION, __version__)
     named = {part.get("purl", "").split("@")[0].split("?")[0] for part in bill["components"]}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for wanted in (*project["dependencies"], *project["optional-dependencies"]["java"]):
+    optional = [one for extra in EXTRAS for one in project["optional-dependencies"][extra]]
+    for wanted in (*project["dependencies"], *optional):
         name = re.split(r"[\[<>=!~;]", wanted)[0].strip().lower().replace("_", "-")
         assert f"pkg:pypi/{name}" in named
     assert {"pkg:deb/debian/tini", "pkg:deb/debian/libc6"} <= named

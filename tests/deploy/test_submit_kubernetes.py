@@ -29,7 +29,7 @@ spark:
   checkpoint: /data/checkpoint
   conf:
     spark.kubernetes.namespace: traffic
-    spark.kubernetes.container.image: streamer:0.1.0
+    spark.kubernetes.container.image: streamer:0.2.0
     spark.kubernetes.authenticate.driver.serviceAccountName: spark
     spark.kubernetes.driver.volumes.persistentVolumeClaim.data.mount.path: /data
     spark.kubernetes.driver.volumes.persistentVolumeClaim.data.options.claimName: traffic
@@ -151,7 +151,7 @@ def test_what_is_made_is_a_restricted_pod_that_runs_the_config(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("without", "said"),
     [
-        ("    spark.kubernetes.container.image: streamer:0.1.0\n", "the program's image"),
+        ("    spark.kubernetes.container.image: streamer:0.2.0\n", "the program's image"),
         ('    spark.kubernetes.driver.secretKeyRef.TOPIC: "kafka:topic"\n', "variable TOPIC"),
     ],
 )

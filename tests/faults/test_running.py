@@ -81,7 +81,7 @@ def test_no_java_says_what_to_install(tmp_path):
     }
     ran = streamer("--checkpoint", str(tmp_path / "c"), input=b"", env=env)
     assert ran.returncode == 1
-    assert b"Java 17" in ran.stderr and b"streamer[java]" in ran.stderr
+    assert b"Java 17" in ran.stderr and b"spark-streamer[java]" in ran.stderr
 
 
 def test_a_full_disk_is_said_and_lasts_until_the_program_is_stopped(tmp_path):

@@ -177,7 +177,7 @@ def test_a_full_spool_and_a_full_disk_are_told_and_it_goes_on_afterwards(tmp_pat
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as full:
-            full.setattr("streamer.landing.store.os.fdatasync", broken)
+            full.setattr("streamer.landing.store.sync_data", broken)
             assert server.post(data=b"2")[:2] == (503, b"Service unavailable\n")
         assert server.post(data=b"3")[0] == 200
         assert [[m.raw for m in batch] for batch in server.taken()] == [[b"3"]]

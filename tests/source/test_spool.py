@@ -1,10 +1,10 @@
 """The spool: what is published survives, what is half written does not show."""
 
-import os
 from pathlib import Path
 
 import pytest
 
+from streamer.disk import sync_data
 from streamer.source.spool import (
     Durable,
     SpoolWriter,
@@ -66,14 +66,14 @@ def test_segments_are_begun_and_forgotten(tmp_path):
 def test_a_pump_tries_again_when_the_disk_refuses(tmp_path, monkeypatch):
     spool = SpoolWriter(tmp_path)
     failures = [OSError(28, "No space left on device")]
-    synced = os.fdatasync
+    synced = sync_data
 
     def sync(fd: int) -> None:
         if failures:
             raise failures.pop()
         synced(fd)
 
-    monkeypatch.setattr("streamer.source.spool.os.fdatasync", sync)
+    monkeypatch.setattr("streamer.source.spool.sync_data", sync)
     monkeypatch.setattr("streamer.source.spool.time.sleep", lambda s: None)
     chunks = [b"a\nb", b"\nc\n"]
     said: list[str] = []
@@ -86,7 +86,7 @@ def test_a_pump_tries_again_when_the_disk_refuses(tmp_path, monkeypatch):
 def test_whichever_step_the_disk_refuses_every_byte_is_there_once(tmp_path, monkeypatch, failing):
     spool = SpoolWriter(tmp_path, segment_size=3)
     calls = iter(range(1, 1000))
-    synced, opened = os.fdatasync, Path.open
+    synced, opened = sync_data, Path.open
 
     def sync(fd: int) -> None:
         if next(calls) == failing:
@@ -100,7 +100,7 @@ def test_whichever_step_the_disk_refuses_every_byte_is_there_once(tmp_path, monk
 
     chunks = [b"a\nb", b"\nc\nd\n", b"e\n", b"f\ng"]
     with monkeypatch.context() as broken:
-        broken.setattr("streamer.source.spool.os.fdatasync", sync)
+        broken.setattr("streamer.source.spool.sync_data", sync)
         broken.setattr("streamer.source.spool.Path.open", open_)
         broken.setattr("streamer.source.spool.time.sleep", lambda s: None)
         pump(lambda size: chunks.pop(0) if chunks else b"", spool, tmp_path, lambda text: None)

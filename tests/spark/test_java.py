@@ -134,7 +134,7 @@ def test_no_java_at_all_says_where_it_was_looked_for_and_what_to_install(tmp_pat
     with pytest.raises(NoJavaError) as e:
         find_java({"PATH": ""})
     text = str(e.value)
-    assert "no java on PATH" in text and "pip install 'streamer[java]'" in text
+    assert "no java on PATH" in text and "pip install 'spark-streamer[java]'" in text
 
 
 def test_what_was_found_and_not_taken_is_named(tmp_path, no_package):

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import QueryError
+from streamer.extras import install_hint, lacking_text
 from streamer.message import Execution
 from streamer.timestamps import SECOND
 
@@ -25,8 +26,11 @@ _CHINESE: Final = "zh_CN"
 
 @functools.cache
 def _people(locale: str = "en_US") -> Any:
-    from faker import Factory
-
+    try:
+        from faker import Factory
+    except ModuleNotFoundError:
+        lacking = lacking_text("function fake", ["faker"])
+        raise QueryError(f"{lacking}: {install_hint(['faker'])}") from None
     generator = Factory.create(locale)
     generator.random = _CHANCE
     return generator
@@ -135,6 +139,7 @@ KINDS: Final = tuple(sorted((*_KINDS, *_MOMENTS, "unix_time")))
     uses=("now", "random"),
     own_errors=True,
     origin=CONNECT,
+    requires=("faker",),
 )
 def fake(ex: Execution, function: str) -> Any:
     """Invented data of a kind: `name`, `email`, `ipv4`, `date`, `cc_number` and many more."""

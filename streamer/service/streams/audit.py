@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from streamer.disk import sync_data
 from streamer.engine.delivery import LogLine
 from streamer.timestamps import format_rfc3339
 
@@ -35,7 +36,7 @@ class Audit:
         line = {"time": format_rfc3339(self._clock()), "author": author, "action": action, **facts}
         with self._lock:
             os.write(self._file, orjson.dumps(line) + b"\n")
-            os.fdatasync(self._file)
+            sync_data(self._file)
         self._log("INFO", "Audit", {"author": author, "action": action, **facts})
 
     def close(self) -> None:

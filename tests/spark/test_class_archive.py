@@ -274,6 +274,8 @@ def test_starts_with_an_archive_without_one_and_with_a_bad_one(tmp_path: Path) -
     assert (seen, out) == (True, '{"n":1}\n'), log
 
     # Not when it is turned off, and none is made then.
+    while uses(archive):
+        time.sleep(0.1)
     process = starts.start("off", STREAMER_CLASS_ARCHIVE="off")
     while process.poll() is None:
         assert not uses(archive)

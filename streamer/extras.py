@@ -6,7 +6,8 @@ installed by an extra of the distribution. Nothing is imported to find out wheth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Final
 
@@ -70,6 +71,22 @@ def is_installed(package: str) -> bool:
 def missing(packages: Iterable[str]) -> tuple[str, ...]:
     """Return those packages, by the names that are imported, that are not installed here."""
     return tuple(package for package in packages if not is_installed(package))
+
+
+@contextmanager
+def unless_lacking() -> Iterator[None]:
+    """Leave the rest of the block out where it comes to a package that an extra would install.
+
+    For checks of values: that the package is missing is found by itself, with its own words.
+
+    Raises:
+        ModuleNotFoundError: of a module that no extra brings.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as e:
+        if optional_package(e.name) is None:
+            raise
 
 
 def lacking_text(what: str, packages: Iterable[str]) -> str:

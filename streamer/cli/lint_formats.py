@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -92,7 +92,7 @@ def _result(lint: Lint) -> dict[str, Any]:
 
 def _uri(file: str) -> str:
     """Return a file's name as a URI reference: relative to the directory that lint ran in."""
-    path = PurePath(file)
+    path = Path(file)
     if path.is_absolute():
         return path.as_uri()
     # A colon in the first part would be taken for the end of a scheme.

@@ -14,7 +14,7 @@ from streamer.config.reading import SERVING, Reading, Reference, Served
 from streamer.config.templates.expand import expand
 from streamer.config.templates.template import template_of
 from streamer.config.unavailable import available_text, missing_text, unavailable
-from streamer.extras import EXTRA_OF, install_hint, is_installed, lacking_text
+from streamer.extras import EXTRA_OF, install_hint, is_installed, lacking_text, unless_lacking
 from streamer.spec import Field, Kind, Parsed, ParsedComponent, Spec
 
 _PROCESSORS: Final = Field(
@@ -178,7 +178,10 @@ def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) 
         )
         return Parsed({})
     if found.check and reading.findings.harmful == before:
-        for name, problem in found.check(config):
+        problems: list[tuple[str, str]] = []
+        with unless_lacking():
+            problems += found.check(config)
+        for name, problem in problems:
             # A field that is there is shown; what is missing is reported at the component.
             place = find(body, name) if name else key
             place = key if place is body else place

@@ -12,6 +12,7 @@ from streamer.config.reading import Reading, Reference
 from streamer.config.secrets import note_secrets
 from streamer.config.source import NO_SOURCE
 from streamer.config.values import expected, read_value
+from streamer.extras import unless_lacking
 from streamer.spec import REQUIRED, Field, Parsed
 
 _LISTED: Final = 12
@@ -79,7 +80,9 @@ def read_field(reading: Reading, field: Field, node: Node, path: str, at: Node) 
     before = reading.findings.harmful
     value = _SHAPES[field.shape](reading, field, node, path, at)
     if field.check and value is not None and reading.findings.harmful == before:
-        problem = field.check(value)
+        problem = None
+        with unless_lacking():
+            problem = field.check(value)
         if problem:
             reading.findings.at(node, "bad_value", problem_text(field.name, problem))
     return value

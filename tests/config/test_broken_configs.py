@@ -64,7 +64,10 @@ def test_an_expression_of_the_command_line_that_cannot_be_applied() -> None:
 
 
 # What other tests of this directory show.
-SHOWN_BELOW = {"too_deep", "too_large", "too_many", "unreadable", "bad_set", "bad_template"}
+SHOWN_BELOW = {
+    *("too_deep", "too_large", "too_many", "unreadable", "bad_set", "bad_template"),
+    "missing_package",
+}
 
 
 def test_every_rule_is_met() -> None:

@@ -125,6 +125,17 @@ def test_an_interpolation_is_looked_at_too(tmp_path: Path, hide: Callable[..., N
     assert (lint.code, lint.line) == ("missing_package", 1)
 
 
+def test_a_value_that_only_the_package_can_check_is_no_finding_of_its_own(
+    tmp_path: Path, hide: Callable[..., None]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("pipeline: {processors: [{avro: {operator: to_json, schema: no schema}}]}\n")
+    assert [lint.code for lint in lint_config(path)] == ["bad_value"]
+    hide("fastavro")
+    assert [lint.code for lint in lint_config(path)] == ["missing_package"]
+    assert lint_config(path, options=LintOptions(packages=False)) == ()
+
+
 def test_run_refuses_what_lint_may_leave_out(config: Path, hide: Callable[..., None]) -> None:
     hide("confluent_kafka")
     assert lint_config(config, options=LintOptions(packages=False)) == ()

@@ -261,10 +261,9 @@ def test_without_extras_it_is_whole_and_small(installed: Installed, tmp_path: Pa
 
 
 def test_without_extras_lint_names_them(installed: Installed, tmp_path: Path) -> None:
-    config = tmp_path / "config.yaml"
     lacking = 0
-    for extra, text in CONFIGS.items():
-        config.write_text(text)
+    for extra in CONFIGS:
+        config = _config(extra, tmp_path)
         code, out, err = installed.run("lint", config, cwd=tmp_path)
         assert (code, out) == (1, ""), extra
         assert f"{install_command(extra)} [missing_package]" in err, extra

@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 KILLS = int(os.environ.get("STREAMER_KILLS", "1"))
 SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
 SIZE = 10
+FOLDED = pytest.mark.sample("folded")
 
 CONFIG = """
 input:
@@ -109,8 +110,8 @@ def check(lines: list[bytes], slides: int, repeats: bool) -> int:
     ("slide", "output", "repeats", "folds"),
     [
         pytest.param("", "file", False, False, id="file", marks=pytest.mark.smoke),
-        pytest.param("", "file", False, True, id="folded-file"),
-        pytest.param("slide: 5s", "stdout", True, True, id="folded-sliding-stdout"),
+        pytest.param("", "file", False, True, id="folded-file", marks=FOLDED),
+        pytest.param("slide: 5s", "stdout", True, True, id="folded-sliding-stdout", marks=FOLDED),
     ],
 )
 def test_every_event_is_in_exactly_its_windows(tmp_path, slide, output, repeats, folds):

@@ -60,10 +60,10 @@ def rests(items: list[pytest.Item], seed: int) -> set[pytest.Item]:
         if not is_sampled(item):
             continue
         kind = _kind(item)
-        if kind is not None:
-            kinds[kind].append(item)
-        elif item.path not in turn:
+        if item.path in _FILES - turn:
             out.add(item)
+        elif kind is not None:
+            kinds[kind].append(item)
     chosen = choose_one_of_each(kinds.values(), seed)
     return out.union(*kinds.values()).difference(chosen)
 

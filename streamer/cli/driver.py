@@ -8,16 +8,16 @@ Spark's nor its own end, and leaves its last words for whoever has submitted it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import threading
 from collections import deque
+from collections.abc import Callable
 
 JOB = "job.json"
 OUTCOME = "outcome.json"
@@ -51,8 +51,16 @@ def main() -> int:
     if INSIDE in os.environ:
         return _inside(job["arguments"])
     parent, place = os.getppid(), job.get("outcome", _HERE)
+    log, held = _log(parent, "joins" in job), None
+
+    def tell(text: str) -> None:
+        with contextlib.suppress(OSError):
+            os.write(log, f"{text}\n".encode())
+
     try:
-        python = _environment(job["archive"]) if job["archive"] else sys.executable
+        python = sys.executable
+        if job["archive"]:
+            python, held = _environment(job["archive"], tell)
     except OSError as e:
         text = f"error: {os.uname().nodename} cannot unpack {job['archive']}: {e}"
         print(text, file=sys.stderr)
@@ -63,7 +71,8 @@ def main() -> int:
     environ.setdefault("JAVA_HOME", _java(parent))
     environ.update(job["variables"], **{INSIDE: "1", "PYTHONUNBUFFERED": "1"})
     environ.update({name: os.path.abspath(path) for name, path in job.get("beside", {}).items()})
-    code, last = _run([python, os.path.abspath(__file__)], environ, _log(parent, "joins" in job))
+    kept = () if held is None else (held,)
+    code, last = _run([python, os.path.abspath(__file__)], environ, log, kept)
     _leave(place, code, last)
     return code
 
@@ -83,25 +92,24 @@ def _inside(arguments: list[str]) -> int:
     return invoke(arguments)
 
 
-def _environment(archive: str) -> str:
-    """Unpack the archive, if an earlier start has not; return its Python."""
-    into = os.path.abspath("environment")
-    if not os.path.isdir(into):
-        draft = f"{into}.{os.getpid()}"
-        shutil.rmtree(draft, ignore_errors=True)
-        packed = archive
-        if "://" in archive:
-            packed = f"{draft}.tar.gz"
-            _fetch(archive, packed)
-        with tarfile.open(packed) as file:
-            # It is what `streamer pack` has made. Newer ones ask to be told what to refuse.
-            if hasattr(tarfile, "tar_filter"):
-                file.extraction_filter = tarfile.tar_filter
-            file.extractall(draft)
-        if packed != archive:
-            os.unlink(packed)
-        os.rename(draft, into)
-    return os.path.join(into, "bin", "python3")
+def _environment(archive: str, tell: Callable[[str], None]) -> tuple[str, int | None]:
+    """Return the archive's Python, unpacked, and the descriptor that keeps it in the cache."""
+    own = os.path.abspath("environment")
+    if "://" in archive and not os.path.isdir(own):
+        packed = os.path.abspath("environment.tar.gz")
+        if not os.path.exists(packed):
+            draft = f"{packed}.{os.getpid()}"
+            _fetch(archive, draft)
+            os.rename(draft, packed)
+        archive = packed
+    if os.path.isdir(own):
+        # An earlier start's, or YARN's.
+        return os.path.join(own, "bin", "python3"), None
+    # It lies beside this file, and is not to be there for the program.
+    from environment_cache import environment_of  # type: ignore[import-not-found]
+
+    place, held = environment_of(archive, own, dict(os.environ), tell)
+    return os.path.join(place, "bin", "python3"), held
 
 
 def _fetch(url: str, to: str) -> None:
@@ -155,13 +163,16 @@ def _log(parent: int, joins: bool) -> int:
         return 2
 
 
-def _run(command: list[str], environ: dict[str, str], out: int) -> tuple[int, list[str]]:
+def _run(
+    command: list[str], environ: dict[str, str], out: int, kept: tuple[int, ...]
+) -> tuple[int, list[str]]:
     """Run the program; return its exit code, and the last lines of its log.
 
     Args:
         command: what runs.
         environ: its environment.
         out: what gets the log.
+        kept: descriptors that it inherits.
     """
     child = subprocess.Popen(
         command,
@@ -169,6 +180,7 @@ def _run(command: list[str], environ: dict[str, str], out: int) -> tuple[int, li
         cwd=os.path.join(_HERE, FILES),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        pass_fds=kept,
         preexec_fn=_bound,
     )
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -16,6 +16,8 @@ from typing import Any, Final
 from streamer.cli import driver
 from streamer.cli.contents import Contents
 from streamer.errors import StreamerError
+from streamer.packing import environment_cache
+from streamer.packing.archive import LOCAL
 
 DIRECTORY: Final = "submitted"
 """Where jobs lie below a checkpoint."""
@@ -72,7 +74,7 @@ def write_job(contents: Contents, checkpoint: Path, archive: str | None, jars: l
         "archive": archive,
         "arguments": [
             *contents.arguments,
-            *(("-s", f"spark.environment={archive}") if archive else ()),
+            *(("-s", f"spark.environment={_for_executors(archive)}") if archive else ()),
         ],
         "variables": {
             **contents.variables(),
@@ -87,6 +89,7 @@ def write_job(contents: Contents, checkpoint: Path, archive: str | None, jars: l
             copy.write_bytes(data)
         (path / driver.JOB).write_text(json.dumps(about, indent=1))
         shutil.copyfile(driver.__file__, path / _PROGRAM)
+        shutil.copy(environment_cache.__file__, path)
         with zipfile.ZipFile(path / _JAR, "w") as jar_file:
             jar_file.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n\n")
         for jar in jars:
@@ -95,6 +98,11 @@ def write_job(contents: Contents, checkpoint: Path, archive: str | None, jars: l
     except OSError as e:
         raise _unwritten(path, e) from None
     return Job(path)
+
+
+def _for_executors(archive: str) -> str:
+    """Return how executors get an archive: one with a path is read there, and is not sent."""
+    return archive if "://" in archive else f"{LOCAL}{archive}"
 
 
 def new_directory(checkpoint: Path) -> Path:

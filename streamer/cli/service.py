@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -217,21 +218,26 @@ class _Service:
         except StreamerError:
             manager.close()
             raise
-        api = Api(manager, root, log, options.api, options.prefixed)
+        begun, restored = threading.Event(), threading.Event()
+        flags = options.api, options.prefixed
+        api = Api(manager, root, log, *flags, opened=begun, restored=restored)
         log("INFO", "Starting", {"streams": len(files), "checkpoints": str(self._place)})
         began = time.monotonic()
         server: HttpServer | None = None
         exports = ExitStack()
         try:
-            self._start_spark(files, lock)
-            checkpoints.finish(log)
-            exports.enter_context(exported(root.metrics, manager.registry.views, log))
             free()
             if root.http["enabled"]:
+                # Before Spark: whoever asks whether it lives is not to take a start for an end.
                 server = HttpServer(root.http, api.application)
                 lock.sign(advertised(server.url))
                 self._tell(server.url)
+            self._start_spark(files, lock)
+            checkpoints.finish(log)
+            exports.enter_context(exported(root.metrics, manager.registry.views, log))
+            begun.set()
             manager.boot.start(files)
+            restored.set()
             log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
             with self._watched(manager):
                 return self._wait(manager.registry.store)

@@ -140,6 +140,7 @@ def _submit(wanted: Submission, master: Master) -> int:
 
 def _job(wanted: Submission) -> Job:
     from streamer.packing import packed
+    from streamer.packing.archive import LOCAL
     from streamer.spark.cluster import cache_directory
     from streamer.spark.jars import shipped_jars
 
@@ -154,7 +155,7 @@ def _job(wanted: Submission) -> Job:
     elif archive == "installed":
         archive = None
     elif "://" not in archive:
-        archive = str(Path(archive).expanduser().absolute())
+        archive = str(Path(archive.removeprefix(LOCAL)).expanduser().absolute())
     jars = shipped_jars(wanted.inputs, wanted.spark, os.environ, log)
     arguments = (*wanted.contents.arguments, option, named)
     return write_job(replace(wanted.contents, arguments=arguments), directory, archive, jars)

@@ -112,10 +112,15 @@ _SPARK: Final = Field(
             "string",
             "How a cluster's workers get this program: `packed` sends it and its packages along, "
             "`installed` finds them there (in an image), and anything else is an archive that "
-            "`streamer pack` has made, by its path or URL. Local masters need none.",
+            "`streamer pack` has made, by its path here, by one that all workers have "
+            "(`local:/path`), or by a URL. Local masters need none.",
             default="packed",
             advanced=True,
-            examples=("installed", "s3a://ours/environment.tar.gz"),
+            examples=(
+                "installed",
+                "local:/shared/environment.tar.gz",
+                "s3a://ours/environment.tar.gz",
+            ),
         ),
         Field(
             "shards",

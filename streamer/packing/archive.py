@@ -3,7 +3,7 @@
 ```
 bin/python3   the workers' own Python of the same minor version, with these packages
 lib/          the packages
-pack.json     versions, Python, platform
+pack.json     versions, Python, platform, and a digest of all that there is
 ```
 """
 
@@ -14,27 +14,38 @@ import io
 import json
 import os
 import platform
+import shlex
 import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from streamer.packing.environment_cache import ABOUT
 from streamer.packing.files import Packages, needed
+
+LOCAL: Final = "local:"
+"""What stands, as in Spark's own settings, before a path that is the same on every worker."""
 
 NAME: Final = "environment"
 """What executors call the directory that they unpack the archive to."""
 
 PYTHON: Final = f"./{NAME}/bin/python3"
-"""The workers' Python, from where an executor runs."""
+"""The workers' Python, from where an executor runs that has unpacked the archive itself."""
 
-_LAUNCHER: Final = """#!/bin/sh
+WORKER_PYTHON: Final = "streamer-python3"
+"""The same of one that finds it unpacked in its host's cache."""
+
+_SCRIPT: Final = """#!/bin/sh
 # Packages are in the archive, the interpreter is that of the machine: of version {version}, which
 # the packages were built for.
-here=$(cd "$(dirname "$0")/.." && pwd) || exit
+here=$(cd "$(dirname "$0")/{up}" && pwd) || exit
 for found in {names}; do
-    if "$found" -c 'import sys; sys.exit(sys.version_info[:2] != {tuple})' 2>/dev/null; then
-        PYTHONPATH=$here/lib exec "$found" "$@"
+    # By its own path: what is on the PATH may be a script that looks for it, each time.
+    is='import sys; print(sys.version_info[:2] == {tuple} and sys.executable or "")'
+    python=$("$found" -S -c "$is" 2>/dev/null)
+    if [ -n "$python" ]; then
+        {become}
     fi
 done
 echo "streamer: no Python {version} on $(hostname): install it there (it is looked for as" \\
@@ -49,9 +60,29 @@ def launcher(python: tuple[int, int]) -> str:
     Args:
         python: major and minor version.
     """
+    return _script(python, "..", 'PYTHONPATH=$here/lib exec "$python" "$@"')
+
+
+def worker_launcher(python: tuple[int, int], archive: str, key: str) -> str:
+    """Return the script that is the workers' Python where the host's cache has the environment.
+
+    `environment_cache.py` lies beside it.
+
+    Args:
+        python: major and minor version.
+        archive: the environment's, as a worker sees it; a name is that of a file beside the script.
+        key: the environment's; empty when only workers can read the archive.
+    """
+    beside = "" if archive.startswith("/") else '"$here"/'
+    place = f"{beside}{shlex.quote(archive)}"
+    become = f'exec "$python" -E -S "$here/environment_cache.py" {place} "{key}" "$@"'
+    return _script(python, ".", become)
+
+
+def _script(python: tuple[int, int], up: str, become: str) -> str:
     version = f"{python[0]}.{python[1]}"
     names = f"python{version} python3 python /usr/local/bin/python{version} /opt/python/bin/python3"
-    return _LAUNCHER.format(version=version, names=names, tuple=python)
+    return _SCRIPT.format(version=version, names=names, tuple=python, up=up, become=become)
 
 
 def packed(cache: Path, tell: Callable[[str], None] = lambda text: None) -> Path:
@@ -87,11 +118,13 @@ def pack(path: Path, packages: Packages | None = None) -> Packages:
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        # Read once by each executor: a smaller file would not make up for the time to write it.
+        # Unpacked once by each worker: a smaller file would not make up for the time to write it.
         with tarfile.open(draft, "w:gz", compresslevel=1) as out:
             # Looked for once it is known that the archive can be written: it takes a second.
             packages = packages or needed()
-            _add(out, "pack.json", json.dumps(_about(packages), indent=1), 0o644)
+            # First, since workers know by it whether they have unpacked the rest already.
+            about = {**_about(packages), "digest": _digest(packages)}
+            _add(out, ABOUT, json.dumps(about, indent=1), 0o644)
             _add(out, "bin/python3", launcher(sys.version_info[:2]), 0o755)
             for name, place in packages.files.items():
                 out.add(place.resolve(), f"lib/{name}", filter=_anybodys)

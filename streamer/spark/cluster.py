@@ -1,12 +1,14 @@
 """A cluster's workers: how this program gets to them.
 
 The JVM of the driver and those of the executors start Python by the same name. It is that of a
-script below `environment`, which is the archive on an executor (`streamer.packing`), and on the
-driver a directory of ours, from which its JVM is started.
+script: on an executor one that finds the environment in its host's cache, or unpacks it there
+(`streamer.packing.environment_cache`), and on the driver one in a directory of ours, from which its
+JVM is started. On YARN, which unpacks archives once for a node, it is in the archive itself.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import sys
@@ -16,14 +18,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamer.errors import StreamerError
-from streamer.packing import packed
-from streamer.packing.archive import NAME, PYTHON
+from streamer.packing import environment_cache, packed
+from streamer.packing.archive import LOCAL, NAME, PYTHON, WORKER_PYTHON, worker_launcher
+from streamer.packing.environment_cache import key_of
 from streamer.spark.launchers import write_launcher
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 ENVIRONMENT: Final = "spark.streamer.environment"
 """The setting that carries `spark.environment` to here."""
+
+YARN: Final = "yarn"
 
 DIRECTORY: Final = "STREAMER_DIRECTORY"
 """The variable that tells the driver's Python where the program was started."""
@@ -121,7 +126,8 @@ def workers(conf: Mapping[str, str], log: LogLine, master: str) -> Workers:
 
     Args:
         conf: the user's Spark settings; `ENVIRONMENT` is `packed`, `installed`, or an archive that
-            `streamer pack` has made: a path, or a URL that executors can read.
+            `streamer pack` has made: a path here, one that workers have (`local:/path`), or a URL
+            that executors can read.
         log: hears what takes its time.
         master: Spark's master URL.
 
@@ -143,11 +149,34 @@ def workers(conf: Mapping[str, str], log: LogLine, master: str) -> Workers:
             ) from None
     else:
         archive = _archive(wanted)
-    # YARN brings it to a node once, before executors start; Spark would to each of them.
-    setting = "spark.yarn.dist.archives" if master == "yarn" else "spark.archives"
+    if master == YARN and not archive.startswith(LOCAL):
+        # YARN brings it to a node once, before executors start.
+        setting = "spark.yarn.dist.archives"
+        shipped, python = [f"{archive}#{NAME}"], PYTHON
+    else:
+        setting = "spark.yarn.dist.files" if master == YARN else "spark.files"
+        shipped, python = _launcher_files(archive), f"./{WORKER_PYTHON}"
     given = [text for text in conf.get(setting, "").split(",") if text]
-    archives = ",".join([*map(_absolute, given), f"{archive}#{NAME}"])
-    return Workers(PYTHON, _driver_directory(), {**_absolutes(conf), setting: archives})
+    files = ",".join([*map(_absolute, given), *shipped])
+    return Workers(python, _driver_directory(python), {**_absolutes(conf), setting: files})
+
+
+def _launcher_files(archive: str) -> list[str]:
+    """Return what Spark brings to an executor's directory, so that it starts Python there."""
+    if archive.startswith(LOCAL):
+        path = archive.removeprefix(LOCAL)
+        seen, shipped = path, []
+    else:
+        path, seen, shipped = archive, archive.rpartition("/")[2], [archive]
+    try:
+        # Whoever knows it need not open the archive.
+        key = key_of(path) if "://" not in path and os.path.exists(path) else ""
+    except OSError as e:
+        raise StreamerError(f"spark.environment: {e}; make it anew with `streamer pack`") from None
+    text = worker_launcher(sys.version_info[:2], seen, key)
+    mark = hashlib.sha256(text.encode()).hexdigest()[:8]
+    script = write_launcher(f"worker-{mark}", WORKER_PYTHON, text) / WORKER_PYTHON
+    return [str(script), environment_cache.__file__, *shipped]
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
@@ -156,7 +185,7 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
 
 
 def _archive(wanted: str) -> str:
-    if "://" in wanted:
+    if "://" in wanted or wanted.startswith(LOCAL):
         return wanted
     path = Path(wanted).expanduser().absolute()
     if not path.is_file():
@@ -180,10 +209,10 @@ def _absolute(text: str) -> str:
     return text if "://" in text else os.path.abspath(text.strip())
 
 
-def _driver_directory() -> Path:
+def _driver_directory(name: str) -> Path:
     os.environ[DIRECTORY] = os.getcwd()
     path = shlex.quote(os.pathsep.join(sys.path[1:] if sys.path[0] == "" else sys.path))
     python = shlex.quote(sys.executable)
     client = shlex.quote(str(Path(__file__).with_name("fork_client.py")))
     text = _DRIVER_PYTHON.format(directory=DIRECTORY, path=path, python=python, client=client)
-    return write_launcher("driver", f"{NAME}/bin/python3", text)
+    return write_launcher("driver", name, text)

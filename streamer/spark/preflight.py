@@ -135,7 +135,7 @@ def check_checkpoint(session: SparkSession, place: Anywhere) -> None:
         # By Hadoop, and so with the jars, the names and the rights with which Spark keeps state.
         hosts = context.parallelize(range(tasks), tasks).mapPartitionsWithIndex(_mark)
         hosts.saveAsTextFile(url)
-        found = context.textFile(url).collect()
+        found = _marks(context, probe)
         lost = set(range(tasks)) - {int(line.partition(" ")[0]) for line in found}
     except Exception as e:
         why = said(str(e))
@@ -145,6 +145,14 @@ def check_checkpoint(session: SparkSession, place: Anywhere) -> None:
             remove_tree(probe)
     if lost:
         raise StreamerError(_NOT_SHARED.format(place=place))
+
+
+def _marks(context: SparkContext, probe: Anywhere) -> list[str]:
+    """Return the lines that workers have written, as the driver sees them."""
+    if isinstance(probe, Path):
+        # Without a job: workers would read for the driver what they have written themselves.
+        return [line for part in probe.glob("part-*") for line in part.read_text().splitlines()]
+    return list(context.textFile(str(probe)).collect())
 
 
 _NOT_SHARED: Final = (
@@ -163,7 +171,7 @@ _VERSIONS: Final = re.compile(
 )
 _MISSING: Final = re.compile(r"No module named '?([\w.]+)'?")
 _NO_PROGRAM: Final = re.compile(r'Cannot run program "([^"]+)"')
-_OURS: Final = re.compile(r"streamer: (no Python .*)")
+_OURS: Final = re.compile(r"streamer: (no (?:Python|environment) .*)")
 
 
 def translated(text: str) -> str:

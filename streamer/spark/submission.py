@@ -29,6 +29,8 @@ _RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 # It only waits; the program's own JVM has the memory that the master gives.
 _JAVA_OPTIONS: Final = (
     *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+    # Verifying Spark's own classes takes 0.3 of 1.7 CPU seconds until it calls Python.
+    *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
 )
 
 

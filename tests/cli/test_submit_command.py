@@ -99,6 +99,9 @@ def test_jobs_of_drivers_that_have_ended_are_deleted_and_so_are_archives_of_none
     )
     (checkpoint / DIRECTORY / "environment-0.tar.gz").write_bytes(b"0")
     ended, runs = job_of(Contents((), {}, {})), job_of(Contents((), {}, {}), archive)
+    # Executors read it where it lies.
+    assert about(runs)["arguments"] == ["-s", f"spark.environment=local:{archive}"]
+    assert (runs.directory / "environment_cache.py").is_file()
     unknown = job_of(Contents((), {}, {}))
     ended.submitted("driver-1")
     runs.submitted("driver-2")

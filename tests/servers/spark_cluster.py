@@ -57,6 +57,12 @@ class Cluster:
         environment = ("-s", "spark.environment=installed", "-s", f"spark.conf={conf}")
         return ("--master", self.url, *environment)
 
+    @property
+    def environments(self) -> list[Path]:
+        """The environments that workers have unpacked."""
+        place = self.home.parent / "cache" / "streamer" / "environments"
+        return [path for path in place.glob("*") if path.is_dir()]
+
     def call(self, *arguments: str, on: str = "") -> str:
         """Call the script, on a host; return what it prints."""
         env, before = self.env, []
@@ -129,6 +135,7 @@ def spark_cluster(
         "STREAMER_PYTHON": sys.executable,
         # As on hosts of a cluster: what the driver's environment has is not there.
         "PYTHONPATH": "",
+        "XDG_CACHE_HOME": str(directory / "cache"),
     }
     if hidden is not None:
         env["CLUSTER_UNDER"] = str(_hiding(directory / "hiding", hidden))

@@ -6,6 +6,7 @@ Every path is served twice: as it is, and behind `root_path`.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -38,6 +39,16 @@ from streamer.service.http.streams import StreamEndpoints
 from streamer.service.http.tapping import TapEndpoints
 from streamer.service.streams.manager import Manager
 
+_STARTING: Final = "Spark is starting\n"
+_SECONDS_UNTIL_ANOTHER_TRY: Final = "2"
+
+
+def _set() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
 _NOTHING: Final = Asked({}, {}, "", wish_of({}, ""))
 
 
@@ -53,6 +64,8 @@ class Api:
         prefixed: whether what components serve stands behind the stream's id.
         deploys: threads for what waits for streams to start and stop.
         looks: threads for all else.
+        opened: set when streams can be asked for; before, Spark is starting.
+        restored: set when all streams that should run have been tried once.
     """
 
     manager: Manager
@@ -66,6 +79,8 @@ class Api:
     looks: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, "look"), repr=False
     )
+    opened: threading.Event = field(default_factory=_set, repr=False)
+    restored: threading.Event = field(default_factory=_set, repr=False)
 
     @cached_property
     def results(self) -> ResultEndpoints:
@@ -89,13 +104,15 @@ class Api:
         by_path: dict[str, dict[str, Endpoint]] = {}
         for endpoint in self.endpoints():
             by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+        early = {endpoint.path for endpoint in self._always()}
         for path, methods in by_path.items():
             handler = self._handler(methods)
+            handler = handler if path in early else self._once_opened(handler)
             for full in dict.fromkeys((path, root + path)):
                 app.router.add_route(hdrs.METH_ANY, full, handler)
         served = Served(self.manager.registry, self.prefixed)
         app.on_cleanup.append(self.playground.close)
-        app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", served.handler(root))
+        app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", self._once_opened(served.handler(root)))
         return app
 
     def endpoints(self) -> list[Endpoint]:
@@ -169,11 +186,23 @@ class Api:
         return dict(sorted({**served.listed(), **about}.items()))
 
     def _ready(self, asked: Asked) -> web.Response:
+        if not self.restored.is_set():
+            return as_text("streams are starting\n" if self.opened.is_set() else _STARTING, 503)
         streams = self.manager.registry.streams()
         waiting = [name for name, one in streams.items() if one.active and not one.ready]
         if not waiting:
             return as_text("OK")
         return as_text(f"streams {', '.join(waiting)} are not connected\n", 503)
+
+    def _once_opened(self, handler: Handler) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if self.opened.is_set():
+                return await handler(request)
+            reply = error_reply(503, f"Error: {_STARTING.strip()}: try again")
+            reply.headers[hdrs.RETRY_AFTER] = _SECONDS_UNTIL_ANOTHER_TRY
+            return reply
+
+        return handle
 
     def _handler(self, methods: Mapping[str, Endpoint]) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:

@@ -373,3 +373,32 @@ def test_a_stream_that_starts_says_what_it_waits_for(tmp_path: Path) -> None:
         assert server.ask("POST", "/streams/a/resume").status_code == 200
         server.service.manager.registry.get("a").view.start.finish()
         assert said() == ["", ""]
+
+
+def test_before_spark_is_there_it_says_that_it_lives_and_asks_for_another_try(
+    tmp_path: Path,
+) -> None:
+    with asking(tmp_path) as server:
+        ask, api = server.ask, server.api
+        ask("POST", "/streams/a", config_text("one"))
+        api.opened.clear()
+        api.restored.clear()
+        for path in ("/ping", "/version", "/metrics", "/endpoints"):
+            assert ask("GET", path).status_code == 200
+        assert (ask("GET", "/ready").status_code, ask("GET", "/ready").text) == (
+            503,
+            "Spark is starting\n",
+        )
+        for method, path in (("GET", "/streams"), ("POST", "/streams/b"), ("POST", "/a/post")):
+            refused = ask(method, path, config_text("one") if method == "POST" else None)
+            assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
+            assert "Spark is starting" in refused.text
+        api.opened.set()
+        assert list(ask("GET", "/streams").json()) == ["a"]
+        # What was deployed before is not there yet.
+        assert (ask("GET", "/ready").status_code, ask("GET", "/ready").text) == (
+            503,
+            "streams are starting\n",
+        )
+        api.restored.set()
+        assert ask("GET", "/ready").status_code == 200

@@ -25,7 +25,7 @@ def java(env: Mapping[str, str]) -> str:
     from streamer.spark.java import find_java
 
     found = find_java(env)
-    return f"Java {found.version} at {found.home}, from {found.source}"
+    return f"Java {found.version} at {found.runtime}, from {found.source}"
 
 
 def log_file(name: str) -> str:

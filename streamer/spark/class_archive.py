@@ -278,6 +278,6 @@ def draft_of(environ: Mapping[str, str]) -> Path | None:
     return Path(text.removeprefix(_MAKE)) if text.startswith(_MAKE) else None
 
 
-def is_wanted(environ: Mapping[str, str]) -> bool:
+def is_enabled(environ: Mapping[str, str]) -> bool:
     """Whether starts use and make archives: unless `STREAMER_CLASS_ARCHIVE` is `off`."""
     return environ.get(VARIABLE, "").strip().lower() not in ("off", "0", "false", "no")

@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 import streamer
 from streamer.engine.start_progress import NO_PROGRESS, StartPhase, StartProgress
 from streamer.errors import StreamerError
-from streamer.spark.class_archive import ClassArchive, draft_of, is_wanted
+from streamer.spark.class_archive import ClassArchive, draft_of, is_enabled
 from streamer.spark.cluster import Workers, with_ours, workers
 from streamer.spark.compiling import EXECUTORS
 from streamer.spark.executors import watch_executors
@@ -287,7 +287,7 @@ class SessionStart:
         }
         self._process: JvmProcess | None = None
         if is_direct(dict(self._settings.getAll()), os.environ):
-            self._process = self._start_directly(is_wanted(os.environ))
+            self._process = self._start_directly(is_enabled(os.environ))
 
     def _start_directly(self, with_archive: bool) -> JvmProcess:
         settings = dict(self._settings.getAll())
@@ -378,7 +378,7 @@ class SessionStart:
     @property
     def lacks_archive(self) -> bool:
         """Whether the JVM could have used an archive of classes, and there is none."""
-        if self.archive is None or self._draft is not None or not is_wanted(os.environ):
+        if self.archive is None or self._draft is not None or not is_enabled(os.environ):
             return False
         return not self.uses_archive and self.archive.is_worth_a_try()
 

@@ -13,7 +13,7 @@ import pytest
 
 from streamer.errors import StreamerError
 from streamer.spark import class_archive
-from streamer.spark.class_archive import ClassArchive, cache_directory, draft_of, is_wanted
+from streamer.spark.class_archive import ClassArchive, cache_directory, draft_of, is_enabled
 from streamer.spark.java import Java
 
 JARS = ("a.jar", "b.jar")
@@ -183,7 +183,7 @@ def test_a_directory_that_cannot_be_written_is_not_tried(archive: ClassArchive) 
     ("text", "wanted"), [("", True), ("on", True), ("off", False), ("OFF ", False), ("0", False)]
 )
 def test_it_can_be_turned_off(text: str, wanted: bool) -> None:
-    assert is_wanted({"STREAMER_CLASS_ARCHIVE": text}) is wanted
+    assert is_enabled({"STREAMER_CLASS_ARCHIVE": text}) is wanted
     assert draft_of({"STREAMER_CLASS_ARCHIVE": text}) is None
     assert draft_of({"STREAMER_CLASS_ARCHIVE": "make:/x/y"}) == Path("/x/y")
 

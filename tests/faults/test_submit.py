@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -16,8 +17,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from streamer.packing import packed
+from streamer.spark.cluster import cache_directory
+from tests.processes import descendants
 from tests.servers import free_port
 from tests.servers.spark_cluster import Cluster, spark_cluster
+from tests.slowness import slowness
 
 from .test_kill import CONFIG, check
 
@@ -25,6 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 # More are for a run by hand: STREAMER_KILLS=10 pytest tests/faults/test_submit.py
 KILLS = int(os.environ.get("STREAMER_KILLS", "1"))
+SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
 SECRET = "t0p-s3cret-of-the-test"
 
 COUNTED = """
@@ -161,31 +167,102 @@ def test_a_job_that_is_submitted_counts_every_car_and_shows_no_secret(
     assert (status.returncode, status.stdout.split()[0]) == (0, "FINISHED")
 
 
-def test_a_driver_that_is_killed_comes_back_and_its_windows_go_on(
+def wrapper(job: Path) -> int:
+    """Return the process id of Spark's own process for a driver; 0 while there is none."""
+    lines = processes(str(job)).items()
+    return next((pid for pid, line in lines if "org.apache.spark.deploy.PythonRunner" in line), 0)
+
+
+def pings(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/ping", timeout=2).text == "pong"
+    except httpx.TransportError:
+        return False
+
+
+def answers_after_launch(job: Path, port: int, before: int = 0) -> float:
+    """Wait for `/ping` of a driver; return the seconds since its process was there.
+
+    Args:
+        job: the driver's directory.
+        port: where it listens.
+        before: Spark's process of the start before, which is going to end.
+    """
+    wait_for(lambda: wrapper(job) not in (0, before), "for the driver's launch")
+    return wait_for(lambda: pings(port), "for /ping")
+
+
+def stretch() -> float:
+    """Return by what to multiply seconds of a clock: others have a part of the cores too."""
+    return slowness() * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def kill_program(cluster: Cluster, job: Path) -> None:
+    os.kill(program(job), signal.SIGKILL)
+
+
+def lose_worker(cluster: Cluster, job: Path) -> None:
+    """End the worker that has the driver with all that runs on it, as a machine that is gone."""
+    [name] = [
+        name for name in cluster.names("worker-*") if program(job) in descendants(cluster.pid(name))
+    ]
+    for pid in descendants(cluster.pid(name)):
+        os.kill(pid, signal.SIGKILL)
+    # The master gives the driver to another one; with as many cores as before, it has its own.
+    cluster.begin(name)
+
+
+FAULTS = {kill_program: 60.0, lose_worker: 90.0}
+"""What happens to a driver, and the seconds within which it has windows again."""
+
+
+def test_a_driver_comes_back_whether_it_or_its_worker_is_killed_and_its_windows_go_on(
     tmp_path: Path, cluster: Cluster
 ) -> None:
-    out, checkpoint = tmp_path / "out.jsonl", tmp_path / "checkpoint"
+    out, checkpoint, port = tmp_path / "out.jsonl", tmp_path / "checkpoint", free_port()
     config = tmp_path / "kill.yaml"
     output = f"file: {{path: '{out}', codec: lines}}"
-    config.write_text(CONFIG.format(first=1, size=10, slide="", all="", output=output))
+    text = CONFIG.format(first=1, size=10, slide="", all="", output=output)
+    config.write_text(f"{text}\nhttp: {{address: '127.0.0.1:{port}'}}\n")
+    # The environment is known.
+    packed(cache_directory(os.environ))
+    slow = stretch()
+    began = time.monotonic()
     sent = streamer(
         *("submit", config, "--supervise", "--master", cluster.url, "--checkpoint", checkpoint)
     )
     assert sent.returncode == 0, sent.stderr
-    driver = sent.stdout.strip()
-
+    took = time.monotonic() - began
     try:
-        grown(out)
+        print(f"stretch {slow:.1f}; submit took {took:.1f} s")
+        assert took < 20 * slow
         [job] = (checkpoint / "submitted").glob("2*")
-        for _ in range(KILLS):
-            os.kill(program(job), signal.SIGKILL)
-            print("windows again after", round(grown(out), 1), "s")
+        grown(out)
+        faults = random.Random(SEED).sample(list(FAULTS), len(FAULTS))
+        for n in range(KILLS):
+            fault = faults[n % len(faults)]
+            before = wrapper(job)
+            slow = stretch()
+            began = time.monotonic()
+            fault(cluster, job)
+            pinged = answers_after_launch(job, port, before)
+            grown(out)
+            took = time.monotonic() - began
+            print(
+                f"stretch {slow:.1f}; {fault.__name__}: /ping after {pinged:.1f} s, "
+                f"windows again after {took:.1f} s"
+            )
+            assert pinged < 5 * slow and took < FAULTS[fault] * slow
+        # Whatever has started where, one environment was unpacked, and none beside it.
+        assert len(cluster.environments) == 1
+        assert not list(cluster.home.glob("worker-*/*/*/environment"))
+        assert not list(cluster.home.glob("worker-*/*/*/*/environment"))
     finally:
+        # A driver whose worker has gone has another id on the next one.
+        driver = max(path.name for path in cluster.home.glob("worker-*/*/driver-*"))
         stopped = streamer("submit", "--master", cluster.url, "--kill", driver)
     assert stopped.returncode == 0, stopped.stderr
     wait_for(lambda: processes(str(job)) == {}, "for the end of all processes")
-    status = streamer("submit", "--master", cluster.url, "--status", driver)
-    assert (status.returncode, status.stdout.split()[0]) == (1, "KILLED")
     assert check(out.read_bytes().splitlines(), slides=1, repeats=False) > 1000
 
 

@@ -24,9 +24,10 @@ python3 -m venv "$work/sbom"
     --pyproject "$source/pyproject.toml" "$into/bin/python"
 "$work/sbom/bin/python" "$here/sbom.py" "$work/python.json" "$into" >"$into/share/sbom.cdx.json"
 
-chmod -R u+rwX,go+rX,go-w "$into"
 # Classes as Java has them in memory: a container starts in half the time. The class path is that of
 # the image, whose S3 jars stand beside Spark's own.
 HOME=$work TMPDIR=$work SPARK_DIST_CLASSPATH="$into/s3/*" \
     "$into/bin/streamer" warm --directory "$into/jvm"
+
+chmod -R u+rwX,go+rX,go-w "$into"
 rm -rf "$work"

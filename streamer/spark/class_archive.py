@@ -189,6 +189,8 @@ class ClassArchive:
         """
         size = draft.stat().st_size
         draft.chmod(0o444 if is_shared else 0o400)
+        if is_shared:
+            self.file.parent.chmod(0o755)
         about: dict[str, Any] = {
             "bytes": size,
             "seconds": round(seconds, 1),

@@ -132,8 +132,7 @@ def test_the_bill_of_materials_has_what_is_in_it(image: Image) -> None:
 def test_it_knows_its_version_and_its_jars(image: Image, tmp_path: Path) -> None:
     with Container(image, tmp_path / "data", "--version") as container:
         code, said, _ = container.ended()
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert code == 0 and version in said
+    assert code == 0 and __version__ in said
     program = (
         "import os; from streamer.spark.jars import connector_jars as c; print(*c(os.environ))"
     )
@@ -142,3 +141,26 @@ def test_it_knows_its_version_and_its_jars(image: Image, tmp_path: Path) -> None
         code, said, _ = container.ended()
     assert code == 0
     assert len(said.split()) == 4 and said.startswith("/opt/streamer/jars/")
+
+
+_ARCHIVE = """
+import os, subprocess
+from streamer.spark.class_archive import ClassArchive
+from streamer.spark.gateway import class_path
+from streamer.spark.java import find_java
+java, jars = find_java(os.environ), class_path(os.environ)
+archive = ClassArchive.of(java, jars, os.environ)
+print(archive.file, *archive.use_options()[:1])
+# Java refuses to start where the archive does not fit.
+strict = ["-XX:AOTMode=on", f"-XX:AOTCache={archive.file}", "-cp", ":".join(jars)]
+subprocess.run([java.executable, *strict, "-version"], check=True)
+"""
+
+
+def test_its_archive_of_classes_fits_and_is_used(image: Image, tmp_path: Path) -> None:
+    command = ["/opt/streamer/bin/python", "-c", _ARCHIVE]
+    with Container(image, tmp_path / "data", command=command) as container:
+        code, said, log = container.ended()
+    assert code == 0, log
+    file, option = said.split()[:2]
+    assert file.startswith("/opt/streamer/jvm/25-") and option == f"-XX:AOTCache={file}"

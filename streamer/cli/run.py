@@ -15,7 +15,7 @@ from streamer.cli.exporting import exported
 from streamer.cli.hidden import hidden
 from streamer.cli.options import Options
 from streamer.cli.run_log import RunLog
-from streamer.cli.serving import served
+from streamer.cli.serving import check_served, served
 from streamer.cli.spark_start import RunStart, SparkStart, is_quick, start_run
 from streamer.cli.status import Running, StartStatus, StatusLine, banner
 from streamer.cli.stopper import Stopper
@@ -87,6 +87,7 @@ def _run_shown(
     with ExitStack() as closing:
         start = None
         if is_quick(plan, checkpoint):
+            check_served(view)
             # Before all else: it boots while the rest is imported and opened.
             start = start_run(config, plan, checkpoint, log, view)
             closing.callback(start.spark.close)

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from streamer.endpoints.address import HTTP_ADDRESS_HINT, check_free_address, split_address
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
 from streamer.service.view import StreamView
+
+
+def check_served(view: StreamView) -> None:
+    """See that an address that somebody asked for can be listened on, before anything is started.
+
+    Raises:
+        StreamerError: it cannot.
+    """
+    http = view.config.http
+    if http["enabled"] and (http.given("address") or http.given("enabled")):
+        check_free_address(*split_address(http["address"]), HTTP_ADDRESS_HINT)
 
 
 @contextmanager

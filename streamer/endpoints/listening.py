@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 
 from aiohttp import web
 
-from streamer.errors import StreamerError
+from streamer.endpoints.address import in_url, listening_error
 
 
 async def listen(
@@ -39,13 +38,6 @@ async def listen(
     try:
         await site.start()
     except OSError as e:
-        # The event loop puts words of its own around the system's; a host's name has no number.
-        reason = os.strerror(e.errno) if e.errno and e.errno > 0 else e.strerror or str(e)
-        where = f"{_in_url(host or '')}:{port}"
-        raise StreamerError(f"cannot listen on {where}: {reason.lower()}; {hint}") from None
+        raise listening_error(host, port, e, hint) from None
     found, bound = runner.addresses[0][:2]
-    return f"{'https' if tls else 'http'}://{_in_url(found)}:{bound}"
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+    return f"{'https' if tls else 'http'}://{in_url(found)}:{bound}"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from streamer.endpoints.address import split_address
+from streamer.endpoints.address import HTTP_ADDRESS_HINT, split_address
 from streamer.endpoints.listening import listen
 from streamer.endpoints.own import server_tls
 from streamer.service.api import application
@@ -73,11 +73,10 @@ class HttpServer:
             app, access_log=None, handle_signals=False, shutdown_timeout=1.0, auto_decompress=False
         )
         await runner.setup()
-        hint = "set http.address to another one, or http.enabled to false"
         try:
             files = http["cert_file"], http["key_file"]
             tls = server_tls(*files, "http.") if files[0] else None
-            url = await listen(runner, host, port, hint, tls)
+            url = await listen(runner, host, port, HTTP_ADDRESS_HINT, tls)
             self._listening()
             found.set_result(url)
             await self._stop.wait()

@@ -197,11 +197,15 @@ def test_a_killed_jvm_ends_the_program_and_the_next_start_goes_on(tmp_path):
     config.write_text(STEADY.format(out=out))
     with program(config, tmp_path / "c") as running:
         running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 240, "output")
-        (jvm,) = children(running.process.pid)
-        os.kill(jvm, signal.SIGKILL)
+        os.kill(jvm_of(running.process.pid), signal.SIGKILL)
         assert running.finish(240) == 1
         assert any("JVM ended unexpectedly" in text for text in running.messages())
     check_steady(tmp_path, config, out)
+
+
+def jvm_of(program: int) -> int:
+    (jvm,) = [pid for pid in children(program) if "PythonGatewayServer" in command(pid)]
+    return jvm
 
 
 @pytest.mark.smoke
@@ -210,9 +214,10 @@ def test_a_killed_worker_costs_nothing(tmp_path):
     config.write_text(STEADY.format(out=out))
     with program(config, tmp_path / "c") as running:
         running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 240, "output")
-        (jvm,) = children(running.process.pid)
-        daemons = [pid for pid in children(jvm) if "daemon" in command(pid)]
-        workers = [worker for pid in daemons for worker in children(pid)]
+        # Of what the process that Python is forked from has as children, daemons have workers.
+        jvm = jvm_of(running.process.pid)
+        (forks,) = [pid for pid in children(running.process.pid) if pid != jvm]
+        workers = [worker for pid in children(forks) for worker in children(pid)]
         assert workers
         for pid in workers:
             os.kill(pid, signal.SIGKILL)

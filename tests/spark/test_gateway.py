@@ -50,7 +50,15 @@ def test_what_spark_submit_acts_on_goes_through_it(setting: dict[str, str]) -> N
 
 
 @pytest.mark.parametrize(
-    "variable", ["SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_SUBMIT_ARGS"]
+    "variable",
+    [
+        "SPARK_CONF_DIR",
+        "HADOOP_CONF_DIR",
+        "YARN_CONF_DIR",
+        "PYSPARK_SUBMIT_ARGS",
+        # A driver that spark-submit has started has a JVM already.
+        "PYSPARK_GATEWAY_PORT",
+    ],
 )
 def test_so_does_what_variables_say(variable: str) -> None:
     assert not is_direct(LOCAL, {variable: "/etc/somewhere"})

@@ -224,6 +224,9 @@ class JvmProcess:
         self._directory = tempfile.mkdtemp(prefix="streamer-jvm-")
         self._file = Path(self._directory, "gateway")
         environment = {
+            # All of it is on this machine: its name, which may be unknown, need not be resolved.
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_HOSTNAME": "localhost",
             **os.environ,
             "SPARK_HOME": str(spark_home()),
             "SPARK_CONNECT_MODE": "0",

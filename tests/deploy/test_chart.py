@@ -13,6 +13,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from streamer import __version__
 from streamer.cli.main import cli
 from streamer.config import lint_config
 from tests.deploy.chart import (
@@ -344,9 +345,5 @@ def test_the_values_on_the_page_make_a_stream_without_findings(
 
 
 def test_the_versions_are_the_programs() -> None:
-    import tomllib
-
-    root = CHART.parents[2]
-    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert (chart["version"], chart["appVersion"]) == (version, version)
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)

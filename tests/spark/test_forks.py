@@ -29,6 +29,7 @@ SECRET = "s3cret"
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
     running = Forks(os.environ)
+    running.start()
     try:
         yield running
     finally:
@@ -84,6 +85,7 @@ def test_a_planner_that_nobody_waits_for_any_more_ends_and_says_nothing(
 ) -> None:
     # A stream that is stopped at once takes the socket away before its planner has come.
     ours = Forks(os.environ)
+    ours.start()
     try:
         for where in ({"SOCK_PATH": "/nobody/here.sock"}, {"PORT": str(free_port())}):
             given = {f"PYTHON_WORKER_FACTORY_{name}": value for name, value in where.items()}
@@ -157,6 +159,12 @@ def test_without_somebody_to_ask_it_is_a_python_like_any_other() -> None:
 
 def test_it_ends_with_the_driver_and_leaves_nothing() -> None:
     ours = Forks(os.environ)
+    # Who asks before it is started waits for it.
+    early = start(ours, "-m", fork_client.PLANNERS[0], PYTHON_WORKER_FACTORY_SOCK_PATH="/none.sock")
+    time.sleep(0.2)
+    assert early.poll() is None
+    ours.start()
+    assert early.wait(60) == 0
     home = os.path.dirname(ours.path)
     # A driver that is killed closes its end without a word.
     assert ours._process.stdin is not None

@@ -38,7 +38,7 @@ UNIQUE = 'json("n").from_all().unique()'
 
 def test_an_open_window_finishes_on_its_mapping_and_the_next_one_has_the_new(run_stream, tmp_path):
     # The first window has to be open when the program has started a second time.
-    for lead in (8, 30, 180):
+    for lead in (SIZE, 3 * SIZE, 18 * SIZE):
         directory = tmp_path / str(lead)
         directory.mkdir()
         end = (int(time.time()) // SIZE + 1) * SIZE + lead

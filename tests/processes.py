@@ -45,6 +45,27 @@ def descendants(root: int) -> set[int]:
     return ours
 
 
+def python_workers(program: int) -> list[int]:
+    """Return the process ids of the Python workers of a program's tasks.
+
+    A worker is forked by a daemon. The daemon is Spark's child, or is forked itself, from the
+    process that has imported all (`streamer.spark.forks`); forks keep that one's command.
+    """
+    commands = {one: command(one) for one in descendants(program)}
+    daemons = {
+        one
+        for one, text in commands.items()
+        if "spark.daemon" in text and "fork_client" not in text
+    }
+    forked = {one for one, text in commands.items() if "streamer.spark.forks" in text}
+    return [
+        one
+        for one in commands
+        if parent(one) in daemons
+        or (one in forked and parent(one) in forked and parent(parent(one)) in forked)
+    ]
+
+
 def _parents() -> dict[int, int]:
     """Return the parent of each process that runs."""
     pids = [int(path.name) for path in Path("/proc").glob("[0-9]*")]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import children, command
+from tests.processes import children, command, python_workers
 
 from .program import program
 
@@ -214,10 +214,7 @@ def test_a_killed_worker_costs_nothing(tmp_path):
     config.write_text(STEADY.format(out=out))
     with program(config, tmp_path / "c") as running:
         running.wait_for(lambda: out.exists() and out.stat().st_size > 2000, 240, "output")
-        # Of what the process that Python is forked from has as children, daemons have workers.
-        jvm = jvm_of(running.process.pid)
-        (forks,) = [pid for pid in children(running.process.pid) if pid != jvm]
-        workers = [worker for pid in children(forks) for worker in children(pid)]
+        workers = python_workers(running.process.pid)
         assert workers
         for pid in workers:
             os.kill(pid, signal.SIGKILL)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.program import Program, program
-from tests.processes import command, descendants, parent
+from tests.processes import python_workers
 from tests.servers.disks import small_disk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -71,10 +71,8 @@ def with_fault(
 
 def kill_workers(pid: int) -> None:
     """Kill Python workers, which are processes that a daemon has forked."""
-    daemons = {one for one in descendants(pid) if "spark.daemon" in command(one)}
-    for one in daemons:
-        if parent(one) in daemons:
-            os.kill(one, signal.SIGKILL)
+    for one in python_workers(pid):
+        os.kill(one, signal.SIGKILL)
 
 
 def failures(running: Program) -> list[dict[str, object]]:

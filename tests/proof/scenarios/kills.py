@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from tests.processes import command, descendants, parent
+from tests.processes import command, descendants, parent, python_workers
 from tests.proof.runner import PATIENCE, Run, under_load
 from tests.proof.verdict import ProofError
 
@@ -62,8 +62,7 @@ def worker(run: Run) -> str:
         killed = 0
         for _ in range(2 * run.times):
             run.pause(0, 4)
-            found = _of(run, "daemon")
-            workers = [pid for pid in found if parent(pid) in found]
+            workers = python_workers(run.program.process.pid)
             if not workers:
                 raise ProofError("there is no Python worker to kill")
             for pid in workers:

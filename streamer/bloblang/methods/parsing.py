@@ -227,10 +227,10 @@ def parse_url(value: Any) -> dict[str, Any]:
     uses=("batch", "meta", "content", "now", "random", "error"),
 )
 def bloblang(mapping: str) -> Callable[[Any, Any], Any]:
-    """The value mapped by a mapping that comes as text.
+    """The value mapped by a mapping that comes as text, which sees the value and nothing else.
 
-    The mapping sees the value only: neither the message's content and metadata, nor files,
-    environment variables and the host's name, wherever the config is from.
+    Neither the message's content and metadata, nor files, environment variables and the host's
+    name, wherever the config is from.
     """
     from streamer.bloblang.errors import BloblangError
     from streamer.errors import MessageError

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from streamer import catalog
 from streamer.config import parse_config
 from streamer.config.resources import ResourceText
 from streamer.redaction import SCRUBBED
-from streamer.service.streams.allowance import FILE_FIELDS, FILES, PROGRAMS, Allowance
+from streamer.service.streams.allowance import Allowance
 from streamer.service.streams.configs import Reader
 from streamer.service.streams.faults import BadConfigError
 from streamer.service.streams.raw import document
-from streamer.spec import Field, Kind
+from streamer.spec import Kind
 
 NOTHING = Allowance()
 GENERATE = "input: { generate: { mapping: root = 1 } }\n"
@@ -71,9 +68,41 @@ LOCAL = [
     f"{GENERATE}cache_resources: [ {{ label: a, file: {{ directory: /tmp }} }} ]",
     "input: { generate: { mapping: 'root = \"${HOME}\"' } }",
     "input: { generate: { mapping: 'root = \"${NOT_SET:default}\"' } }",
+    pipeline("{ avro: { operator: to_json, schema_path: 'file:///etc/passwd' } }"),
+    pipeline(
+        "{ sql_raw: { driver: mysql, dsn: x, unsafe_dynamic_query: true, "
+        "query: 'select ${! env(\"HOME\") }' } }"
+    ),
+    f"{GENERATE}spark: {{ jars_directory: /tmp }}",
+    f"{GENERATE}output: {{ socket: {{ network: unix, address: /var/run/docker.sock }} }}",
+    "input: { socket: { network: unix, address: /tmp/x } }",
+    "input: { socket_server: { network: unix, address: /tmp/x } }",
+    "input: { socket_server: { network: unixgram, address: /tmp/x } }",
+    "input: { socket_server: { network: tls, address: ':1', "
+    "tls: { cert_file: /a, key_file: /a } } }",
+    "input: { http_server: { address: ':1', cert_file: /a, key_file: /a } }",
+    "input: { csv: { paths: [ /a ] } }",
+    "input: { parquet: { paths: [ /a ] } }",
+    "input: { http_client: { url: 'http://x', proxy_url: 'http+unix://%2Ftmp%2Fx' } }",
+    "input: { http_client: { url: 'http://x', jwt: { enabled: true, signing_method: RS256, "
+    "private_key_file: /a } } }",
+    f"{GENERATE}cache_resources: [ {{ label: a, memcached: {{ addresses: [ '/tmp/x:1' ] }} }} ]",
     "input: { http_client: { url: 'http://x', tls: "
     "{ client_certs: [ { cert_file: /a, key_file: /a } ] } } }",
 ]
+
+
+NO_ADDRESS = [
+    f"{GENERATE}output: {{ socket: {{ network: tcp, address: /var/run/docker.sock }} }}",
+    "input: { websocket: { url: 'ws+unix:///tmp/x' } }",
+    "input: { mqtt: { urls: [ 'unix:///tmp/x' ], topics: [ a ], client_id: a } }",
+    f"{GENERATE}cache_resources: [ {{ label: a, redis: {{ url: 'unix:///tmp/x' }} }} ]",
+]
+
+
+@pytest.mark.parametrize("text", NO_ADDRESS)
+def test_what_is_no_address_for_a_component_is_refused_anyway(text: str) -> None:
+    assert "expected" in refused(text) and "expected" in refused(text, Allowance(True, True))
 
 
 @pytest.mark.parametrize("text", PROGRAM)
@@ -190,35 +219,3 @@ def test_a_text_that_makes_more_than_it_is_gets_nowhere() -> None:
         assert refused(text)
         with pytest.raises(BadConfigError):
             document(text)
-
-
-def test_every_field_that_may_name_a_file_is_known_as_what_it_is() -> None:
-    # These name paths of URLs, of documents or of archives, or belong to what is refused whole.
-    harmless = {"path", "paths", "directory", "meta_path", "id_path", "stream_path", "ws_path"}
-    harmless |= {"follow_redirects", "file_output_path"}
-    looks = re.compile(r"path|file|directory|(^|_)dir($|_)|keytab")
-    found = {field.name for _, field in all_fields() if looks.search(field.name)}
-    assert found - harmless - FILE_FIELDS == set()
-    whole = {name for name, field in all_fields() if field.name in ("path", "paths", "directory")}
-    served = {"input http_server", "output http_server", "processor archive"}
-    assert whole - served == {f"{kind} {name}" for kind, name in FILES}
-
-
-def test_the_components_that_are_refused_exist() -> None:
-    names = {name for names in catalog.COMPONENTS.values() for name in names}
-    assert names >= PROGRAMS
-    assert all(name in catalog.COMPONENTS[kind] for kind, name in FILES)
-
-
-def all_fields() -> Iterator[tuple[str, Field]]:
-    def walk(fields: tuple[Field, ...]) -> Iterator[Field]:
-        for field in fields:
-            yield field
-            yield from walk(field.children)
-
-    for kind, names in catalog.COMPONENTS.items():
-        for name in names:
-            spec = catalog.spec(kind, name)
-            assert spec is not None
-            for field in walk(spec.fields):
-                yield f"{kind} {name}", field

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from streamer.config import parse_config
+from streamer.catalog import build_context
+from streamer.config import Config, parse_config
 from streamer.config.resources import ResourceText
+from streamer.errors import StreamerError
 from streamer.redaction import SCRUBBED
 from streamer.service.streams.allowance import Allowance
 from streamer.service.streams.configs import Reader
 from streamer.service.streams.faults import BadConfigError
 from streamer.service.streams.raw import document
-from streamer.spec import Kind
+from streamer.spec import Kind, Parsed, ParsedComponent
 
 NOTHING = Allowance()
 GENERATE = "input: { generate: { mapping: root = 1 } }\n"
@@ -163,6 +166,28 @@ def test_files_of_resources_have_their_variables_for_streams_that_come_by_api(
     assert "s3same" in config.secrets
     with pytest.raises(BadConfigError, match="--allow-local"):
         given.of_api(pipeline("{ mapping: 'root = \"${STREAMER_TEST_TOKEN}\"' }"), "one")
+
+
+def test_what_is_built_of_such_a_config_is_held_to_it_wherever_it_is_built() -> None:
+    # As a worker has it, which knows nothing of what was allowed where the config was read: the
+    # text is one that nobody has looked at.
+    def message(config: Config, text: str) -> ParsedComponent:
+        log = pickle.loads(pickle.dumps(config.processors[0]))
+        return replace(log, config=Parsed({**log.config, "message": text}))
+
+    text = pipeline("{ log: { message: harmless } }, { resource: read }")
+    impure = '${! env("HOME") }'
+    config = reader().of_api(text, "one")
+    with pytest.raises(StreamerError, match="'env' is switched off here"):
+        build_context(config.resources).build(message(config, impure))
+    assert build_context(config.resources).build(message(config, "${! this.a }"))
+    # Resources of the service are its own, whoever uses them.
+    assert build_context(config.resources).build(config.processors[1])
+    nested = pipeline("{ try: [ { log: { message: harmless } }, { resource: read } ] }")
+    outer = reader().of_api(nested, "one")
+    assert build_context(outer.resources).build(outer.processors[0])
+    for allowed in (reader(Allowance(local=True)).of_api(text, "one"), reader().of_file(text, "x")):
+        assert build_context(allowed.resources).build(message(allowed, impure))
 
 
 def test_configs_of_files_may_do_all() -> None:

@@ -55,6 +55,11 @@ def shut(closed: bool = True) -> Iterator[None]:
         _shut.reset(before)
 
 
+def is_shut() -> bool:
+    """Whether impure functions and imports are refused in this very context; see `shut`."""
+    return _shut.get()
+
+
 @contextmanager
 def no_impure(forbidden: bool = True) -> Iterator[None]:
     """Refuse impure functions and imports in every mapping that this process compiles meanwhile.

@@ -16,7 +16,7 @@ from streamer.caching import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.durations import SECOND
 from streamer.failure import Origin
 from streamer.message import Execution
-from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 T = TypeVar("T")
 
@@ -57,6 +57,7 @@ SPEC: Final = Spec(
             ADDRESSES,
             "string",
             "The servers; an item may also name several, separated by commas.",
+            access=Access.ADDRESS,
             shape="array",
             check=_addresses,
             examples=(["localhost:11211"],),

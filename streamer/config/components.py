@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer import catalog
+from streamer.bloblang import is_shut
 from streamer.config.fields import find, problem_text, read_body, read_field, read_fields
 from streamer.config.findings import did_you_mean
 from streamer.config.labels import read_label
@@ -96,6 +97,7 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
         processors=others.get("processors") or (),
         mapping=others.get("mapping") or "",
         file=key.source.name,
+        pure=is_shut(),
     )
     if name in SERVING:
         entry = node.entries.get(name) or node.entries.get("plugin")

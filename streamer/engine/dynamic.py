@@ -154,7 +154,7 @@ class DynamicWriter:
             if leaf.name in ("http_server", _TEMPLATE):
                 raise StreamerError(f"output {name!r}: a {leaf.name} cannot be inside of a dynamic")
         journal = quote(name, safe="")
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         writers = {
             leaf.path: self._writer(leaf, self._directory / f"{journal}-{number}.json")
             for number, leaf in enumerate(leaves)

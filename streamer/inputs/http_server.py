@@ -22,7 +22,7 @@ from streamer.landing.sockets import TCP, TCP_FIELD, bound
 from streamer.landing.store import Store
 from streamer.metafilter import MetadataFilter, metadata_filter_field
 from streamer.source.opening import Room
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 PATH: Final = "path"
 WS_PATH: Final = "ws_path"
@@ -72,6 +72,7 @@ SPEC: Final = Spec(
             ADDRESS,
             "string",
             "Where it listens; empty for the stream's own server.",
+            access=Access.ADDRESS,
             default="",
             check=lambda text: address_problem(text) if text else None,
             examples=("0.0.0.0:4196",),
@@ -80,6 +81,7 @@ SPEC: Final = Spec(
             PATH,
             "string",
             "The path that messages are sent to.",
+            access=Access.NONE,
             default="/post",
             check=path_problem,
         ),
@@ -87,6 +89,7 @@ SPEC: Final = Spec(
             WS_PATH,
             "string",
             "The path of WebSockets: each message of one is a message.",
+            access=Access.NONE,
             default="/post/ws",
             check=path_problem,
         ),

@@ -20,7 +20,7 @@ from streamer.landing.receiver import Reception, receive
 from streamer.landing.store import Store
 from streamer.message import NO_META
 from streamer.source.opening import Room
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
 
 if TYPE_CHECKING:
@@ -53,10 +53,18 @@ SPEC: Final = Spec(
             URL,
             "string",
             "The URL to connect to.",
+            access=Access.ADDRESS,
             check=_url,
             examples=("ws://localhost:4195/get/ws",),
         ),
-        Field(PROXY_URL, "string", "The URL of an HTTP proxy.", optional=True, advanced=True),
+        Field(
+            PROXY_URL,
+            "string",
+            "The URL of an HTTP proxy.",
+            access=Access.ADDRESS,
+            optional=True,
+            advanced=True,
+        ),
         Field(
             OPEN_MESSAGE,
             "string",

@@ -8,7 +8,7 @@ from typing import Any, Final
 from streamer.kafka.connection import Connection
 from streamer.kafka.encryption import address_of, encryption_problems, read_encryption
 from streamer.kafka.sasl import SASL_FIELD, SASL_LIST_FIELD, read_sasl, sasl_problems
-from streamer.spec import Field, Package, Parsed
+from streamer.spec import Access, Field, Package, Parsed
 from streamer.tls import TLS_FIELD
 
 ADDRESSES: Final = "addresses"
@@ -54,6 +54,7 @@ def _brokers(name: str) -> Field:
         "string",
         "Brokers that are asked first, as host:port; an item may hold several, separated by "
         "commas. One that answers is enough.",
+        access=Access.ADDRESS,
         shape="array",
         check=_brokers_problem,
         examples=(["localhost:9092"], ["foo:9092,bar:9092"]),

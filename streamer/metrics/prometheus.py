@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.spec import Field, Kind, Spec
+from streamer.spec import Access, Field, Kind, Spec
 
 USE_HISTOGRAM_TIMING: Final = "use_histogram_timing"
 HISTOGRAM_BUCKETS: Final = "histogram_buckets"
@@ -73,7 +73,14 @@ SPEC: Final = Spec(
             default=False,
             advanced=True,
         ),
-        Field(PUSH_URL, "string", "A push gateway.", optional=True, advanced=True),
+        Field(
+            PUSH_URL,
+            "string",
+            "A push gateway.",
+            access=Access.ADDRESS,
+            optional=True,
+            advanced=True,
+        ),
         Field(
             PUSH_INTERVAL,
             "string",
@@ -100,6 +107,7 @@ SPEC: Final = Spec(
             FILE_OUTPUT_PATH,
             "string",
             "A file that metrics are written to when the program ends; none when empty.",
+            access=Access.FILE,
             default="",
             advanced=True,
         ),

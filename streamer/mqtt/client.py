@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from streamer.durations import SECOND
 from streamer.errors import StreamerError
-from streamer.spec import Field, Parsed
+from streamer.spec import Access, Field, Parsed
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
 
 URLS: Final = "urls"
@@ -52,6 +52,7 @@ CLIENT_FIELDS: Final = (
         URLS,
         "string",
         "Where the broker is; the first that answers is taken.",
+        access=Access.ADDRESS,
         shape="array",
         check=_urls_problem,
         examples=(["tcp://localhost:1883"],),

@@ -11,7 +11,7 @@ from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH_FIELD
 from streamer.http.errors import HttpError
 from streamer.message import Batch, Execution
 from streamer.sending import NotConnectedError, Output, SendError
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ SPEC: Final = Spec(
             URL,
             "string",
             "Where to connect to.",
+            access=Access.ADDRESS,
             check=lambda url: (
                 None
                 if url.startswith(("ws://", "wss://"))
@@ -41,7 +42,14 @@ SPEC: Final = Spec(
             ),
             examples=("ws://localhost:4195/get/ws",),
         ),
-        Field(PROXY_URL, "string", "The URL of a proxy.", optional=True, advanced=True),
+        Field(
+            PROXY_URL,
+            "string",
+            "The URL of a proxy.",
+            access=Access.ADDRESS,
+            optional=True,
+            advanced=True,
+        ),
         TLS_FIELD,
         OAUTH_FIELD,
         BASIC_AUTH_FIELD,

@@ -17,7 +17,7 @@ from streamer.formats.avro_json import AvroDocuments
 from streamer.formats.schema_text import read_schema, url_problem
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import Change, PerMessage, document
-from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Package, Parsed, Spec
 from streamer.value import dump_json, parse_json
 
 OPERATOR: Final = "operator"
@@ -72,6 +72,7 @@ SPEC: Final = Spec(
             SCHEMA,
             "string",
             "The schema itself. Set this or `schema_path`.",
+            access=Access.NONE,
             default="",
             check=_schema_problem,
         ),
@@ -80,6 +81,7 @@ SPEC: Final = Spec(
             "string",
             "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
             "when the stream starts, and wins over `schema`.",
+            access=Access.SCHEMA_URL,
             default="",
             check=url_problem,
             examples=("file:///etc/schemas/person.avsc",),

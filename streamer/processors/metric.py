@@ -17,7 +17,7 @@ from streamer.bloblang.runtime.convert import parse_float
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 TYPE: Final = "type"
 NAME: Final = "name"
@@ -44,6 +44,7 @@ SPEC: Final = Spec(
             NAME,
             "string",
             "The metric's name, which no other metric has.",
+            access=Access.NONE,
             check=lambda name: None if name else "metric name must not be empty",
             examples=("Foos",),
         ),

@@ -30,7 +30,7 @@ from streamer.pipeline.branching import (
 )
 from streamer.pipeline.layers import LayerError, in_layers
 from streamer.pipeline.per_message import document
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 META_PATH: Final = "meta_path"
 ORDER: Final = "order"
@@ -114,6 +114,7 @@ SPEC: Final = Spec(
             META_PATH,
             "string",
             "The dot path at which messages tell what was done; empty for nowhere.",
+            access=Access.NONE,
             default="meta.workflow",
         ),
         Field(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from streamer.spec import BuildContext, Field, Parsed
+from streamer.spec import Access, BuildContext, Field, Parsed
 from streamer.tls import TLS, TLS_FIELD, tls_problems
 
 Client = Any
@@ -42,6 +42,7 @@ CLIENT_FIELDS: Final = (
         "string",
         "Where Redis is; the number of a database may follow. With `cluster` and `failover` there "
         "may be several URLs, separated by commas.",
+        access=Access.ADDRESS,
         check=_url_problem,
         secret=True,
         examples=("redis://localhost:6379", "redis://:${PASSWORD}@localhost:6379/1"),

@@ -39,6 +39,18 @@ def test_every_endpoint_is_there_with_and_without_the_prefix() -> None:
         assert server.get("/nope")[0] == server.get("/")[0] == 404
 
 
+def test_no_browser_takes_an_answer_for_a_page() -> None:
+    with serving("basic_auth: { enabled: true, username: u, password_hash: 'eA==' }") as server:
+        refused = server.get("/version")
+        assert refused[0] == 401 and refused[2]["x-content-type-options"] == "nosniff"
+    with serving("debug_endpoints: true") as server:
+        for path in ("/ping", "/version", "/ready", "/endpoints", "/metrics", "/nope", "/"):
+            answer = server.get(path)[2]
+            assert answer["x-content-type-options"] == "nosniff", path
+        assert server.get("/version", Host="evil.example")[0] == 403
+        assert server.get("/version", Host="evil.example")[2]["x-content-type-options"] == "nosniff"
+
+
 @pytest.mark.parametrize(("root", "status"), [("''", 404), ("/x/y", 404), ("/benthos/", 200)])
 def test_the_prefix_is_the_configs(root: str, status: int) -> None:
     with serving(f"root_path: {root}") as server:

@@ -133,6 +133,6 @@ def _check_code(reading: Reading, field: Field, node: Scalar, text: str) -> None
         at = (call.line, call.column)
         message = lacking_text(call.what, call.packages)
         reading.findings.inside(node, at, "missing_package", message, install_hint(call.packages))
-    for doubt in doubts(code) if reading.options.thorough else ():
+    for doubt in doubts(code, field.variables) if reading.options.thorough else ():
         at = (doubt.line, doubt.column)
         reading.findings.inside(node, at, "doubtful_bloblang", doubt.message, doubt.suggestion)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.spec import Field, Kind, Spec
+from streamer.urls import url_problem
 
 USE_HISTOGRAM_TIMING: Final = "use_histogram_timing"
 HISTOGRAM_BUCKETS: Final = "histogram_buckets"
@@ -73,7 +74,14 @@ SPEC: Final = Spec(
             default=False,
             advanced=True,
         ),
-        Field(PUSH_URL, "string", "A push gateway.", optional=True, advanced=True),
+        Field(
+            PUSH_URL,
+            "string",
+            "A push gateway.",
+            optional=True,
+            advanced=True,
+            check=url_problem,
+        ),
         Field(
             PUSH_INTERVAL,
             "string",

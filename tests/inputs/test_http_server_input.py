@@ -228,6 +228,35 @@ def test_what_the_pipeline_answers_is_the_response(tmp_path):
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_headers_of_the_requests_connection_and_body_are_not_sent_back(tmp_path, count):
+    fields = (
+        ", timeout: 60s, sync_response: {headers: {Content-Length: '1000', X-A: a}, "
+        "metadata_headers: {include_patterns: ['.*']}}"
+    )
+    own = {
+        "Accept-Encoding": "identity",
+        "X-B": "b",
+        "TE": "trailers",
+        "Connection": "keep-alive, X-B",
+        "Keep-Alive": "max=1",
+    }
+    with served(tmp_path, fields, answers=Answers()) as server:
+
+        def how(batch: list[Message]) -> list[Message]:
+            framed = {"content-length": "9", "Transfer-Encoding": "chunked", "upgrade": "h2c"}
+            return [one.with_bytes(b"short").with_meta(**framed) for one in batch * count]
+
+        with answering(server, how):
+            started = time.monotonic()
+            status, body, headers = server.post(data=b'{"a":"0123456789"}', headers=own)
+            assert time.monotonic() - started < 30
+    assert status == 200 and body.count(b"short") == count
+    assert (headers["X-A"], headers["X-B"]) == ("a", "b")
+    assert headers["Content-Length"] == str(len(body))
+    assert not {"te", "keep-alive", "transfer-encoding", "upgrade"} & {n.lower() for n in headers}
+
+
 def test_several_answers_are_a_multipart_response_and_none_is_an_empty_one(tmp_path):
     with served(tmp_path, ", timeout: 60s", answers=Answers()) as server:
 

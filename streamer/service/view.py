@@ -93,7 +93,7 @@ class StreamView:
     def __init__(self, config: Config, standing: Callable[[], Standing] | None = None) -> None:
         """Begin with a stream that has not started."""
         self.config = config
-        self.endpoints = Endpoints()
+        self.endpoints = Endpoints(config.path)
         self.start = StartProgress()
         self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
         self.standing = standing

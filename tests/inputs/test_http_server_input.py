@@ -15,6 +15,9 @@ import aiohttp
 import pytest
 
 from streamer.answering import REQUEST, Answers, answer
+from streamer.catalog import build_context
+from streamer.config import parse_config
+from streamer.config.resources import ResourceText
 from streamer.durations import SECOND
 from streamer.endpoints.registry import Endpoints
 from streamer.endpoints.requests import cipher_name
@@ -387,6 +390,25 @@ def test_after_the_stop_nothing_is_taken(tmp_path):
         handler, parameters = endpoints.find("/post")
     response = asyncio.run(handler(None, parameters))
     assert (response.status, response.text) == (503, "Server closing\n")
+
+
+def test_an_input_of_another_file_has_no_prefix(tmp_path):
+    resources = "input_resources: [{label: intake, broker: {inputs: [{http_server: {}}]}}]"
+    own = "{http_server: {path: /own, ws_path: ''}}"
+    config = parse_config(
+        f"input: {{broker: {{inputs: [{own}, {{resource: intake}}]}}}}",
+        "shop.yaml",
+        resources=[ResourceText("resources.yaml", resources, {})],
+    )
+    source = build_context(config.resources, config.input).build(config.input)
+    endpoints = Endpoints("shop.yaml")
+    endpoints.served = endpoints.prefixed = True
+    with lodging(tmp_path) as lodged:
+        lodged.house.endpoints = endpoints
+        opened(source, lodged.room)
+        assert set(endpoints.listed()) == {"/own"}
+        assert set(endpoints.listed(of_resource=True)) == {"/post", "/post/ws"}
+        assert endpoints.find("/post") is None and endpoints.find("/post", of_resource=True)
 
 
 def test_a_path_that_another_input_serves_is_refused_at_the_start(tmp_path):

@@ -55,8 +55,8 @@ def labelled(views: Mapping[str, StreamView]) -> Iterator[Sample]:
     """Return the metrics of streams by id, each with the label `stream` unless that is empty."""
     for stream_id, view in views.items():
         more = {"stream": stream_id} if stream_id else {}
-        for name, labels, value, of in mapped(view):
-            yield Sample(name, {**labels, **more}, value, of)
+        for sample in mapped(view):
+            yield sample._replace(labels={**sample.labels, **more})
 
 
 @lru_cache(maxsize=256)

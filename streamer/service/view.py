@@ -18,7 +18,7 @@ from streamer.engine.snapshot import Counts, Snapshot
 from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.engine.timing import Times
 from streamer.message import Execution
-from streamer.service.expected import Expected, expected
+from streamer.service.expected import Expected, custom_metrics, expected
 from streamer.spec import MetricsMapping
 
 
@@ -109,10 +109,16 @@ class StreamView:
         """The components that have metrics."""
         return expected(self.config)
 
+    @cached_property
+    def custom_metrics(self) -> tuple[Expected, ...]:
+        """The processors that make metrics of the config's own."""
+        return custom_metrics(self.config)
+
     def replaced(self, config: Config) -> None:
         """Say that another config runs now."""
         self.config = config
         self.__dict__.pop("expected", None)
+        self.__dict__.pop("custom_metrics", None)
         self.mapped_names = {}
 
     def running(self, now: Callable[[], Now]) -> None:

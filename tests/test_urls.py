@@ -86,6 +86,7 @@ URL_FIELDS = {
     "output: { kafka_franz: { seed_brokers: [ '%s' ], topic: a } }": "",
     "cache_resources: [ { label: a, sql: { driver: postgres, dsn: '%s/d', table: a, "
     "key_column: a, value_column: b } } ]": "postgres",
+    "pipeline: { processors: [ { avro: { operator: to_json, schema_path: '%s' } } ] }": "http",
     "metrics: { prometheus: { push_url: '%s' } }": "http",
     "tracer: { open_telemetry_collector: { grpc: [ { address: '%s' } ] } }": "",
 }

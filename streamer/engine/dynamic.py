@@ -110,7 +110,8 @@ class DynamicWriter:
             from streamer.endpoints.crud import serve_kept
 
             prefix = self._component.config["prefix"]
-            room.on_stop(serve_kept(room.endpoints, "outputs", prefix, self, _yaml))
+            file = self._component.file
+            room.on_stop(serve_kept(room.endpoints, "outputs", prefix, self, _yaml, file))
 
     def running(self) -> Mapping[str, RunningOutput]:
         """Return the outputs by their ids."""

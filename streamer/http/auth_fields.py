@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer.spec import Access, Field
+from streamer.urls import url_problem
 
 OAUTH: Final = "oauth"
 OAUTH2: Final = "oauth2"
@@ -53,7 +54,14 @@ OAUTH2_FIELD: Final = _toggled(
     "Fetches a token by OAuth 2 (client credentials, or a refresh token) and sends it along.",
     _text("client_key", "Who the client is."),
     _text("client_secret", "What proves it.", secret=True),
-    _text("token_url", "Where tokens come from.", access=Access.ADDRESS),
+    Field(
+        "token_url",
+        "string",
+        "Where tokens come from.",
+        access=Access.ADDRESS,
+        default="",
+        check=url_problem,
+    ),
     Field("scopes", "string", "What is asked for.", default=(), shape="array", advanced=True),
     Field(
         "endpoint_params",

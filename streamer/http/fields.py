@@ -9,6 +9,7 @@ from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH2_FIELD,
 from streamer.metafilter import metadata_filter_field
 from streamer.spec import Access, Field, Kind, Parsed
 from streamer.tls import TLS_FIELD, tls_problems
+from streamer.urls import url_problem
 
 URL: Final = "url"
 VERB: Final = "verb"
@@ -51,7 +52,9 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
             "The URL to send requests to.",
             access=Access.ADDRESS,
             interpolated=True,
-            check=lambda url: None if url else "is empty; expected a URL such as http://host/path",
+            check=lambda url: (
+                url_problem(url) if url else "is empty; expected a URL such as http://host/path"
+            ),
             examples=("http://localhost:4195/post",),
         ),
         Field(VERB, "string", "The method.", default=verb, examples=("POST", "GET", "DELETE")),
@@ -114,6 +117,7 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
             access=Access.ADDRESS,
             optional=True,
             advanced=True,
+            check=url_problem,
         ),
         Field(DISABLE_HTTP2, "bool", "Whether to keep to HTTP/1.1.", default=False, advanced=True),
     )

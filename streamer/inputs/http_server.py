@@ -182,11 +182,13 @@ class HttpServerInput:
         parsed: its fields.
         limit: the rate limit, or None.
         scanner: cuts bodies, or None.
+        file: the file that it stands in.
     """
 
     parsed: Parsed
     limit: Any
     scanner: Any
+    file: str = ""
 
     def opened(self, room: Room) -> Landed:
         """Begin to listen; return what has landed.
@@ -240,7 +242,7 @@ class HttpServerInput:
                 "that is free"
             )
         else:
-            listen_with(room, paths)
+            listen_with(room, paths, self.file)
         return Landed(room.directory, self.scanner, "http_server", inside=not room.local)
 
     def probe(self) -> str:
@@ -257,4 +259,4 @@ def build(parsed: Parsed, context: BuildContext) -> HttpServerInput:
     label = parsed[RATE_LIMIT]
     limit = context.resource(Kind.RATE_LIMIT, label) if label else None
     scanner = context.build(parsed[SCANNER]) if parsed[SCANNER] is not None else None
-    return HttpServerInput(parsed, limit, scanner)
+    return HttpServerInput(parsed, limit, scanner, context.component.file)

@@ -22,6 +22,7 @@ from streamer.message import NO_META
 from streamer.source.opening import Room
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
+from streamer.urls import url_problem
 
 if TYPE_CHECKING:
     import aiohttp
@@ -35,7 +36,7 @@ CONNECTION: Final = "connection"
 
 def _url(text: str) -> str | None:
     if text.startswith(("ws://", "wss://", "http://", "https://")):
-        return None
+        return url_problem(text)
     return f"is {text!r}; expected a URL such as ws://localhost:4195/get/ws"
 
 
@@ -64,6 +65,7 @@ SPEC: Final = Spec(
             access=Access.ADDRESS,
             optional=True,
             advanced=True,
+            check=url_problem,
         ),
         Field(
             OPEN_MESSAGE,

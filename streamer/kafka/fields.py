@@ -10,6 +10,7 @@ from streamer.kafka.encryption import address_of, encryption_problems, read_encr
 from streamer.kafka.sasl import SASL_FIELD, SASL_LIST_FIELD, read_sasl, sasl_problems
 from streamer.spec import Access, Field, Package, Parsed
 from streamer.tls import TLS_FIELD
+from streamer.urls import address_problem, host_problem
 
 ADDRESSES: Final = "addresses"
 SEED_BROKERS: Final = "seed_brokers"
@@ -43,7 +44,8 @@ def _brokers_problem(addresses: Any) -> str | None:
             host, port = address_of(broker)
         except ValueError:
             host, port = "", 0
-        if not host or not 0 < port < 65536:
+        bad = host_problem(host) or ("[" in broker and address_problem(broker.rpartition("/")[2]))
+        if not host or not 0 < port < 65536 or bad:
             return f"has {broker!r}; expected host and port, such as localhost:9092"
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.spec import Access, Field, Kind, Spec
+from streamer.urls import url_problem
 
 USE_HISTOGRAM_TIMING: Final = "use_histogram_timing"
 HISTOGRAM_BUCKETS: Final = "histogram_buckets"
@@ -80,6 +81,7 @@ SPEC: Final = Spec(
             access=Access.ADDRESS,
             optional=True,
             advanced=True,
+            check=url_problem,
         ),
         Field(
             PUSH_INTERVAL,

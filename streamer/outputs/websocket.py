@@ -13,6 +13,7 @@ from streamer.message import Batch, Execution
 from streamer.sending import NotConnectedError, Output, SendError
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
+from streamer.urls import url_problem
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -36,7 +37,7 @@ SPEC: Final = Spec(
             "Where to connect to.",
             access=Access.ADDRESS,
             check=lambda url: (
-                None
+                url_problem(url)
                 if url.startswith(("ws://", "wss://"))
                 else f"is {url!r}; expected a URL that begins with ws:// or wss://"
             ),
@@ -49,6 +50,7 @@ SPEC: Final = Spec(
             access=Access.ADDRESS,
             optional=True,
             advanced=True,
+            check=url_problem,
         ),
         TLS_FIELD,
         OAUTH_FIELD,

@@ -45,6 +45,7 @@ class Field:
         interpolated: a string that may hold `${! … }`; checked by lint, kept as text.
         mapping: a string that is a Bloblang mapping; checked by lint, kept as text. An empty text
             is no mapping and is not checked.
+        variables: the variables that are set before the mapping runs.
         duration: a string that is a duration; parsed to int nanoseconds, None when empty.
         refers: a string that is the label of a resource of this kind; lint checks that it exists.
         secret: never shown in messages, logs or `echo`.
@@ -69,6 +70,7 @@ class Field:
     shape: Shape = "scalar"
     interpolated: bool = False
     mapping: bool = False
+    variables: tuple[str, ...] = ()
     duration: bool = False
     refers: Kind | None = None
     secret: bool = False

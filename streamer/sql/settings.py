@@ -8,7 +8,7 @@ from typing import Final
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.spec import Access, BuildContext, Field, Package, Parsed
 from streamer.sql.database import Database
-from streamer.sql.drivers import MYSQL, POSTGRES, driver, driver_problem
+from streamer.sql.drivers import MYSQL, POSTGRES, driver, driver_problem, dsn_problem
 from streamer.sql.pooling import Bounds
 from streamer.sql.statements import Insert, Select
 
@@ -53,6 +53,7 @@ TARGET_FIELDS: Final = (
         "`file:path/to/file.db` for SQLite.",
         access=Access.DATABASE_URL,
         secret=True,
+        check=dsn_problem,
         examples=("postgres://user:password@localhost:5432/name?sslmode=disable", "file:data.db"),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.spec import Access, Field, Kind, Package, Spec
+from streamer.urls import address_problem
 
 NAME: Final = "open_telemetry_collector"
 
@@ -30,6 +31,7 @@ def _collectors(name: str, port: int) -> Field:
                 "Host and port.",
                 access=Access.ADDRESS,
                 default=f"localhost:{port}",
+                check=address_problem,
             ),
             Field("secure", "bool", "Whether the connection is by TLS.", default=False),
         ),

@@ -39,9 +39,14 @@ class Served:
         """Return who answers a path, and what its parameters stand for."""
         if self._prefixed:
             stream_id, _, rest = path.removeprefix("/").partition("/")
-            served = dict(self._served()).get(stream_id)
-            return None if served is None else served.find(f"/{rest}")
-        return next((found for _, served in self._served() if (found := served.find(path))), None)
+            own = dict(self._served()).get(stream_id)
+            if own is not None and (found := own.find(f"/{rest}")):
+                return found
+        of_resource = self._prefixed
+        return next(
+            (found for _, served in self._served() if (found := served.find(path, of_resource))),
+            None,
+        )
 
     def _served(self) -> Iterator[tuple[str, Endpoints]]:
         """Return what streams serve, by their ids; those that are stopped serve nothing."""
@@ -55,4 +60,5 @@ class Served:
         for stream_id, served in self._served():
             prefix = f"/{stream_id}" if self._prefixed else ""
             found |= {prefix + path: about for path, about in served.listed().items()}
+            found |= served.listed(of_resource=True)
         return found

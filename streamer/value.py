@@ -64,8 +64,9 @@ class Number(float):
         self.text = text
         return self
 
-    def __reduce__(self) -> tuple[type[Number], tuple[str]]:
-        return (Number, (self.text,))
+    def __reduce__(self) -> tuple[type[Number], tuple[str, float]]:
+        # The text of what `float32` gives is shorter than its value: 0.1 for 0.10000000149011612.
+        return (Number, (self.text, float(self)))
 
 
 class UInt(int):

@@ -1,5 +1,6 @@
 """JSON in and out, numbers kept to the letter, the names of types."""
 
+import pickle
 import json
 import math
 
@@ -213,3 +214,9 @@ def test_a_float_as_text_turns_to_an_exponent_where_gos_does(value, text):
 )
 def test_every_type_has_its_name(value, name):
     assert type_name(value) == name
+
+
+def test_a_number_is_pickled_with_its_value_which_may_be_longer_than_its_text():
+    number = Number("0.1", 0.10000000149011612)
+    again = pickle.loads(pickle.dumps(number))
+    assert (again.text, float(again)) == ("0.1", 0.10000000149011612)

@@ -103,7 +103,10 @@ def _plain(value: Any) -> Any:
             return {_MARK: ["map", [[k, _plain(v)] for k, v in value.items()]]}
         return {k: _plain(v) for k, v in value.items()}
     if kind is Number:
-        return {_MARK: ["number", value.text]}
+        number = float(value)
+        # That of `float32` is not what its text says, and infinity has no JSON.
+        spelt = [] if number == float(value.text) else [number]
+        return {_MARK: ["number", value.text, *spelt]}
     if kind is Timestamp:
         return {_MARK: ["time", value.ns, value.offset, value.zone, value.location]}
     raise StreamerError(f"metadata holds a {kind.__name__}, which cannot be kept in a window")
@@ -128,5 +131,5 @@ def _value(plain: Any) -> Any:
     if what == "map":
         return {k: _value(v) for k, v in found[0]}
     if what == "number":
-        return Number(found[0])
+        return Number(*found)
     return Timestamp(*found)

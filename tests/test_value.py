@@ -1,8 +1,8 @@
 """JSON in and out, numbers kept to the letter, the names of types."""
 
-import pickle
 import json
 import math
+import pickle
 
 import pytest
 from hypothesis import given, settings

@@ -136,7 +136,7 @@ def float32(value: Any) -> float:
     """The value, or a text read as one, rounded to a 32-bit float."""
     from streamer.value import Number, json_float
 
-    text = number_text(value)
+    text = _number_text(value)
     number = to_float(value)
     packed = struct.pack("f", number if text is None else _as_read(text, number))
     rounded: float = struct.unpack("f", packed)[0]
@@ -151,10 +151,10 @@ def float32(value: Any) -> float:
     return rounded
 
 
-def number_text(value: Any) -> str | None:
+def _number_text(value: Any) -> str | None:
     """Return the text that a number is read from: its own, or that of a document's number."""
     if type(value) is bytes:
-        return value.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+        return value.decode("utf-8", "surrogateescape")
     return value if type(value) is str else getattr(value, "text", None)
 
 

@@ -191,8 +191,8 @@ def test_what_has_failed_in_a_branch_is_logged_as_of_that_branch(
     make: Make, a_run: Run, branch: str, line: str
 ) -> None:
     workflow = make(
-        "label: all\n  workflow:\n    branches:\n"
-        f"      well: {{processors: [noop: {{}}]}}\n      ill: {branch}"
+        "label: all\nworkflow:\n  branches:\n"
+        f"    well: {{processors: [noop: {{}}]}}\n    ill: {branch}"
     )
     workflow.process(messages("{}"), a_run.ex)
     of = {text: fields for (_, text), fields in zip(a_run.logged, a_run.fields, strict=True)}

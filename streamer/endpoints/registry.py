@@ -19,6 +19,13 @@ Handler = Callable[["web.BaseRequest", Mapping[str, str]], Awaitable["web.Stream
 """Answers a request; its second argument is what the path's parameters stand for."""
 
 
+async def _not_yet(request: web.BaseRequest, found: Mapping[str, str]) -> web.StreamResponse:
+    # aiohttp comes along with it, which only those need that serve.
+    from streamer.endpoints.replies import not_yet
+
+    return not_yet("the stream is starting")
+
+
 @dataclass
 class _Entry:
     """A path, and who serves it; `held` until that one lets go of it.
@@ -58,6 +65,11 @@ class Endpoints:
         self.beside: Callable[[], Iterable[tuple[str, Endpoints]]] = lambda: ()
         self._lock = threading.Lock()
         self._paths: list[_Entry] = []
+        self._expected: list[Path] = []
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """Take paths that components will add: until they do, requests are asked to come again."""
+        self._expected = [Path(path) for path in paths]
 
     def add(
         self,
@@ -137,6 +149,10 @@ class Endpoints:
                 found = entry.path.match(path)
                 if found is not None:
                     return entry.handler, found
+        for expected in () if of_resource else self._expected:
+            found = expected.match(path)
+            if found is not None:
+                return _not_yet, found
         return None
 
     def listed(self, of_resource: bool = False) -> dict[str, str]:

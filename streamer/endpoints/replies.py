@@ -29,6 +29,15 @@ def error_reply(status: int, text: str, headers: Mapping[str, str] | None = None
     return found
 
 
+_SECONDS_UNTIL_ANOTHER_TRY: Final = "1"
+
+
+def not_yet(what: str) -> web.Response:
+    """Return what asks the client to come again, since something is starting."""
+    headers = {"Retry-After": _SECONDS_UNTIL_ANOTHER_TRY}
+    return error_reply(503, f"Error: {what}: try again", headers)
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """How the messages that answer a request are written.

@@ -335,8 +335,10 @@ def build(parsed: Parsed, context: BuildContext) -> WorkflowProcessor:
     Raises:
         StreamerError: they circle back to themselves, or a resource is no branch.
     """
+    place = f"{context.component.path}.{context.component.name}.{BRANCHES}"
     branches = {
-        name: build_branch(branch, context.apart()) for name, branch in parsed[BRANCHES].items()
+        name: build_branch(branch, context.apart(), f"{place}.{name}")
+        for name, branch in parsed[BRANCHES].items()
     }
     order: Layers = parsed[ORDER]
     for label in (*parsed[BRANCH_RESOURCES], *(name for tier in order for name in tier)):

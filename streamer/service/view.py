@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamer.config import Config
+from streamer.config.served import served_paths
 from streamer.endpoints.registry import Endpoints
 from streamer.engine.batch_progress import BatchProgress
 from streamer.engine.meters import Key
@@ -94,6 +95,7 @@ class StreamView:
         """Begin with a stream that has not started."""
         self.config = config
         self.endpoints = Endpoints(config.path)
+        self._expect_paths()
         self.start = StartProgress()
         self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
         self.standing = standing
@@ -117,9 +119,15 @@ class StreamView:
     def replaced(self, config: Config) -> None:
         """Say that another config runs now."""
         self.config = config
+        self._expect_paths()
         self.__dict__.pop("expected", None)
         self.__dict__.pop("custom_metrics", None)
         self.mapped_names = {}
+
+    def _expect_paths(self) -> None:
+        config = self.config
+        paths = served_paths(config.input, config.buffer, config.output, config.resources)
+        self.endpoints.expect(paths)
 
     def running(self, now: Callable[[], Now]) -> None:
         """Say that the stream runs, and whom to ask about it."""

@@ -154,6 +154,11 @@ def nanoid(length: int | None, alphabet: str | None) -> Callable[[], str]:
     def make() -> str:
         if not 0 < len(letters) < 256:
             raise UnplacedError("alphabet must not be empty and contain no more than 255 chars")
+        if size < 1:
+            negative = size < 0 and alphabet is None
+            raise UnplacedError(
+                "negative id length" if negative else "size must be positive integer"
+            )
         choice = random.SystemRandom().choice
         return "".join([choice(letters) for _ in range(size)])
 

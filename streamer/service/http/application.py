@@ -113,7 +113,8 @@ class Api:
                 app.router.add_route(hdrs.METH_ANY, full, handler)
         served = Served(self.manager.registry, self.prefixed)
         app.on_cleanup.append(self.playground.close)
-        app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", self._once_opened(served.handler(root)))
+        rest = self._once_opened(served.handler(root, self.restored.is_set))
+        app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", rest)
         return app
 
     def endpoints(self) -> list[Endpoint]:

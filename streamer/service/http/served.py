@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from aiohttp import web
 
 from streamer.endpoints.registry import Endpoints
 from streamer.endpoints.registry import Handler as ComponentHandler
+from streamer.endpoints.replies import not_yet
 from streamer.service.doors import Handler
 from streamer.service.streams.registry import Registry
 
@@ -22,8 +23,14 @@ class Served:
         self._registry = registry
         self._prefixed = prefixed
 
-    def handler(self, root: str) -> Handler:
-        """Return what answers requests, with and without a prefix for all paths."""
+    def handler(self, root: str, restored: Callable[[], bool] = lambda: True) -> Handler:
+        """Return what answers requests, with and without a prefix for all paths.
+
+        Args:
+            root: the prefix.
+            restored: whether all streams are there that should be; until then, those who ask for
+                what is not there are asked to come again.
+        """
 
         async def handle(request: web.Request) -> web.StreamResponse:
             paths = (request.path, request.path.removeprefix(root) or "/")
@@ -31,6 +38,8 @@ class Served:
                 found = self.find(path)
                 if found is not None:
                     return await found[0](request, found[1])
+            if not restored():
+                return not_yet("streams are starting")
             return web.Response(status=404, text="404: Not Found")
 
         return handle

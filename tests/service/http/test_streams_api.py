@@ -425,7 +425,10 @@ def test_before_spark_is_there_it_says_that_it_lives_and_asks_for_another_try(
             503,
             "streams are starting\n",
         )
+        missing = ask("GET", "/b/post")
+        assert (missing.status_code, missing.headers["Retry-After"]) == (503, "1")
         api.restored.set()
+        assert ask("GET", "/b/post").status_code == 404
         stop = time.monotonic() + 10
         while (answer := ask("GET", "/ready")).status_code != 200:
             assert time.monotonic() < stop, answer.text

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from streamer.bloblang import shut
 from streamer.caching import CountedCache
 from streamer.errors import StreamerError
 from streamer.failure import Origin
@@ -292,7 +293,9 @@ class _Context:
         context = _Context(
             component, self._resources, self._built, self._lasting, whole=self._whole
         )
-        made = make(component.config, context)
+        # Workers build what the driver has read: what was not allowed there is not allowed here.
+        with shut(component.pure):
+            made = make(component.config, context)
         if component.kind == Kind.INPUT and self._whole and component.processors:
             return Processed(made, context.all(component.processors))
         if component.kind == Kind.PROCESSOR and component.name not in UNOBSERVED:

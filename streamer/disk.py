@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 
 def sync_data(file: int) -> None:
@@ -49,3 +51,30 @@ def _sync_all(file: int) -> None:
             if e.errno not in (errno.ENOTSUP, errno.EINVAL, errno.ENOTTY):
                 raise
     os.fsync(file)
+
+
+def make_private_directory(directory: Path) -> None:
+    """Make a directory for what others must not read: 0700; those above it get the usual mode.
+
+    One that is there already is closed to others when it is this user's, whoever has made it.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        close_to_others(directory)
+        if not directory.is_dir():
+            raise
+
+
+def close_to_others(path: Path) -> None:
+    """Take from others what they may do with a file or a directory of this user; not with others'.
+
+    On a file system without modes, nothing happens.
+    """
+    with suppress(OSError):
+        found = path.stat()
+        if found.st_uid == os.geteuid() and found.st_mode & 0o077:
+            path.chmod(found.st_mode & 0o7700)

@@ -42,6 +42,7 @@ class _Part:
             tell=around.tell,
         )
         self.ex.counters = around.counters
+        self.ex.counter_bounds = around.counter_bounds
         self.ex.answers = around.answers
         self.ex.micro_batch = around.micro_batch
 

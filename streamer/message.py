@@ -222,6 +222,7 @@ class Execution:
         sleep: returns after so many nanoseconds.
         tell: called like `log` with what a task waits for; a line reaches the log at once.
         counters: the state of Bloblang's `count()` and `counter()` functions.
+        counter_bounds: min and max of each call of `counter()`, as its first message had them.
         tallies: what components have done, by what their metrics' names begin with, and by label
             and path.
         figures: what the config itself counts, sets and times.
@@ -236,7 +237,7 @@ class Execution:
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
-        *("counters", "tallies", "figures", "rejected", "answers"),
+        *("counters", "counter_bounds", "tallies", "figures", "rejected", "answers"),
         *("micro_batch", "sampler", "reading"),
     )
 
@@ -259,6 +260,7 @@ class Execution:
         self.sleep = sleep
         self.tell = tell
         self.counters: dict[str, int] = {}
+        self.counter_bounds: dict[str, tuple[int, int]] = {}
         self.tallies: dict[tuple[str, str, str], Tally] = {}
         self.figures = Figures()
         self.rejected: dict[tuple[str, str, str], tuple[int, str]] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from streamer.errors import StreamerError
-from streamer.spec import Field, Parsed
+from streamer.spec import Access, Field, Parsed
 
 TLS: Final = "tls"
 ENABLED: Final = "enabled"
@@ -23,8 +23,8 @@ RENEGOTIATION: Final = "enable_renegotiation"
 _CLIENT_CERT: Final = (
     Field("cert", "string", "The certificate, as text.", default=""),
     Field("key", "string", "Its key, as text.", default="", secret=True),
-    Field("cert_file", "string", "The file of the certificate.", default=""),
-    Field("key_file", "string", "The file of its key.", default=""),
+    Field("cert_file", "string", "The file of the certificate.", access=Access.FILE, default=""),
+    Field("key_file", "string", "The file of its key.", access=Access.FILE, default=""),
     Field(
         "password",
         "string",
@@ -61,6 +61,7 @@ _FIELDS: Final = (
         ROOT_CAS_FILE,
         "string",
         "A file of the authorities to trust instead of the system's.",
+        access=Access.FILE,
         default="",
         examples=("./root_cas.pem",),
     ),

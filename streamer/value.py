@@ -64,8 +64,9 @@ class Number(float):
         self.text = text
         return self
 
-    def __reduce__(self) -> tuple[type[Number], tuple[str]]:
-        return (Number, (self.text,))
+    def __reduce__(self) -> tuple[type[Number], tuple[str, float]]:
+        # The text of what `float32` gives is shorter than its value: 0.1 for 0.10000000149011612.
+        return (Number, (self.text, float(self)))
 
 
 class UInt(int):
@@ -188,10 +189,22 @@ def dump_json(value: Any) -> bytes:
         ValueError: the value holds something that JSON has no form for.
     """
     try:
-        out = orjson.dumps(value, _default, _OPTIONS)
+        out = fitted(orjson.dumps(value, _default, _OPTIONS))
     except orjson.JSONEncodeError as e:
-        return _escaped(_dump_odd(value, e))
-    return _go_spelled(out, value) if differs_from_go(out) or 0xE2 in out else out
+        return fitted(_escaped(_dump_odd(value, e)))
+    return fitted(_go_spelled(out, value)) if differs_from_go(out) or 0xE2 in out else out
+
+
+_COPIED_BELOW: Final = 1 << 14
+
+
+def fitted(out: bytes) -> bytes:
+    """Return what orjson wrote in a block of its size: its own have some thousands of bytes more.
+
+    It writes into a block that is larger, and what is left of that when it is cut to size is of
+    no use to the next one: a text of seven bytes takes 4,120.
+    """
+    return b"%b" % out if len(out) < _COPIED_BELOW else out
 
 
 def dump_each(values: Sequence[Any]) -> list[bytes]:
@@ -207,12 +220,13 @@ def dump_each(values: Sequence[Any]) -> list[bytes]:
     # What orjson writes has no line breaks.
     together = b",\n".join(out)
     if not differs_from_go(together) and 0xE2 not in together:
-        return out
+        # As it is split, each gets a block of its size; see `fitted`.
+        return together.split(b",\n") if out else out
     if not has_exponent(together) and 0xE2 not in together:
         spelled = without_points(together)
         if spelled is not None:
             return spelled.split(b",\n")
-    return list(map(_go_spelled, out, values))
+    return list(map(fitted, map(_go_spelled, out, values)))
 
 
 def dump_texts(texts: Sequence[str]) -> list[bytes]:

@@ -91,3 +91,28 @@ def test_any_other_system_has_fsync(
     monkeypatch.delattr(os, "fdatasync")
     disk.sync_data(file)
     assert asked == ["fsync"]
+
+
+def test_a_private_directory_is_closed_to_others_whoever_has_made_it(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        made, there = tmp_path / "a" / "b", tmp_path / "c"
+        there.mkdir()
+        for directory in (made, there):
+            disk.make_private_directory(directory)
+            assert directory.stat().st_mode & 0o777 == 0o700
+        assert made.parent.stat().st_mode & 0o777 == 0o755
+        (tmp_path / "d").touch()
+        with pytest.raises(FileExistsError):
+            disk.make_private_directory(tmp_path / "d")
+    finally:
+        os.umask(before)
+
+
+def test_what_others_may_is_taken_and_the_rest_stays(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.touch()
+    path.chmod(0o754)
+    disk.close_to_others(path)
+    assert path.stat().st_mode & 0o7777 == 0o700
+    disk.close_to_others(tmp_path / "missing")

@@ -2,6 +2,9 @@
 
 import json
 import math
+import pickle
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -213,3 +216,43 @@ def test_a_float_as_text_turns_to_an_exponent_where_gos_does(value, text):
 )
 def test_every_type_has_its_name(value, name):
     assert type_name(value) == name
+
+
+def test_a_number_is_pickled_with_its_value_which_may_be_longer_than_its_text():
+    number = Number("0.1", 0.10000000149011612)
+    again = pickle.loads(pickle.dumps(number))
+    assert (again.text, float(again)) == ("0.1", 0.10000000149011612)
+
+
+_GROWTH = """
+import resource
+from streamer.message import Message
+from streamer.value import dump_each, dump_json
+from streamer.window.metadata import encode_meta
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+kept, before = [], peak()
+{kept}
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "for i in range(100_000): kept.append(Message.of({'a': i})); kept[-1].raw",
+        "for i in range(100_000): kept.append(dump_json({'a': i}))",
+        "for i in range(100_000): kept.append(dump_json({'a': i / 7, 'b': 1e20}))",
+        "for i in range(100_000): kept.append(encode_meta({'a': 'b'}))",
+        "for i in range(1_000): kept += dump_each([{'a': n} for n in range(100)])",
+        "for i in range(1_000): kept += dump_each([{'a': n, 'b': 1e20} for n in range(100)])",
+    ],
+)
+def test_small_documents_take_little_more_than_their_bytes(kept):
+    # In a process of its own: what earlier tests have given back would hide the growth.
+    code = _GROWTH.replace("{kept}", kept)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert int(done.stdout) * unit < 40_000_000

@@ -9,7 +9,15 @@ from __future__ import annotations
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.interpolation import Interpolation, compile_interpolation
 from streamer.bloblang.mapping import Mapping, compile_mapping
-from streamer.bloblang.outside import Luggage, impure_allowed, luggage, no_impure, noting, shut
+from streamer.bloblang.outside import (
+    Luggage,
+    impure_allowed,
+    is_shut,
+    luggage,
+    no_impure,
+    noting,
+    shut,
+)
 from streamer.bloblang.resolver import Uses
 
 __all__ = [
@@ -21,6 +29,7 @@ __all__ = [
     "compile_interpolation",
     "compile_mapping",
     "impure_allowed",
+    "is_shut",
     "luggage",
     "no_impure",
     "noting",

@@ -48,15 +48,23 @@ class Binding:
         return all(isinstance(argument, Static) for argument in self.arguments)
 
 
-def bind(declaration: Declaration, given: list[tree.Argument]) -> Binding:
+def bind(
+    declaration: Declaration, given: list[tree.Argument], json_numbers: bool = True
+) -> Binding:
     """Match the arguments of one call with its parameters, and convert those that are known.
+
+    Args:
+        declaration: what is called.
+        given: the arguments.
+        json_numbers: whether the numbers of a message are text to Go, as those of JSON are.
 
     Raises:
         ArgumentError: too many, missing, unknown or mistyped arguments, in Benthos's words.
     """
     by_name = match_parameters(declaration, given)
     if declaration.variadic:
-        return Binding(declaration, [_any(i, a.value, declaration) for i, a in enumerate(given)])
+        spells = json_numbers and declaration.name == "format"
+        return Binding(declaration, [_any(i, a.value, spells) for i, a in enumerate(given)])
     return Binding(declaration, [_one(p, by_name.get(p.name)) for p in declaration.params])
 
 
@@ -112,11 +120,11 @@ def _by_place(declaration: Declaration, given: list[tree.Argument]) -> dict[str,
     return {param.name: given[i].value for i, param in enumerate(params[: len(given)])}
 
 
-def _any(place: int, node: tree.Node, declaration: Declaration) -> Bound:
+def _any(place: int, node: tree.Node, spells: bool) -> Bound:
     if isinstance(node, tree.Literal):
         return Static(node.value)
     # `format` tells a number of the document, which is still text to Go, from a computed one.
-    spelled = declaration.name == "format" and isinstance(node, tree.Path) and node.base != "root"
+    spelled = spells and isinstance(node, tree.Path) and node.base != "root"
     return Dynamic(node, Param(str(place), "spelled" if spelled else "any"))
 
 

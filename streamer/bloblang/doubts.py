@@ -37,8 +37,13 @@ class Doubt:
     suggestion: str = ""
 
 
-def doubts(mapping: Mapping | Interpolation) -> Iterator[Doubt]:
-    """Return what can never work in a mapping or an interpolated string, in no certain order."""
+def doubts(mapping: Mapping | Interpolation, variables: Iterable[str] = ()) -> Iterator[Doubt]:
+    """Return what can never work in a mapping or an interpolated string, in no certain order.
+
+    Args:
+        mapping: what is looked at.
+        variables: those that are set before the mapping runs.
+    """
     if isinstance(mapping, Interpolation):
         look = _Look(frozenset(), "an interpolation has no variables; metadata goes with a message")
         for query in mapping.queries:
@@ -48,6 +53,7 @@ def doubts(mapping: Mapping | Interpolation) -> Iterator[Doubt]:
         return  # What it says stands in another file.
     maps = mapping.program.maps
     main = _Look(frozenset(maps))
+    main.known.update(variables)
     yield from main.of_body(mapping.program.statements)
     if "import" in mapping.text:
         return  # Places in maps of other files are none of this text.

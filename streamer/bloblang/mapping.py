@@ -252,23 +252,37 @@ def _finished(message: Message, root: Any, meta: Any) -> Message | None:
     return Message(None, meta, message.error, root)
 
 
-def compile_mapping(text: str, *, impure: bool | None = None, directory: str = "") -> Mapping:
+def compile_mapping(
+    text: str,
+    *,
+    impure: bool | None = None,
+    directory: str = "",
+    json_numbers: bool = True,
+) -> Mapping:
     """Compile a mapping; the same text gives the same object while what it imports stays the same.
 
     Args:
         text: the mapping.
         impure: whether imports and impure functions may be used; None for what the process allows.
         directory: where imports and `file_rel` begin; empty for the working directory.
+        json_numbers: whether messages come from JSON, whose numbers `format` takes as text; not so
+            those of a config. Pickling forgets it.
 
     Raises:
         BloblangError: the text is no mapping.
     """
-    return latest(_compiled, of_config(text), Outside(impure, directory))
+    compiled = _compiled if json_numbers else _compiled_for_config
+    return latest(compiled, of_config(text), Outside(impure, directory))
 
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str, impure: bool, directory: str, edition: int) -> Mapping:
     return Mapping(text, Outside(impure, directory))
+
+
+@lru_cache(maxsize=64)
+def _compiled_for_config(text: str, impure: bool, directory: str, edition: int) -> Mapping:
+    return Mapping(text, Outside(impure, directory, json_numbers=False))
 
 
 def _again(text: str, impure: bool, directory: str, luggage: Luggage) -> Mapping:

@@ -55,6 +55,11 @@ def shut(closed: bool = True) -> Iterator[None]:
         _shut.reset(before)
 
 
+def is_shut() -> bool:
+    """Whether impure functions and imports are refused in this very context; see `shut`."""
+    return _shut.get()
+
+
 @contextmanager
 def no_impure(forbidden: bool = True) -> Iterator[None]:
     """Refuse impure functions and imports in every mapping that this process compiles meanwhile.
@@ -111,15 +116,20 @@ class Outside:
         impure: whether it may be looked at.
         read: what was read while the mapping was compiled, by kind and name; shared with the
             mappings that it imports.
+        json_numbers: whether messages come from JSON, so that their numbers are text to Go.
     """
 
-    def __init__(self, impure: bool | None = None, directory: str = "") -> None:
+    def __init__(
+        self, impure: bool | None = None, directory: str = "", json_numbers: bool = True
+    ) -> None:
         """Begin with nothing read.
 
         Args:
             impure: whether the mapping may be impure; None for what the process allows.
             directory: where relative imports and `file_rel` begin; empty for the working directory.
+            json_numbers: whether messages come from JSON.
         """
+        self.json_numbers = json_numbers
         self.impure = _allowed and impure is not False and not _shut.get()
         self.directory = os.path.abspath(directory)
         self.read: dict[Key, Any] = {}
@@ -127,7 +137,7 @@ class Outside:
 
     def beside(self, path: str) -> Outside:
         """Return the outside as a mapping in the file of that path sees it."""
-        other = Outside(self.impure, os.path.dirname(self.path(path)))
+        other = Outside(self.impure, os.path.dirname(self.path(path)), self.json_numbers)
         other.read = self.read
         return other
 

@@ -213,7 +213,7 @@ class Resolver:
             raise _refuse(node, f"function '{declaration.name}' is switched off here", _IMPURE)
         self.used.update(declaration.uses)
         try:
-            binding = bind(declaration, arguments)
+            binding = bind(declaration, arguments, self.outside.json_numbers)
             if declaration.reaches:
                 binding.arguments.insert(0, Static(self.outside))
             if declaration.check:

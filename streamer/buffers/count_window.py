@@ -42,8 +42,9 @@ SPEC: Final = Spec(
         "Without `every`, each `count` messages of a key are one batch. With it, the latest "
         "`count` messages are emitted after every `every` messages, once there have been that "
         "many. Messages get the metadata `window_key`, `window_emit` (`count`) and `window_count`, "
-        "the number of messages in the batch. What is left at the end of a bounded input is "
-        'dropped, logged and counted (reason "incomplete").'
+        "the number of messages in the batch. What no batch holds is dropped, logged and counted "
+        '(reason "incomplete"): the first messages of a key where the first batch comes after more '
+        "than `count`, and what is left at the end of a bounded input."
     ),
     status="beta",
     fields=(

@@ -16,7 +16,7 @@ from typing import Final
 
 from streamer.caching import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.message import Execution
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 DIRECTORY: Final = "directory"
 
@@ -31,7 +31,7 @@ SPEC: Final = Spec(
         "`ttl` that is given with one has no effect, and nothing is ever removed but by `delete`. "
         "A key that leads out of the directory is an error."
     ),
-    fields=(Field(DIRECTORY, "string", "The directory; it must exist."),),
+    fields=(Field(DIRECTORY, "string", "The directory; it must exist.", access=Access.FILE),),
     categories=("Local",),
     limits="one for each machine; nothing expires",
 )

@@ -16,7 +16,8 @@ from streamer.caching import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.durations import SECOND
 from streamer.failure import Origin
 from streamer.message import Execution
-from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.urls import address_problem
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ def _addresses(given: Sequence[str]) -> str | None:
     if not places:
         return "are empty; expected at least one such as localhost:11211"
     for place in places:
-        if not place.rpartition(":")[2].isdigit():
+        if not place.rpartition(":")[2].isdigit() or address_problem(place):
             return f"have {place!r}; expected HOST:PORT, such as localhost:11211"
     return None
 
@@ -57,6 +58,7 @@ SPEC: Final = Spec(
             ADDRESSES,
             "string",
             "The servers; an item may also name several, separated by commas.",
+            access=Access.ADDRESS,
             shape="array",
             check=_addresses,
             examples=(["localhost:11211"],),

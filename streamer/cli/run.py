@@ -24,6 +24,7 @@ from streamer.durations import SECOND, format_duration
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.errors import StreamerError
+from streamer.logs.python_logging import take_python_logs
 from streamer.plan import Plan, make_plan
 from streamer.plan.place import default_checkpoint
 from streamer.service.life import Life
@@ -56,6 +57,7 @@ def run_command(config: Config, options: Options) -> int:
         The exit code: 0 for a clean end or stop, 1 when the stream could not go on.
     """
     log = RunLog(config, options.log_level)
+    take_python_logs(log)
     for lint in config.lints:
         log("WARN", "Config lint error", {"lint": str(lint)})
     view = StreamView(config)

@@ -28,6 +28,7 @@ from streamer.engine.delivery import LogLine
 from streamer.engine.start_progress import StartProgress
 from streamer.errors import ConfigError, Lint, StreamerError
 from streamer.logs import LogConfig, Logger
+from streamer.logs.python_logging import take_python_logs
 from streamer.service.replacing import OnReset
 from streamer.service.streams.allowance import Allowance
 from streamer.service.streams.boot import read_files
@@ -90,6 +91,7 @@ def run_service(options: ServiceOptions) -> int:
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         logger.emit(level, text, fields, time.time_ns())
 
+    take_python_logs(log)
     stopper = Stopper(lambda text: log("INFO", text, {}))
     place = ServicePlace(options.checkpoints, options.standby, os.environ)
     service = _Service(options, root, place, log, log_config.level, stopper)

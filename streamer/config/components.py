@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer import catalog
+from streamer.bloblang import is_shut
 from streamer.config.fields import find, problem_text, read_body, read_field, read_fields
 from streamer.config.findings import did_you_mean
 from streamer.config.labels import read_label
@@ -14,6 +15,7 @@ from streamer.config.reading import SERVING, Reading, Reference, Served
 from streamer.config.templates.expand import expand
 from streamer.config.templates.template import template_of
 from streamer.config.unavailable import available_text, missing_text, unavailable
+from streamer.config.unset import holds_unset
 from streamer.extras import EXTRA_OF, install_hint, is_installed, lacking_text, unless_lacking
 from streamer.spec import Field, Kind, Parsed, ParsedComponent, Spec
 
@@ -96,6 +98,7 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
         processors=others.get("processors") or (),
         mapping=others.get("mapping") or "",
         file=key.source.name,
+        pure=is_shut(),
     )
     if name in SERVING:
         entry = node.entries.get(name) or node.entries.get("plugin")
@@ -181,10 +184,14 @@ def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) 
         problems: list[tuple[str, str]] = []
         with unless_lacking():
             problems += found.check(config)
+        if problems and not reading.other_values and holds_unset(body):
+            problems = _whatever_is_unset(reading, found, body, path, key, problems)
         for name, problem in problems:
             # A field that is there is shown; what is missing is reported at the component.
             place = find(body, name) if name else key
             place = key if place is body else place
+            if holds_unset(place):
+                continue
             reading.findings.at(place, "bad_value", problem_text(name, problem))
     _check_packages(reading, found, config, body, key)
     if found.references and reading.findings.harmful == before:
@@ -192,6 +199,26 @@ def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) 
             at = find(body, name)
             reading.references.append(Reference(kind, label, at, f"{path}.{name}"))
     return config
+
+
+def _whatever_is_unset(
+    reading: Reading,
+    found: Spec,
+    body: Node,
+    path: str,
+    key: Scalar,
+    problems: list[tuple[str, str]],
+) -> list[tuple[str, str]]:
+    """Return those problems that are there with other values in the place of unknown ones too."""
+    if not isinstance(body, Mapping) or found.check is None:
+        return problems
+    again = reading.again()
+    other = read_fields(again, found.fields, body, path, key)
+    still = set()
+    if not again.findings.harmful:
+        with unless_lacking():
+            still |= {name for name, _ in found.check(other)}
+    return [one for one in problems if one[0] in still]
 
 
 def _check_packages(

@@ -21,7 +21,11 @@ _COMMENT: Final = re.compile(r"[ \t]*#[^\r\n]*")
 
 
 def replace_variables(
-    source: Source, env: Mapping[str, str], findings: Findings, check: bool = True
+    source: Source,
+    env: Mapping[str, str],
+    findings: Findings,
+    check: bool = True,
+    unset: str = "",
 ) -> None:
     """Replace the variables in a source's text.
 
@@ -34,13 +38,14 @@ def replace_variables(
         findings: gets what is wrong: a variable without value and default, outside of comment
             lines; an unknown function; a value that is not base64 where it should be.
         check: whether variables without a value are findings.
+        unset: what stands in the place of a variable without a value.
     """
     if "${" not in source.text:
         return
     pieces = []
     length = len(source.text)
     for count, variable in enumerate(find_variables(source.text), 1):
-        value = _value(source, variable, env, findings, check)
+        value = _value(source, variable, env, findings, check, unset)
         length += len(value)
         if count > MAX_VARIABLES or length > MAX_BYTES:
             what = f"over {MAX_VARIABLES:,} variables" if count > MAX_VARIABLES else "variables"
@@ -62,6 +67,7 @@ def _value(
     env: Mapping[str, str],
     findings: Findings,
     check: bool,
+    unset: str,
 ) -> str:
     """Return what comes instead of a variable, and add the findings about it."""
     name, default = variable.name, variable.default
@@ -79,6 +85,8 @@ def _value(
                 f"set it, or write ${{{name}:some default}}",
             )
         value = ""
+        if unset:
+            return unset
     try:
         text = _apply(variable.function, value).replace("\n", "\\n")
     except ValueError as e:

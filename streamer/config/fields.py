@@ -11,6 +11,7 @@ from streamer.config.nodes import Mapping, Node, Sequence, written
 from streamer.config.reading import Reading, Reference
 from streamer.config.secrets import note_secrets
 from streamer.config.source import NO_SOURCE
+from streamer.config.unset import known_part
 from streamer.config.values import expected, read_value
 from streamer.extras import unless_lacking
 from streamer.spec import REQUIRED, Field, Parsed
@@ -79,10 +80,11 @@ def read_field(reading: Reading, field: Field, node: Node, path: str, at: Node) 
     """
     before = reading.findings.harmful
     value = _SHAPES[field.shape](reading, field, node, path, at)
-    if field.check and value is not None and reading.findings.harmful == before:
+    looked_at = known_part(node, value)
+    if field.check and looked_at is not None and reading.findings.harmful == before:
         problem = None
         with unless_lacking():
-            problem = field.check(value)
+            problem = field.check(looked_at)
         if problem:
             reading.findings.at(node, "bad_value", problem_text(field.name, problem))
     return value

@@ -10,6 +10,7 @@ from typing import Final
 from streamer.config.inside import offset_inside
 from streamer.config.nodes import Node, Scalar
 from streamer.config.source import Source
+from streamer.config.unset import UNSET, is_unset
 from streamer.errors import Lint
 from streamer.redaction import Redaction, begins_in
 
@@ -38,14 +39,17 @@ class Findings:
         secrets: texts that no message may show, by what is shown instead: values of environment
             variables and of secret fields, and passwords of URLs.
         unset: lines, by file, with variables that have no value, whether or not that is a finding.
+        marked: the files in which `UNSET` stands in the place of such variables.
     """
 
     def __init__(self) -> None:
         self.secrets: dict[str, str] = {}
         self.unset: set[tuple[str, int]] = set()
+        self.marked: set[str] = set()
         self._lints: list[tuple[int, Lint]] = []
         self._sources: dict[str, int] = {}
         self._harmless = 0
+        self._unknown = 0
 
     def __len__(self) -> int:
         return len(self._lints)
@@ -57,8 +61,11 @@ class Findings:
 
     @property
     def harmful(self) -> int:
-        """How many findings leave a value missing or unusable, so that it can't be looked at."""
-        return len(self._lints) - self._harmless
+        """How many findings leave a value missing or unusable, so that it can't be looked at.
+
+        Values that nobody knows are counted too, though they are no findings.
+        """
+        return len(self._lints) - self._harmless + self._unknown
 
     def at_offset(
         self, source: Source, offset: int, code: str, message: str, suggestion: str = ""
@@ -68,7 +75,10 @@ class Findings:
         self.add(Lint(source.name, line, column, code, message, suggestion))
 
     def at(self, node: Node, code: str, message: str, suggestion: str = "") -> None:
-        """Add a finding about a node."""
+        """Add a finding about a node, unless a variable without a value is in it."""
+        if is_unset(node):
+            self._unknown += code not in _HARMLESS
+            return
         self.at_offset(node.source, node.start, code, message, suggestion)
 
     def inside(
@@ -105,6 +115,7 @@ class Findings:
                 lint
                 for _, lint in ordered
                 if lint.code not in _ABOUT_VALUES
+                or lint.file in self.marked
                 or (
                     (lint.file, lint.line) not in missing
                     and ((lint.file, lint.line) not in unset or lint.code == "missing_label")
@@ -119,7 +130,7 @@ class Findings:
         redact = Redaction({s: by for s, by in self.secrets.items() if begins_in(s, said)}).text
 
         def clean(text: str) -> str:
-            text = redact(text)
+            text = redact(text).replace(UNSET, "")
             return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
         return [

@@ -12,7 +12,6 @@ from streamer.config.answers import check_answers
 from streamer.config.assemble import assemble
 from streamer.config.components import read_component
 from streamer.config.definitions import is_definition, lint_definitions
-from streamer.config.env import replace_variables
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
@@ -21,7 +20,7 @@ from streamer.config.markdown import is_markdown, snippets
 from streamer.config.model import Config
 from streamer.config.nodes import Mapping, described
 from streamer.config.old_spellings import without_disabled
-from streamer.config.read import read_yaml
+from streamer.config.read import read_source
 from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
 from streamer.config.repeats import check_repeats
 from streamer.config.resources import (
@@ -152,9 +151,14 @@ def _check(
 def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | None:
     """Read a text; what comes back is of use only when comments silence all findings."""
     findings = reading.findings
-    source = Source(name, text)
-    replace_variables(source, given.env, findings, reading.options.check_variables)
-    root = read_yaml(source, findings)
+    options = reading.options
+    source, root = read_source(
+        Source(name, text),
+        given.env,
+        findings,
+        check=options.check_variables,
+        marks=options.thorough,
+    )
     if root is None:
         return None
     if not isinstance(root, Mapping):

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from collections.abc import Mapping as MappingType
 from typing import Any, Final
 
 import yaml
 
+from streamer.config.env import replace_variables
 from streamer.config.findings import Findings
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence
 from streamer.config.source import Source
+from streamer.config.unset import UNSET
 
 MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 100_000
@@ -29,6 +32,40 @@ _QUOTE: Final = "quote a text that begins with *"
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE_TAGS: Final = frozenset({"", "tag:yaml.org,2002:merge"})
+
+
+def read_source(
+    source: Source,
+    env: MappingType[str, str],
+    findings: Findings,
+    *,
+    check: bool = True,
+    marks: bool = False,
+) -> tuple[Source, Node | None]:
+    """Replace the variables of a source and read its YAML.
+
+    Args:
+        source: the text.
+        env: the environment's variables.
+        findings: gets what is wrong.
+        check: whether variables without a value are findings.
+        marks: whether `UNSET` may stand in the place of those, for a lint.
+
+    Returns:
+        The source that was read, and the document's root as `read_yaml` returns it.
+    """
+    if marks and "${" in source.text and UNSET not in source.text:
+        marked = Source(source.name, source.text)
+        tried = Findings()
+        replace_variables(marked, env, tried, check, UNSET)
+        if UNSET in marked.text and read_yaml(marked, tried) is not None:
+            marked = Source(source.name, source.text)
+            replace_variables(marked, env, findings, check, UNSET)
+            # What is wrong with a value is told by its mark, and not by its line.
+            findings.marked.add(source.name)
+            return marked, read_yaml(marked, findings)
+    replace_variables(source, env, findings, check)
+    return source, read_yaml(source, findings)
 
 
 class _Refused(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from streamer.config.findings import Findings
@@ -102,6 +102,8 @@ class Reading:
         ignores: the comments that silence findings.
         unread: components that cannot be told, or that there are not; what they hold is not known.
         code: characters of mappings and interpolations so far.
+        other_values: whether it is a second reading, with other values in the place of those that
+            nobody knows.
     """
 
     findings: Findings
@@ -116,3 +118,19 @@ class Reading:
     ignores: list[Ignore] = field(default_factory=list)
     unread: list[Node] = field(default_factory=list)
     code: int = 0
+    other_values: bool = False
+
+    def again(self) -> Reading:
+        """Return a second reading, whose findings are nobody's."""
+        return replace(
+            self,
+            findings=Findings(),
+            labels={},
+            references=[],
+            catches=[],
+            answers=[],
+            served=[],
+            ignores=[],
+            unread=[],
+            other_values=True,
+        )

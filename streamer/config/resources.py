@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from streamer.bloblang import shut
-from streamer.config.env import replace_variables
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import did_you_mean
 from streamer.config.ignores import find_ignores
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence, described
-from streamer.config.read import read_yaml
+from streamer.config.read import read_source
 from streamer.config.reading import Reading, Reference
 from streamer.config.sections import SECTIONS
 from streamer.config.source import Source
@@ -107,8 +106,10 @@ def read_resource_file(
         for lint in e.lints:
             reading.findings.add(lint)
         return {}, None
-    replace_variables(source, env, reading.findings, reading.options.check_variables)
-    root = read_yaml(source, reading.findings)
+    options = reading.options
+    source, root = read_source(
+        source, env, reading.findings, check=options.check_variables, marks=options.thorough
+    )
     if root is None:
         return {}, None
     if not isinstance(root, Mapping):

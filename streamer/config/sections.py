@@ -7,7 +7,7 @@ from typing import Final
 
 from streamer.config.http_section import HTTP
 from streamer.config.tests_section import DEFINITION_FIELDS
-from streamer.spec import Field
+from streamer.spec import Access, Field
 
 _MASTER: Final = re.compile(
     r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://.+|yarn"
@@ -114,6 +114,7 @@ _SPARK: Final = Field(
             "`installed` finds them there (in an image), and anything else is an archive that "
             "`streamer pack` has made, by its path here, by one that all workers have "
             "(`local:/path`), or by a URL. Local masters need none.",
+            access=Access.FILE,
             default="packed",
             advanced=True,
             examples=(
@@ -171,6 +172,7 @@ _SPARK: Final = Field(
             "Where the jars are with which Spark reads Kafka. When left out they are looked for "
             "in `/opt/streamer/jars` and `~/.cache/streamer/jars`, and fetched into the latter "
             "when they are in neither. The environment's `STREAMER_JARS` wins.",
+            access=Access.FILE,
             optional=True,
             advanced=True,
             examples=("/opt/spark/kafka",),

@@ -163,3 +163,28 @@ def _fixed(address: str) -> bool:
         return split_address(address)[1] != 0
     except ValueError:
         return False
+
+
+def served_paths(
+    input_: ParsedComponent, buffer: ParsedComponent, output: ParsedComponent, resources: Resources
+) -> Iterator[str]:
+    """Return the paths that components of a config serve on the server of their stream."""
+    pending, seen = [input_, output], set[int]()
+    late = buffer.config.get("late_output") if isinstance(buffer.config, Parsed) else None
+    pending += [found for found in [resources.get((Kind.OUTPUT, str(late)))] if found is not None]
+    while pending:
+        component = pending.pop()
+        if id(component) in seen:
+            continue
+        seen.add(id(component))
+        if component.name == "resource":
+            found = resources.get((component.kind, str(component.config)))
+            pending += [] if found is None else [found]
+            continue
+        for claim in _claims(component):
+            if claim.field != "address":
+                path = claim.shown if claim.shown.startswith("/") else f"/{claim.shown}"
+                yield path
+                if component.name == _DYNAMIC:
+                    yield f"{path}/"
+        pending += [one for one in inside(component) if one.kind == component.kind]

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
-from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
+from streamer.bloblang import (
+    BloblangError,
+    Interpolation,
+    compile_interpolation,
+    compile_mapping,
+)
+from streamer.bloblang import Mapping as Bloblang
 from streamer.bloblang.doubts import doubts
 from streamer.bloblang.packages import lacking_packages
 from streamer.config.findings import did_you_mean
 from streamer.config.nodes import Mapping, Node, Scalar, described, plain
 from streamer.config.reading import Reading
+from streamer.config.unset import (
+    UNSET,
+    about_marks,
+    common,
+    compile_unset,
+    is_unset,
+    stand_in,
+    unfilled,
+    without_marks,
+)
 from streamer.durations import parse_duration
 from streamer.extras import install_hint, lacking_text
 from streamer.spec import Field
@@ -25,11 +42,16 @@ def read_value(reading: Reading, field: Field, node: Node) -> Any:
     Returns:
         The value as `Parsed` describes it; None when it is not valid, with a finding added.
     """
+    if is_unset(node) and field.type in ("string", "int", "float", "bool"):
+        assert isinstance(node, Scalar)
+        if field.mapping or (field.interpolated and "${!" in node.text):
+            _check_code(reading, field, node, node.text)
+        return stand_in(field, node.text.replace(UNSET, ""), reading.other_values)
     if field.type == "unknown":
-        return _plain(reading, node)
+        return without_marks(_plain(reading, node))
     if field.type == "object":
         if isinstance(node, Mapping):
-            return _plain(reading, node)
+            return without_marks(_plain(reading, node))
         expected(reading, node, "object", field)
         return None
     if not isinstance(node, Scalar):
@@ -124,8 +146,12 @@ def _check_code(reading: Reading, field: Field, node: Scalar, text: str) -> None
         hint = "read large tables from files, with `file`, or import them"
         reading.findings.at(node, "too_large", message, hint)
         return
+    compile_ = compile_mapping if field.mapping else compile_interpolation
+    if UNSET in text:
+        _check_unset_code(reading, field, node, text, compile_)
+        return
     try:
-        code = compile_mapping(text) if field.mapping else compile_interpolation(text)
+        code = compile_(text)
     except BloblangError as e:
         reading.findings.inside(node, (e.line, e.column), "bad_bloblang", e.message, e.suggestion)
         return
@@ -133,6 +159,33 @@ def _check_code(reading: Reading, field: Field, node: Scalar, text: str) -> None
         at = (call.line, call.column)
         message = lacking_text(call.what, call.packages)
         reading.findings.inside(node, at, "missing_package", message, install_hint(call.packages))
-    for doubt in doubts(code) if reading.options.thorough else ():
+    for doubt in doubts(code, field.variables) if reading.options.thorough else ():
         at = (doubt.line, doubt.column)
+        reading.findings.inside(node, at, "doubtful_bloblang", doubt.message, doubt.suggestion)
+
+
+def _check_unset_code(
+    reading: Reading,
+    field: Field,
+    node: Scalar,
+    text: str,
+    compile_: Callable[[str], Bloblang | Interpolation],
+) -> None:
+    """Check what does not hang on the values of variables that are not set."""
+    try:
+        found = list(compile_unset(text, compile_))
+    except BloblangError as e:
+        reading.findings.inside(node, (e.line, e.column), "bad_bloblang", e.message, e.suggestion)
+        return
+    if not found or not reading.options.thorough:
+        return
+    placed = [
+        [
+            (unfilled(text, filling, doubt.line, doubt.column), doubt)
+            for doubt in doubts(code, field.variables)
+            if not about_marks(doubt.message)
+        ]
+        for code, filling in found
+    ]
+    for at, doubt in common(placed, lambda one: (one[0], one[1].message)):
         reading.findings.inside(node, at, "doubtful_bloblang", doubt.message, doubt.suggestion)

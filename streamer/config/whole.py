@@ -9,6 +9,7 @@ from streamer.config.nodes import Mapping, Node, Scalar, Sequence
 from streamer.config.reading import Reading
 from streamer.config.resources import RESOURCE_KINDS
 from streamer.config.spark_settings import check_spark_settings
+from streamer.config.unset import is_unset
 from streamer.config.window_keys import check_window_key
 from streamer.config.window_retention import check_retention
 from streamer.spec import Kind
@@ -47,12 +48,13 @@ def _check_unused(reading: Reading, root: Mapping) -> None:
     used = {(reference.kind, reference.label) for reference in reading.references}
     # Whatever a component that there is not would do, it may well do with what it names.
     named = {text for node in reading.unread for text in _texts(node)}
+    unknown = {reference.kind for reference in reading.references if is_unset(reference.node)}
     for kind in RESOURCE_KINDS:
         for item in _items(root, f"{kind}_resources"):
             label = item.entries["label"][1] if "label" in item.entries else None
             if not isinstance(label, Scalar) or not label.text or label.text in named:
                 continue
-            if (kind, label.text) not in used:
+            if (kind, label.text) not in used and kind not in unknown:
                 message = f"nothing uses the {kind} resource {label.text!r}"
                 reading.findings.at(label, "unused_resource", message, "remove it, or use it")
 

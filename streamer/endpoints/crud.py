@@ -47,7 +47,12 @@ class Kept(Protocol):
 
 
 def serve_kept(
-    endpoints: Endpoints, what: str, prefix: str, kept: Kept, written: Callable[[Any], str]
+    endpoints: Endpoints,
+    what: str,
+    prefix: str,
+    kept: Kept,
+    written: Callable[[Any], str],
+    file: str = "",
 ) -> Callable[[], None]:
     """Add the endpoints; return what lets go of them, see `Endpoints.add`.
 
@@ -57,6 +62,7 @@ def serve_kept(
         prefix: what paths begin with.
         kept: what runs.
         written: writes a document as YAML.
+        file: the file that the component stands in.
     """
     one = what[:-1]
 
@@ -107,7 +113,7 @@ def serve_kept(
     served = {
         path if path.startswith("/") else f"/{path}": given for path, given in handlers.items()
     }
-    return endpoints.add(f"the {one} dynamic", served, "give one of them another prefix")
+    return endpoints.add(f"the {one} dynamic", served, "give one of them another prefix", file)
 
 
 def _uptime(running: Running) -> str:

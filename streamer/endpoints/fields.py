@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer.spec import Field, Parsed
+from streamer.spec import Access, Field, Parsed
 
 ADDRESS: Final = "address"
 CERT_FILE: Final = "cert_file"
@@ -15,8 +15,22 @@ ENABLED: Final = "enabled"
 ALLOWED_ORIGINS: Final = "allowed_origins"
 
 OWN_FIELDS: Final = (
-    Field(CERT_FILE, "string", "A TLS certificate, PEM.", default="", advanced=True),
-    Field(KEY_FILE, "string", "The certificate's key, PEM.", default="", advanced=True),
+    Field(
+        CERT_FILE,
+        "string",
+        "A TLS certificate, PEM.",
+        access=Access.FILE,
+        default="",
+        advanced=True,
+    ),
+    Field(
+        KEY_FILE,
+        "string",
+        "The certificate's key, PEM.",
+        access=Access.FILE,
+        default="",
+        advanced=True,
+    ),
     Field(
         CORS,
         "object",

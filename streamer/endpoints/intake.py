@@ -191,15 +191,20 @@ def _settle(answered: asyncio.Future[Batch], messages: Batch) -> None:
         answered.set_result(messages)
 
 
-def listen_with(room: Room, paths: Mapping[str, Handler]) -> None:
+def listen_with(room: Room, paths: Mapping[str, Handler], file: str = "") -> None:
     """Serve paths on the stream's own server; after the stop they answer that it is closing.
+
+    Args:
+        room: the input's.
+        paths: who answers at each path.
+        file: the file that the input stands in.
 
     Raises:
         StreamerError: another component has one of the paths.
     """
     about = "Send messages to the input http_server."
     served = {path: (about, handler) for path, handler in paths.items()}
-    room.on_stop(room.endpoints.add("the input http_server", served))
+    room.on_stop(room.endpoints.add("the input http_server", served, file=file))
     for path in paths:
         shown = {"path": path}
         room.log("INFO", "Receiving messages on the stream's HTTP server", shown)

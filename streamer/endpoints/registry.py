@@ -19,14 +19,27 @@ Handler = Callable[["web.BaseRequest", Mapping[str, str]], Awaitable["web.Stream
 """Answers a request; its second argument is what the path's parameters stand for."""
 
 
+async def _not_yet(request: web.BaseRequest, found: Mapping[str, str]) -> web.StreamResponse:
+    # aiohttp comes along with it, which only those need that serve.
+    from streamer.endpoints.replies import not_yet
+
+    return not_yet("the stream is starting")
+
+
 @dataclass
 class _Entry:
-    """A path, and who serves it; `held` until that one lets go of it."""
+    """A path, and who serves it; `held` until that one lets go of it.
+
+    Attributes:
+        of_resource: whether it belongs to a resource that the streams share, and stands on the
+            server without their ids.
+    """
 
     path: Path
     who: str
     about: str
     handler: Handler
+    of_resource: bool
     held: bool = True
 
 
@@ -39,19 +52,31 @@ class Endpoints:
 
     Attributes:
         served: whether a server listens that asks here.
-        beside: gives those of other streams, by their names, whose paths are on the same server
-            without anything before them.
+        beside: gives those of other streams, by their names, that are on the same server.
+        prefixed: whether the server puts the stream's id before the paths of components that stand
+            in the stream's own file. As in Benthos, those of resources are as they are written.
     """
 
-    def __init__(self) -> None:
-        """Begin with none."""
+    def __init__(self, file: str = "") -> None:
+        """Begin with none; `file` names the stream's config, as components say theirs."""
         self.served = False
+        self.prefixed = False
+        self._file = file
         self.beside: Callable[[], Iterable[tuple[str, Endpoints]]] = lambda: ()
         self._lock = threading.Lock()
         self._paths: list[_Entry] = []
+        self._expected: list[Path] = []
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """Take paths that components will add: until they do, requests are asked to come again."""
+        self._expected = [Path(path) for path in paths]
 
     def add(
-        self, who: str, served: Mapping[str, tuple[str, Handler]], change: str = _ELSEWHERE
+        self,
+        who: str,
+        served: Mapping[str, tuple[str, Handler]],
+        change: str = _ELSEWHERE,
+        file: str = "",
     ) -> Callable[[], None]:
         """Serve paths.
 
@@ -59,6 +84,7 @@ class Endpoints:
             who: the component that serves them, for messages.
             served: what each path is for, and who answers there.
             change: what to do where another component has one of them.
+            file: the file that the component stands in; empty for the stream's own.
 
         Returns:
             What lets go of the paths: they are answered as before until another wants them.
@@ -66,24 +92,32 @@ class Endpoints:
         Raises:
             StreamerError: another component has one of them; none is added.
         """
+        of_resource = self.prefixed and file not in ("", self._file)
         entries = [
-            _Entry(Path(path), who, about, handler) for path, (about, handler) in served.items()
+            _Entry(Path(path), who, about, handler, of_resource)
+            for path, (about, handler) in served.items()
         ]
         shapes = {entry.path.shape: entry.path.text for entry in entries}
         with _adding:
-            for stream, other in self.beside():
-                for entry in other._held(shapes):
+            # Behind their ids streams have nothing in common.
+            apart = self.prefixed and not of_resource
+            for stream, other in () if apart else self.beside():
+                for entry in other._held(shapes, of_resource):
                     raise StreamerError(
                         f"{who} wants the path {shapes[entry.path.shape]}, which {entry.who} of "
                         f"the stream {stream} serves on the same server: {change}"
                     )
-            for entry in self._held(shapes):
+            for entry in self._held(shapes, of_resource):
                 raise StreamerError(
                     f"{who} wants the path {shapes[entry.path.shape]}, which {entry.who} "
                     f"serves on the same server: {change}"
                 )
             with self._lock:
-                kept = [entry for entry in self._paths if entry.path.shape not in shapes]
+                kept = [
+                    entry
+                    for entry in self._paths
+                    if entry.path.shape not in shapes or entry.of_resource != of_resource
+                ]
                 self._paths = kept + entries
 
         def let_go() -> None:
@@ -92,19 +126,39 @@ class Endpoints:
 
         return let_go
 
-    def _held(self, shapes: Mapping[str, str]) -> list[_Entry]:
+    def _held(self, shapes: Mapping[str, str], of_resource: bool) -> list[_Entry]:
         """Return the paths of these shapes that somebody holds."""
         with self._lock:
-            return [one for one in self._paths if one.held and one.path.shape in shapes]
+            return [
+                one
+                for one in self._paths
+                if one.held and one.path.shape in shapes and one.of_resource == of_resource
+            ]
 
-    def find(self, path: str) -> tuple[Handler, Mapping[str, str]] | None:
-        """Return who answers a request's path, and what its parameters stand for."""
+    def find(
+        self, path: str, of_resource: bool = False
+    ) -> tuple[Handler, Mapping[str, str]] | None:
+        """Return who answers a request's path, and what its parameters stand for.
+
+        Args:
+            path: the path, without the stream's id.
+            of_resource: look among those of resources that streams share, with `prefixed`.
+        """
         for entry in self._paths:
-            found = entry.path.match(path)
+            if entry.of_resource == of_resource:
+                found = entry.path.match(path)
+                if found is not None:
+                    return entry.handler, found
+        for expected in () if of_resource else self._expected:
+            found = expected.match(path)
             if found is not None:
-                return entry.handler, found
+                return _not_yet, found
         return None
 
-    def listed(self) -> dict[str, str]:
+    def listed(self, of_resource: bool = False) -> dict[str, str]:
         """Return the paths with what they are for."""
-        return {entry.path.text: entry.about for entry in self._paths}
+        return {
+            entry.path.text: entry.about
+            for entry in self._paths
+            if entry.of_resource == of_resource
+        }

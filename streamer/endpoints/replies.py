@@ -14,6 +14,7 @@ from streamer.answering import without_request
 from streamer.bloblang import Interpolation
 from streamer.bloblang.runtime.text import to_text
 from streamer.errors import MessageError
+from streamer.http.framing import is_framing, is_hop_by_hop
 from streamer.message import Batch, Execution, Message
 from streamer.metafilter import MetadataFilter
 
@@ -26,6 +27,15 @@ def error_reply(status: int, text: str, headers: Mapping[str, str] | None = None
     found = web.Response(status=status, text=f"{text}\n", headers=headers)
     found.headers["X-Content-Type-Options"] = "nosniff"
     return found
+
+
+_SECONDS_UNTIL_ANOTHER_TRY: Final = "1"
+
+
+def not_yet(what: str) -> web.Response:
+    """Return what asks the client to come again, since something is starting."""
+    headers = {"Retry-After": _SECONDS_UNTIL_ANOTHER_TRY}
+    return error_reply(503, f"Error: {what}: try again", headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,8 @@ class Reply:
         batch = [without_request(message) for message in answers]
         headers: dict[str, str] = {}
         for name, value in self.headers.items():
+            if is_framing(name):
+                continue
             try:
                 headers[name] = value.text_of(batch, 0, ex)
             except MessageError as e:
@@ -60,7 +72,9 @@ class Reply:
             return web.Response(status=502)
         for message in batch:
             for key, value in self.taken.taken(message.meta):
-                headers[key] = to_text(value)
+                # Those of the request are among them: its length is not the answer's.
+                if not is_hop_by_hop(key):
+                    headers[key] = to_text(value)
         if len(batch) > 1:
             return self._of_parts(batch, headers, status, ex)
         raw = batch[0].raw

@@ -110,7 +110,8 @@ class DynamicWriter:
             from streamer.endpoints.crud import serve_kept
 
             prefix = self._component.config["prefix"]
-            room.on_stop(serve_kept(room.endpoints, "outputs", prefix, self, _yaml))
+            file = self._component.file
+            room.on_stop(serve_kept(room.endpoints, "outputs", prefix, self, _yaml, file))
 
     def running(self) -> Mapping[str, RunningOutput]:
         """Return the outputs by their ids."""
@@ -154,7 +155,7 @@ class DynamicWriter:
             if leaf.name in ("http_server", _TEMPLATE):
                 raise StreamerError(f"output {name!r}: a {leaf.name} cannot be inside of a dynamic")
         journal = quote(name, safe="")
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         writers = {
             leaf.path: self._writer(leaf, self._directory / f"{journal}-{number}.json")
             for number, leaf in enumerate(leaves)

@@ -15,13 +15,14 @@ from streamer.spec import Parsed
 class ServedWriter:
     """Gives the batches of a micro-batch to those who ask for them, and waits until they have."""
 
-    def __init__(self, parsed: Parsed) -> None:
-        """Take the output's fields; nothing is served before `open`."""
+    def __init__(self, parsed: Parsed, file: str = "") -> None:
+        """Take the output's fields and file; nothing is served before `open`."""
         # Imported here: what has no server should not wait for aiohttp.
         from streamer.endpoints.outlet import Outlet
 
         timeout = parsed["timeout"]
         self._parsed = parsed
+        self._file = file
         self._outlet = Outlet(
             frozenset(parsed["allowed_verbs"]), timeout / SECOND if timeout else None
         )
@@ -70,7 +71,7 @@ class ServedWriter:
         else:
             about = "Read messages of the output http_server."
             served = {path: (about, handler) for path, handler in paths.items()}
-            room.on_stop(room.endpoints.add("the output http_server", served))
+            room.on_stop(room.endpoints.add("the output http_server", served, file=self._file))
             for path in paths:
                 room.log("INFO", "Giving messages on the stream's HTTP server", {"path": path})
 

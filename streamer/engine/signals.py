@@ -24,7 +24,7 @@ class Signals:
 
     def clear(self) -> None:
         """Forget what an earlier start said."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in self._directory.iterdir():
             path.unlink()
 

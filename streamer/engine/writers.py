@@ -102,7 +102,7 @@ def writers_of(
         # One that stands inside of another output is known by its place.
         name = output.path if number >= len(plan.outputs) else str(number)
         if output.name == "http_server":
-            writers.append(ServedWriter(output.config))
+            writers.append(ServedWriter(output.config, output.file))
         elif output.name == "dynamic":
             writers.append(DynamicWriter(plan, output, local, directory / f"dynamic-{name}"))
         else:

@@ -1,7 +1,8 @@
 """Documents in Avro's JSON as the values that fastavro writes.
 
 A value of a union stands under the name of its type; here it may stand without, and then takes the
-first type that it fits. Source: the JSON encoding of Avro's specification.
+first type that it fits. Bytes that a mapping has made are bytes, or the text that they spell.
+Source: the JSON encoding of Avro's specification.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _PRIMITIVES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "long": _within(64),
     "float": _number,
     "double": _number,
-    "string": lambda value: isinstance(value, str),
-    "bytes": lambda value: isinstance(value, str),
+    "string": lambda value: isinstance(value, str | bytes),
+    "bytes": lambda value: isinstance(value, str | bytes),
 }
 
 
@@ -81,9 +82,11 @@ class AvroDocuments:
         if kind == "map" and isinstance(found, dict):
             values = schema["values"]
             return {key: self._of(one, values, f"{at}.{key}") for key, one in found.items()}
-        if kind == "enum" and found in schema["symbols"]:
-            return found
-        if kind == "fixed" and isinstance(found, str):
+        if kind == "enum" and isinstance(found, str | bytes):
+            symbol = _primitive(found, "string", at)
+            if symbol in schema["symbols"]:
+                return symbol
+        if kind == "fixed" and isinstance(found, str | bytes):
             raw = _primitive(found, "bytes", at)
             if len(raw) == schema["size"]:
                 return raw
@@ -127,6 +130,8 @@ class AvroDocuments:
 def _primitive(found: Any, kind: str, at: str) -> Any:
     if not _PRIMITIVES[kind](found):
         raise ValueError(f"{at} is {_shown(found)}; expected {kind}")
+    if isinstance(found, bytes):
+        return found if kind == "bytes" else found.decode(errors="replace")
     if kind != "bytes":
         return found
     try:

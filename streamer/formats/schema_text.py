@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from streamer import urls
+
 _FILE: Final = "file://"
 _HTTP: Final = "http://"
 _PATIENCE: Final = 10.0
@@ -12,7 +14,9 @@ _PATIENCE: Final = 10.0
 
 def url_problem(url: str) -> str | None:
     """Return what is wrong with the URL of a schema; an empty one is none at all."""
-    if not url or url.startswith((_FILE, _HTTP)):
+    if url.startswith(_HTTP):
+        return urls.url_problem(url)
+    if not url or url.startswith(_FILE):
         return None
     return f"is {url!r}; must start with {_FILE} or {_HTTP}"
 
@@ -26,7 +30,12 @@ def read_schema(url: str) -> str:
     """
     if url.startswith(_FILE):
         return Path(url.removeprefix(_FILE)).read_text(encoding="utf-8")
+    from http.client import HTTPException
     from urllib.request import urlopen
 
-    with urlopen(url, timeout=_PATIENCE) as answer:
-        return str(answer.read().decode())
+    try:
+        with urlopen(url, timeout=_PATIENCE) as answer:
+            return str(answer.read().decode())
+    except HTTPException as error:
+        # What answers is no HTTP server, or the path has white space.
+        raise OSError(f"{url}: {error}") from None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamer.spec import Field
+from streamer.spec import Access, Field
+from streamer.urls import url_problem
 
 OAUTH: Final = "oauth"
 OAUTH2: Final = "oauth2"
@@ -15,8 +16,8 @@ ENABLED: Final = "enabled"
 SIGNING_METHODS: Final = ("RS256", "RS384", "RS512", "EdDSA")
 
 
-def _text(name: str, description: str, secret: bool = False) -> Field:
-    return Field(name, "string", description, default="", secret=secret)
+def _text(name: str, description: str, secret: bool = False, access: Access | None = None) -> Field:
+    return Field(name, "string", description, access=access, default="", secret=secret)
 
 
 def _toggled(name: str, description: str, *fields: Field) -> Field:
@@ -53,13 +54,21 @@ OAUTH2_FIELD: Final = _toggled(
     "Fetches a token by OAuth 2 (client credentials, or a refresh token) and sends it along.",
     _text("client_key", "Who the client is."),
     _text("client_secret", "What proves it.", secret=True),
-    _text("token_url", "Where tokens come from."),
+    Field(
+        "token_url",
+        "string",
+        "Where tokens come from.",
+        access=Access.ADDRESS,
+        default="",
+        check=url_problem,
+    ),
     Field("scopes", "string", "What is asked for.", default=(), shape="array", advanced=True),
     Field(
         "endpoint_params",
         "unknown",
         "Further parameters of the request for a token: lists of strings. `grant_type: "
         "[ refresh_token ]` with `refresh_token` gets tokens by a refresh token.",
+        access=Access.NONE,
         default={},
         shape="map",
         optional=True,
@@ -80,7 +89,7 @@ BASIC_AUTH_FIELD: Final = _toggled(
 JWT_FIELD: Final = _toggled(
     JWT,
     "Sends a JSON web token that is signed with a key.",
-    _text("private_key_file", "A PEM file with the key (PKCS1 or PKCS8)."),
+    _text("private_key_file", "A PEM file with the key (PKCS1 or PKCS8).", access=Access.FILE),
     Field(
         "signing_method",
         "string",

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH2_FIELD, OAUTH_FIELD
 from streamer.metafilter import metadata_filter_field
-from streamer.spec import Field, Kind, Parsed
+from streamer.spec import Access, Field, Kind, Parsed
 from streamer.tls import TLS_FIELD, tls_problems
+from streamer.urls import url_problem
 
 URL: Final = "url"
 VERB: Final = "verb"
@@ -49,8 +50,11 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
             URL,
             "string",
             "The URL to send requests to.",
+            access=Access.ADDRESS,
             interpolated=True,
-            check=lambda url: None if url else "is empty; expected a URL such as http://host/path",
+            check=lambda url: (
+                url_problem(url) if url else "is empty; expected a URL such as http://host/path"
+            ),
             examples=("http://localhost:4195/post",),
         ),
         Field(VERB, "string", "The method.", default=verb, examples=("POST", "GET", "DELETE")),
@@ -106,7 +110,15 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
         _codes(BACKOFF_ON, "Codes after which pauses grow.", (429,)),
         _codes(DROP_ON, "Codes after which a request is not repeated: it has failed."),
         _codes(SUCCESSFUL_ON, "Codes beyond 2XX that are a success."),
-        Field(PROXY_URL, "string", "The URL of a proxy.", optional=True, advanced=True),
+        Field(
+            PROXY_URL,
+            "string",
+            "The URL of a proxy.",
+            access=Access.ADDRESS,
+            optional=True,
+            advanced=True,
+            check=url_problem,
+        ),
         Field(DISABLE_HTTP2, "bool", "Whether to keep to HTTP/1.1.", default=False, advanced=True),
     )
 

@@ -11,6 +11,7 @@ from streamer.bloblang.runtime.text import to_text
 from streamer.errors import MessageError
 from streamer.http.errors import HttpError
 from streamer.http.fields import HEADERS, METADATA, URL, VERB
+from streamer.http.framing import is_framing, is_hop_by_hop
 from streamer.http.multipart import Part, write_multipart
 from streamer.message import Batch, Execution, Message
 from streamer.metafilter import MetadataFilter
@@ -88,9 +89,15 @@ class RequestMaker:
         headers = [
             (name, _text(f"header '{name}'", text, reference, 0, ex))
             for name, text in self._headers.items()
+            if not is_framing(name)
         ]
         if batch:
-            headers += [(key, to_text(value)) for key, value in self._metadata.taken(batch[0].meta)]
+            # As Go's client, it frames the body itself, whatever came with another request.
+            headers += [
+                (key, to_text(value))
+                for key, value in self._metadata.taken(batch[0].meta)
+                if not is_hop_by_hop(key)
+            ]
         if kind:
             headers = [pair for pair in headers if pair[0].lower() != CONTENT_TYPE.lower()]
             headers.append((CONTENT_TYPE, kind))

@@ -16,7 +16,7 @@ from streamer.message import Batch, Message
 from streamer.source.csv_rows import CsvRows, Rows
 from streamer.source.files import Files
 from streamer.source.scanning import MOST, START, Cut, Mark, Opened, skip
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 PATHS: Final = "paths"
 PARSE_HEADER_ROW: Final = "parse_header_row"
@@ -53,6 +53,7 @@ SPEC: Final = Spec(
             PATHS,
             "string",
             "Paths of files, or globs such as `./data/*.csv` (`**` goes into directories).",
+            access=Access.FILE,
             shape="array",
             examples=(("/tmp/foo.csv", "/tmp/data/**/*.csv"),),
         ),

@@ -70,11 +70,13 @@ class DynamicInput:
         inputs: those of the config, by name.
         prefix: what the paths begin with.
         context: builds inputs with their processors.
+        file: the file that it stands in.
     """
 
     inputs: Mapping[str, ParsedComponent]
     prefix: str
     context: BuildContext
+    file: str = ""
 
     def opened(self, room: Room) -> Landed:
         """Begin to read; return what has landed.
@@ -89,7 +91,8 @@ class DynamicInput:
             # Imported here: linting a config should not wait for aiohttp.
             from streamer.endpoints.crud import serve_kept
 
-            room.on_stop(serve_kept(room.endpoints, "inputs", self.prefix, fan, _yaml))
+            endpoints = room.endpoints
+            room.on_stop(serve_kept(endpoints, "inputs", self.prefix, fan, _yaml, self.file))
         else:
             text = "There is no HTTP server, so no inputs can be added to the input dynamic"
             room.log("WARN", text, {})
@@ -206,4 +209,4 @@ def _yaml(document: Any) -> str:
 
 def build(parsed: Parsed, context: BuildContext) -> DynamicInput:
     """Take the inputs; they are built when they are opened."""
-    return DynamicInput(parsed[INPUTS], parsed[PREFIX], context.whole())
+    return DynamicInput(parsed[INPUTS], parsed[PREFIX], context.whole(), context.component.file)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamer.source.files import Files
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
 
 FIELD_PATHS: Final = "paths"
@@ -37,6 +37,7 @@ SPEC: Final = Spec(
             FIELD_PATHS,
             "string",
             "Paths of files, or globs such as `./data/*.jsonl` (`**` goes into directories).",
+            access=Access.FILE,
             shape="array",
             examples=(("./data/*.jsonl",),),
         ),

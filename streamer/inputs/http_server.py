@@ -22,7 +22,7 @@ from streamer.landing.sockets import TCP, TCP_FIELD, bound
 from streamer.landing.store import Store
 from streamer.metafilter import MetadataFilter, metadata_filter_field
 from streamer.source.opening import Room
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 PATH: Final = "path"
 WS_PATH: Final = "ws_path"
@@ -57,10 +57,11 @@ SPEC: Final = Spec(
         "\n\n"
         "A request is answered with 200 once its messages are safe on disk, before they are "
         "processed; `429` with `Retry-After` says that too much waits to be read or that the rate "
-        "limit is reached, `503` that the disk does not take it or that the program stops. If "
-        "anything in the config is a `sync_response`, a request waits until its messages have been "
-        "through the pipeline and is answered with what that has been given, or `408` after "
-        "`timeout`; with windows none waits.\n\n"
+        "limit is reached, `503` that the disk does not take it, that the program stops or, with "
+        "`Retry-After`, that the stream is starting. If anything in the config is a "
+        "`sync_response`, a request waits until its messages have been through the pipeline and is "
+        "answered with what that has been given, or `408` after `timeout`; with windows none "
+        "waits.\n\n"
         "Metadata: `http_server_user_agent`, `http_server_request_path`, `http_server_verb`, "
         "`http_server_remote_ip`, with TLS `http_server_tls_version` and "
         "`http_server_tls_cipher_suite`; all headers, query parameters, parameters of the path and "
@@ -72,6 +73,7 @@ SPEC: Final = Spec(
             ADDRESS,
             "string",
             "Where it listens; empty for the stream's own server.",
+            access=Access.ADDRESS,
             default="",
             check=lambda text: address_problem(text) if text else None,
             examples=("0.0.0.0:4196",),
@@ -80,6 +82,7 @@ SPEC: Final = Spec(
             PATH,
             "string",
             "The path that messages are sent to.",
+            access=Access.NONE,
             default="/post",
             check=path_problem,
         ),
@@ -87,6 +90,7 @@ SPEC: Final = Spec(
             WS_PATH,
             "string",
             "The path of WebSockets: each message of one is a message.",
+            access=Access.NONE,
             default="/post/ws",
             check=path_problem,
         ),
@@ -179,11 +183,13 @@ class HttpServerInput:
         parsed: its fields.
         limit: the rate limit, or None.
         scanner: cuts bodies, or None.
+        file: the file that it stands in.
     """
 
     parsed: Parsed
     limit: Any
     scanner: Any
+    file: str = ""
 
     def opened(self, room: Room) -> Landed:
         """Begin to listen; return what has landed.
@@ -237,7 +243,7 @@ class HttpServerInput:
                 "that is free"
             )
         else:
-            listen_with(room, paths)
+            listen_with(room, paths, self.file)
         return Landed(room.directory, self.scanner, "http_server", inside=not room.local)
 
     def probe(self) -> str:
@@ -254,4 +260,4 @@ def build(parsed: Parsed, context: BuildContext) -> HttpServerInput:
     label = parsed[RATE_LIMIT]
     limit = context.resource(Kind.RATE_LIMIT, label) if label else None
     scanner = context.build(parsed[SCANNER]) if parsed[SCANNER] is not None else None
-    return HttpServerInput(parsed, limit, scanner)
+    return HttpServerInput(parsed, limit, scanner, context.component.file)

@@ -10,7 +10,7 @@ from streamer.formats.parquet_rows import documents
 from streamer.message import Batch, Message
 from streamer.source.files import Files
 from streamer.source.scanning import MOST, START, Cut, Mark, Opened, ScanError
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 PATHS: Final = "paths"
 BATCH_COUNT: Final = "batch_count"
@@ -37,6 +37,7 @@ SPEC: Final = Spec(
             PATHS,
             "string",
             "Paths of files, or globs such as `./data/*.parquet` (`**` goes into directories).",
+            access=Access.FILE,
             shape="array",
             examples=(("/tmp/foo.parquet", "/tmp/data/**/*.parquet"),),
         ),

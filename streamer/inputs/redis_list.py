@@ -14,7 +14,7 @@ from streamer.landing.sessions import Session
 from streamer.redisdb import CLIENT_FIELDS, client_problems
 from streamer.redisdb.client import Client
 from streamer.redisdb.receiving import AUTO_REPLAY_NACKS, RedisInput
-from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 KEY: Final = "key"
 TIMEOUT: Final = "timeout"
@@ -55,6 +55,7 @@ SPEC: Final = Spec(
             COMMAND,
             "string",
             "Whether messages are popped from the list's begin (`blpop`) or end (`brpop`).",
+            access=Access.REMOTE,
             default="blpop",
             options=("blpop", "brpop"),
             advanced=True,

@@ -25,7 +25,7 @@ from streamer.landing.store import Store
 from streamer.message import Batch
 from streamer.source.opening import Room, opened
 from streamer.source.replayable import Offset, Replayable
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 INPUTS: Final = "inputs"
 SHARDED_JOIN: Final = "sharded_join"
@@ -79,6 +79,7 @@ SPEC: Final = Spec(
                     "string",
                     "The path of the identifier, a text, in the messages. Those that have none are "
                     "left out.",
+                    access=Access.NONE,
                     default="",
                 ),
                 Field(

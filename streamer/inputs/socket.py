@@ -22,7 +22,7 @@ from streamer.landing.sockets import SocketStream, split_host
 from streamer.landing.store import Store
 from streamer.message import Execution, Message
 from streamer.source.opening import Room
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
 
@@ -40,11 +40,14 @@ SPEC: Final = Spec(
         "from being received is lost, since a socket cannot be asked again."
     ),
     fields=(
-        Field(NETWORK, "string", "The kind of socket.", options=("unix", "tcp")),
+        Field(
+            NETWORK, "string", "The kind of socket.", access=Access.NETWORK, options=("unix", "tcp")
+        ),
         Field(
             ADDRESS,
             "string",
             "What to connect to.",
+            access=Access.ADDRESS,
             examples=("/tmp/benthos.sock", "127.0.0.1:6000"),
         ),
         Field(

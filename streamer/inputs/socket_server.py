@@ -34,7 +34,7 @@ from streamer.landing.sockets import (
 from streamer.landing.store import Store
 from streamer.message import Execution
 from streamer.source.opening import Room
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
 
 NETWORK: Final = "network"
@@ -78,12 +78,14 @@ SPEC: Final = Spec(
             NETWORK,
             "string",
             "The kind of socket.",
+            access=Access.NETWORK,
             options=("unix", "tcp", "udp", "tls", "unixgram"),
         ),
         Field(
             ADDRESS,
             "string",
             "Where it listens.",
+            access=Access.ADDRESS,
             examples=("/tmp/benthos.sock", "0.0.0.0:6000"),
         ),
         Field(
@@ -101,8 +103,16 @@ SPEC: Final = Spec(
             "The server's side of TLS, for the network `tls`.",
             optional=True,
             children=(
-                Field("cert_file", "string", "A certificate, PEM.", optional=True),
-                Field("key_file", "string", "The certificate's key, PEM.", optional=True),
+                Field(
+                    "cert_file", "string", "A certificate, PEM.", access=Access.FILE, optional=True
+                ),
+                Field(
+                    "key_file",
+                    "string",
+                    "The certificate's key, PEM.",
+                    access=Access.FILE,
+                    optional=True,
+                ),
                 Field(
                     "self_signed",
                     "bool",

@@ -22,7 +22,7 @@ from streamer.landing.store import Store
 from streamer.message import Execution
 from streamer.scanners.lines import LineScanner
 from streamer.source.opening import Room
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 NAME: Final = "name"
 ARGS: Final = "args"
@@ -42,8 +42,10 @@ SPEC: Final = Spec(
     ),
     status="beta",
     fields=(
-        Field(NAME, "string", "The command.", examples=("cat", "sed", "awk")),
-        Field(ARGS, "string", "Its arguments.", default=(), shape="array"),
+        Field(
+            NAME, "string", "The command.", access=Access.PROGRAM, examples=("cat", "sed", "awk")
+        ),
+        Field(ARGS, "string", "Its arguments.", access=Access.NONE, default=(), shape="array"),
         Field(
             CODEC,
             "string",

@@ -20,8 +20,9 @@ from streamer.landing.receiver import Reception, receive
 from streamer.landing.store import Store
 from streamer.message import NO_META
 from streamer.source.opening import Room
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
+from streamer.urls import url_problem
 
 if TYPE_CHECKING:
     import aiohttp
@@ -35,7 +36,7 @@ CONNECTION: Final = "connection"
 
 def _url(text: str) -> str | None:
     if text.startswith(("ws://", "wss://", "http://", "https://")):
-        return None
+        return url_problem(text)
     return f"is {text!r}; expected a URL such as ws://localhost:4195/get/ws"
 
 
@@ -53,10 +54,19 @@ SPEC: Final = Spec(
             URL,
             "string",
             "The URL to connect to.",
+            access=Access.ADDRESS,
             check=_url,
             examples=("ws://localhost:4195/get/ws",),
         ),
-        Field(PROXY_URL, "string", "The URL of an HTTP proxy.", optional=True, advanced=True),
+        Field(
+            PROXY_URL,
+            "string",
+            "The URL of an HTTP proxy.",
+            access=Access.ADDRESS,
+            optional=True,
+            advanced=True,
+            check=url_problem,
+        ),
         Field(
             OPEN_MESSAGE,
             "string",

@@ -8,8 +8,9 @@ from typing import Any, Final
 from streamer.kafka.connection import Connection
 from streamer.kafka.encryption import address_of, encryption_problems, read_encryption
 from streamer.kafka.sasl import SASL_FIELD, SASL_LIST_FIELD, read_sasl, sasl_problems
-from streamer.spec import Field, Package, Parsed
+from streamer.spec import Access, Field, Package, Parsed
 from streamer.tls import TLS_FIELD
+from streamer.urls import address_problem, host_problem
 
 ADDRESSES: Final = "addresses"
 SEED_BROKERS: Final = "seed_brokers"
@@ -43,7 +44,8 @@ def _brokers_problem(addresses: Any) -> str | None:
             host, port = address_of(broker)
         except ValueError:
             host, port = "", 0
-        if not host or not 0 < port < 65536:
+        bad = host_problem(host) or ("[" in broker and address_problem(broker.rpartition("/")[2]))
+        if not host or not 0 < port < 65536 or bad:
             return f"has {broker!r}; expected host and port, such as localhost:9092"
     return None
 
@@ -54,6 +56,7 @@ def _brokers(name: str) -> Field:
         "string",
         "Brokers that are asked first, as host:port; an item may hold several, separated by "
         "commas. One that answers is enough.",
+        access=Access.ADDRESS,
         shape="array",
         check=_brokers_problem,
         examples=(["localhost:9092"], ["foo:9092,bar:9092"]),

@@ -205,7 +205,7 @@ def _fetching(parsed: Parsed) -> dict[str, str]:
         "fetch.min.bytes": str(parse_size(parsed[MIN_BYTES])),
         "max.partition.fetch.bytes": str(parse_size(parsed[MAX_PARTITION_BYTES])),
         # As its name says: it is granted beyond what a request itself waits for.
-        "request.timeout.ms": str(parsed[REQUEST_TIMEOUT] // MILLISECOND + wait),
+        "request.timeout.ms": str((parsed[REQUEST_TIMEOUT] or 0) // MILLISECOND + wait),
     }
     if parsed[RACK_ID]:
         found["client.rack"] = parsed[RACK_ID]

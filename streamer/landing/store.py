@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from streamer.disk import sync_data, sync_directory
+from streamer.disk import make_private_directory, sync_data, sync_directory
 from streamer.errors import StreamerError
 from streamer.landing.blocks import Record, blocks, bodies, mark_of, pack
 from streamer.source.spool import SEGMENT, held_bytes, segment_path, segment_size
@@ -93,10 +93,10 @@ class Store:
         self._closed = False
         self.mark: Any = None
         self.was_closed = read_safe(directory).closed
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private_directory(directory)
         # The directory has to be synced too: a file that a power cut takes back keeps no promise.
         self._entries = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        self._pointer = os.open(directory / NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        self._pointer = os.open(directory / NAME, os.O_RDWR | os.O_CREAT, 0o600)
         self._number, self._size = 0, 0
         self._file = -1
         self._recover()
@@ -167,7 +167,7 @@ class Store:
         """Begin a segment, with the mark, since the segments before will be gone."""
         number = self._number + 1
         file = os.open(
-            segment_path(self._directory, number), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644
+            segment_path(self._directory, number), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600
         )
         before = (self._number, self._size, self._file)
         try:

@@ -109,7 +109,7 @@ def to_terminal(record: Record, names: Names) -> str:
     line = f"\x1b[{colour}m{level}\x1b[0m{time} {message:<44} "
     fields = _unclashed(record.fields, names)
     return line + "".join(
-        f" \x1b[{colour}m{name}\x1b[0m={_value(fields[name])}" for name in sorted(fields)
+        f" \x1b[{colour}m{_name(name)}\x1b[0m={_value(fields[name])}" for name in sorted(fields)
     )
 
 
@@ -147,7 +147,16 @@ def sprint(value: Any) -> str:
 
 
 def _pair(name: str, value: Any) -> str:
-    return f"{name}={_value(value)}"
+    return f"{_name(name)}={_value(value)}"
+
+
+def _name(name: str) -> str:
+    """Return a field's name: quoted where it could be taken for more, for anybody may have sent it.
+
+    Logrus writes all names as they are, and so do we those that can be nothing else.
+    """
+    harmless = name and all(c.isprintable() and c not in ' "=\\' for c in name)
+    return name if harmless else quote(name)
 
 
 def _value(value: Any) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.spec import Field, Kind, Spec
+from streamer.spec import Access, Field, Kind, Spec
+from streamer.urls import url_problem
 
 USE_HISTOGRAM_TIMING: Final = "use_histogram_timing"
 HISTOGRAM_BUCKETS: Final = "histogram_buckets"
@@ -73,7 +74,15 @@ SPEC: Final = Spec(
             default=False,
             advanced=True,
         ),
-        Field(PUSH_URL, "string", "A push gateway.", optional=True, advanced=True),
+        Field(
+            PUSH_URL,
+            "string",
+            "A push gateway.",
+            access=Access.ADDRESS,
+            optional=True,
+            advanced=True,
+            check=url_problem,
+        ),
         Field(
             PUSH_INTERVAL,
             "string",
@@ -100,6 +109,7 @@ SPEC: Final = Spec(
             FILE_OUTPUT_PATH,
             "string",
             "A file that metrics are written to when the program ends; none when empty.",
+            access=Access.FILE,
             default="",
             advanced=True,
         ),

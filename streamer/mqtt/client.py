@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from typing import Any, Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from streamer.durations import SECOND
 from streamer.errors import StreamerError
-from streamer.spec import Field, Parsed
+from streamer.spec import Access, Field, Parsed
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
+from streamer.urls import split_url
 
 URLS: Final = "urls"
 CLIENT_ID: Final = "client_id"
@@ -36,10 +37,18 @@ class MqttError(StreamerError):
 
 def _urls_problem(urls: Any) -> str | None:
     for text in urls:
-        for url in _split(text):
+        try:
+            found = _split(text)
+        except ValueError as e:
+            return f"has {e}"
+        for url in found:
             if url.scheme not in _PORTS or not url.hostname:
                 return f"has {text!r}; expected a URL such as tcp://localhost:1883"
-    return None if urls else "is an empty list; expected a URL such as tcp://localhost:1883"
+    return (
+        None
+        if any(map(_split, urls))
+        else "is an empty list; expected a URL such as tcp://localhost:1883"
+    )
 
 
 def qos_problem(qos: int) -> str | None:
@@ -51,7 +60,8 @@ CLIENT_FIELDS: Final = (
     Field(
         URLS,
         "string",
-        "Where the broker is; the first that answers is taken.",
+        "Where the broker is; the first that answers is taken. Without a scheme it is `tcp`.",
+        access=Access.ADDRESS,
         shape="array",
         check=_urls_problem,
         examples=(["tcp://localhost:1883"],),
@@ -62,9 +72,10 @@ CLIENT_FIELDS: Final = (
     Field(
         DYNAMIC_SUFFIX,
         "string",
-        "What is added to the name, so that no two clients have the same: `nanoid`, some letters.",
+        "What is added to the name, so that no two clients have the same: `nanoid`, some letters. "
+        "Empty adds nothing.",
         optional=True,
-        options=("nanoid",),
+        options=("nanoid", ""),
         advanced=True,
     ),
     Field(
@@ -144,7 +155,14 @@ def reason(code: Any) -> str:
 
 
 def _split(text: str) -> list[SplitResult]:
-    return [urlsplit(one.strip()) for one in text.split(",") if one.strip()]
+    return [_url(one.strip()) for one in text.split(",") if one.strip()]
+
+
+def _url(text: str) -> SplitResult:
+    """Return the parts of a broker's URL; as with Go's client, what has no scheme is `tcp`."""
+    if text.startswith(":"):
+        text = f"127.0.0.1{text}"
+    return split_url(text if "://" in text else f"tcp://{text}")
 
 
 def _made(parsed: Parsed, url: SplitResult, clean: bool, apart: bool) -> Client:

@@ -18,7 +18,7 @@ from streamer.pipeline.batching import (
 )
 from streamer.sending import Composition, Left, Sent, all_of, still_left
 from streamer.sending.retrying import Retrying, saying
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 COPIES: Final = "copies"
 PATTERN: Final = "pattern"
@@ -60,6 +60,7 @@ SPEC: Final = Spec(
             PATTERN,
             "string",
             "How messages are shared out.",
+            access=Access.NONE,
             default=FAN_OUT,
             options=(
                 *(FAN_OUT, FAN_OUT_FAIL_FAST, SEQUENTIAL, SEQUENTIAL_FAIL_FAST),

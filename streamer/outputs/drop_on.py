@@ -169,6 +169,7 @@ class DropOnOutput(Composition):
             tell=ex.tell,
         )
         apart.counters, apart.answers = ex.counters, ex.answers
+        apart.counter_bounds = ex.counter_bounds
         apart.figures = ex.figures
         return apart
 

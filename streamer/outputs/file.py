@@ -21,7 +21,7 @@ from streamer.failure import Origin
 from streamer.formats.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.message import Batch, Execution
 from streamer.source.places import writable_place
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 PATH: Final = "path"
 DROPPED_COUNTER: Final = "output_dropped"
@@ -36,6 +36,7 @@ SPEC: Final = Spec(
             PATH,
             "string",
             "The file to write to. It is made, with its folders, when it does not exist.",
+            access=Access.FILE,
             interpolated=True,
             check=lambda text: None if text else "is empty; expected the path of a file",
             examples=("/tmp/data.txt", '/tmp/${! json("document.id") }.json'),

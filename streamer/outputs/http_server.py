@@ -9,7 +9,7 @@ from streamer.endpoints.address import address_problem
 from streamer.endpoints.fields import ADDRESS, OWN_FIELDS, own_problems
 from streamer.endpoints.paths import path_problem
 from streamer.message import Batch, Execution
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 PATH: Final = "path"
 STREAM_PATH: Final = "stream_path"
@@ -45,6 +45,7 @@ SPEC: Final = Spec(
             ADDRESS,
             "string",
             "Where it listens; empty for the stream's own server.",
+            access=Access.ADDRESS,
             default="",
             check=lambda text: address_problem(text) if text else None,
             examples=("0.0.0.0:4197",),
@@ -53,6 +54,7 @@ SPEC: Final = Spec(
             PATH,
             "string",
             "The path where a batch can be fetched.",
+            access=Access.NONE,
             default="/get",
             check=path_problem,
         ),
@@ -60,6 +62,7 @@ SPEC: Final = Spec(
             STREAM_PATH,
             "string",
             "The path of an endless response, a line for each message.",
+            access=Access.NONE,
             default="/get/stream",
             check=path_problem,
         ),
@@ -67,6 +70,7 @@ SPEC: Final = Spec(
             WS_PATH,
             "string",
             "The path of WebSockets: each message is one.",
+            access=Access.NONE,
             default="/get/ws",
             check=path_problem,
         ),

@@ -15,7 +15,7 @@ from streamer.pipeline.batching import BATCHING_FIELD, batching_problems, output
 from streamer.redisdb import CLIENT_FIELDS, client, client_problems
 from streamer.redisdb.sending import RedisOutput
 from streamer.sending import MAX_IN_FLIGHT, max_in_flight_field
-from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 KEY: Final = "key"
 COMMAND: Final = "command"
@@ -46,6 +46,7 @@ SPEC: Final = Spec(
             COMMAND,
             "string",
             "Whether messages go to the list's end (`rpush`) or to its begin (`lpush`).",
+            access=Access.REMOTE,
             default="rpush",
             options=("rpush", "lpush"),
             advanced=True,

@@ -11,7 +11,7 @@ from streamer.endpoints.address import address_problem, split_address
 from streamer.formats.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.message import Batch, Execution
 from streamer.sending import NotConnectedError, Output, SendError
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
 
 NETWORK: Final = "network"
@@ -45,12 +45,14 @@ SPEC: Final = Spec(
             NETWORK,
             "string",
             "The kind of socket.",
+            access=Access.NETWORK,
             options=("unix", "tcp", "udp"),
         ),
         Field(
             ADDRESS,
             "string",
             "Where it is: host and port, or the path of a unix socket.",
+            access=Access.ADDRESS,
             examples=("/tmp/benthos.sock", "127.0.0.1:6000"),
         ),
         CODEC_FIELD,

@@ -15,7 +15,7 @@ from typing import IO, Final
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.sending import NotConnectedError, Output, SendError
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 NAME: Final = "name"
 ARGS: Final = "args"
@@ -40,10 +40,11 @@ SPEC: Final = Spec(
             NAME,
             "string",
             "The command.",
+            access=Access.PROGRAM,
             check=lambda name: None if name else "is empty; expected a command",
             examples=("cat",),
         ),
-        Field(ARGS, "string", "Its arguments.", default=(), shape="array"),
+        Field(ARGS, "string", "Its arguments.", access=Access.NONE, default=(), shape="array"),
         Field(
             CODEC,
             "string",

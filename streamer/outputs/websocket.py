@@ -11,8 +11,9 @@ from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH_FIELD
 from streamer.http.errors import HttpError
 from streamer.message import Batch, Execution
 from streamer.sending import NotConnectedError, Output, SendError
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
+from streamer.urls import url_problem
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -34,14 +35,23 @@ SPEC: Final = Spec(
             URL,
             "string",
             "Where to connect to.",
+            access=Access.ADDRESS,
             check=lambda url: (
-                None
+                url_problem(url)
                 if url.startswith(("ws://", "wss://"))
                 else f"is {url!r}; expected a URL that begins with ws:// or wss://"
             ),
             examples=("ws://localhost:4195/get/ws",),
         ),
-        Field(PROXY_URL, "string", "The URL of a proxy.", optional=True, advanced=True),
+        Field(
+            PROXY_URL,
+            "string",
+            "The URL of a proxy.",
+            access=Access.ADDRESS,
+            optional=True,
+            advanced=True,
+            check=url_problem,
+        ),
         TLS_FIELD,
         OAUTH_FIELD,
         BASIC_AUTH_FIELD,

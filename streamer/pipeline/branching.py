@@ -7,7 +7,7 @@ Benthos's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from streamer.bloblang import Mapping as Bloblang
@@ -191,8 +191,16 @@ class Branch:
         ex.count(ERROR_COUNTER, 1, **self._origin.fields)
 
 
-def build_branch(parsed: Mapping[str, object] | Parsed, context: BuildContext) -> Branch:
-    """Make the branch that the fields of `BRANCH_FIELDS` describe."""
+def build_branch(
+    parsed: Mapping[str, object] | Parsed, context: BuildContext, path: str = ""
+) -> Branch:
+    """Make the branch that the fields of `BRANCH_FIELDS` describe.
+
+    Args:
+        parsed: the fields.
+        context: that of the component.
+        path: where the branch stands, when it is a part of the component; it has no label then.
+    """
     request, result = str(parsed[REQUEST_MAP]), str(parsed[RESULT_MAP])
     children = parsed[PROCESSORS]
     assert isinstance(children, tuple)
@@ -200,5 +208,5 @@ def build_branch(parsed: Mapping[str, object] | Parsed, context: BuildContext) -
         compile_mapping(request) if request.strip() else None,
         context.all(children),
         compile_mapping(result) if result.strip() else None,
-        Origin(context.component),
+        Origin(replace(context.component, label="", path=path) if path else context.component),
     )

@@ -14,7 +14,7 @@ from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.formats.archives import Item, write_binary, write_tar, write_zip
 from streamer.message import Batch, Execution, Message
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 FORMAT: Final = "format"
 PATH: Final = "path"
@@ -46,6 +46,7 @@ SPEC: Final = Spec(
             PATH,
             "string",
             "The path of each message in a `tar` or `zip`. Paths should differ.",
+            access=Access.NONE,
             default="",
             interpolated=True,
             examples=('${! count("files") }-${! timestamp_unix_nano() }.txt', "${! this.id }.json"),

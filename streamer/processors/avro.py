@@ -17,7 +17,7 @@ from streamer.formats.avro_json import AvroDocuments
 from streamer.formats.schema_text import read_schema, url_problem
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import Change, PerMessage, document
-from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Package, Parsed, Spec
 from streamer.value import dump_json, parse_json
 
 OPERATOR: Final = "operator"
@@ -72,6 +72,7 @@ SPEC: Final = Spec(
             SCHEMA,
             "string",
             "The schema itself. Set this or `schema_path`.",
+            access=Access.NONE,
             default="",
             check=_schema_problem,
         ),
@@ -80,6 +81,7 @@ SPEC: Final = Spec(
             "string",
             "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
             "when the stream starts, and wins over `schema`.",
+            access=Access.SCHEMA_URL,
             default="",
             check=url_problem,
             examples=("file:///etc/schemas/person.avsc",),
@@ -134,8 +136,8 @@ class _Codec:
         return self._documents.value(json.loads(raw))
 
     def from_plain(self, value: Any) -> Any:
-        """Return the value of a document that has been read."""
-        return self.from_text(dump_json(value))
+        """Return the value of a document that has been read; bytes in it stay what they are."""
+        return self._documents.value(_plain(value))
 
     def from_bytes(self, raw: bytes) -> Any:
         """Return the value that bytes stand for; what follows it is not looked at."""
@@ -170,6 +172,24 @@ class _Codec:
     def to_single(self, value: Any) -> bytes:
         """Return a value as bytes after the schema's fingerprint."""
         return self._begin + self.to_bytes(value)
+
+
+_PLAIN: Final = frozenset((int, bool, bytes, type(None)))
+
+
+def _plain(value: Any) -> Any:
+    """Return a document as it would be read from its JSON, but for the bytes in it.
+
+    JSON has them as Base64, which is no value of a schema's strings or bytes.
+    """
+    kind = type(value)
+    if kind is dict:
+        return {_plain(key): _plain(one) for key, one in value.items()}
+    if kind is list:
+        return [_plain(one) for one in value]
+    if kind in _PLAIN or (kind is str and value.isascii()):
+        return value
+    return json.loads(dump_json(value))
 
 
 def _without_logical_types(schema: Any) -> Any:

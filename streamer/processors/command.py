@@ -15,7 +15,7 @@ from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
 from streamer.query import query_value
 from streamer.running import not_run
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.value import dump_json, type_name
 
 NAME: Final = "name"
@@ -40,6 +40,7 @@ SPEC: Final = Spec(
             NAME,
             "string",
             "The program.",
+            access=Access.PROGRAM,
             interpolated=True,
             examples=("bash", "${! @command }"),
         ),

@@ -17,7 +17,7 @@ from streamer.grok import Captures, GrokError, Patterns, compile_expression, def
 from streamer.grok.patterns import read_patterns
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import Change, PerMessage
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 EXPRESSIONS: Final = "expressions"
 PATTERN_DEFINITIONS: Final = "pattern_definitions"
@@ -53,7 +53,13 @@ SPEC: Final = Spec(
         "engine is RE2, which has no look-around."
     ),
     fields=(
-        Field(EXPRESSIONS, "string", "The expressions, tried in order.", shape="array"),
+        Field(
+            EXPRESSIONS,
+            "string",
+            "The expressions, tried in order.",
+            access=Access.QUERY,
+            shape="array",
+        ),
         Field(
             PATTERN_DEFINITIONS,
             "string",
@@ -67,6 +73,7 @@ SPEC: Final = Spec(
             "string",
             "Files with further patterns, one a line: a name, a blank, the pattern. A folder "
             "stands for the files in it, and `*` and `**` may be used.",
+            access=Access.FILE,
             default=(),
             shape="array",
         ),

@@ -12,7 +12,7 @@ from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import Change, PerMessage, document
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 QUERY: Final = "query"
 
@@ -45,6 +45,7 @@ SPEC: Final = Spec(
             QUERY,
             "string",
             "The query.",
+            access=Access.QUERY,
             check=_query_problem,
             examples=("locations[?state == 'WA'].name | sort(@) | {Cities: join(', ', @)}",),
         ),

@@ -14,7 +14,7 @@ from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import PerMessage, document
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.value import dump_json, parse_json
 
 QUERY: Final = "query"
@@ -64,6 +64,7 @@ SPEC: Final = Spec(
             QUERY,
             "string",
             "The query.",
+            access=Access.QUERY,
             check=_query_problem,
             examples=('{Cities: .locations | map(select(.state == "WA").name) | sort}',),
         ),

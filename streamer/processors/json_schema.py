@@ -16,7 +16,7 @@ from streamer.failure import Origin
 from streamer.formats.schema_text import read_schema, url_problem
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import Change, PerMessage, document
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 SCHEMA: Final = "schema"
 SCHEMA_PATH: Final = "schema_path"
@@ -51,6 +51,7 @@ SPEC: Final = Spec(
             SCHEMA,
             "string",
             "The schema itself. Set this or `schema_path`.",
+            access=Access.NONE,
             optional=True,
             check=_schema_problem,
         ),
@@ -59,6 +60,7 @@ SPEC: Final = Spec(
             "string",
             "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
             "when the stream starts, and wins over `schema`.",
+            access=Access.SCHEMA_URL,
             optional=True,
             check=url_problem,
             examples=("file:///etc/schemas/person.json",),

@@ -1,7 +1,8 @@
 """`metric`: counts, or measures, what a config wants to know of its messages.
 
 It will "emit custom metrics by extracting values from messages". They stand among the program's
-own, under the names and labels that the config gives them. They leave the worker with the
+own, under the names that the config gives them, with
+the labels `label` and `path` beside its own, as in Benthos. They leave the worker with the
 micro-batch, so that one that is tried again counts once.
 """
 
@@ -17,7 +18,7 @@ from streamer.bloblang.runtime.convert import parse_float
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 TYPE: Final = "type"
 NAME: Final = "name"
@@ -44,13 +45,14 @@ SPEC: Final = Spec(
             NAME,
             "string",
             "The metric's name, which no other metric has.",
+            access=Access.NONE,
             check=lambda name: None if name else "metric name must not be empty",
             examples=("Foos",),
         ),
         Field(
             LABELS,
             "string",
-            "The metric's labels.",
+            "The metric's labels, beside `label` and `path`, which say where the processor is.",
             optional=True,
             shape="map",
             interpolated=True,
@@ -117,7 +119,9 @@ class MetricProcessor:
         try:
             value = self._value.text_of(batch, index, ex)
             what = "Handler error: label interpolation error"
-            found = {name: of.text_of(batch, index, ex) for name, of in self._labels.items()}
+            found = self._origin.fields | {
+                name: of.text_of(batch, index, ex) for name, of in self._labels.items()
+            }
             what = "Handler error"
             self._add(found, value, ex)
         except (MessageError, QueryError) as error:

@@ -14,7 +14,7 @@ from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.pipeline.per_message import document
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.timestamps import Timestamp, parse_rfc3339
 from streamer.value import dump_json, type_name
 
@@ -95,7 +95,7 @@ SPEC: Final = Spec(
             optional=True,
             shape="array",
             children=(
-                Field(NAME, "string", "The column's name."),
+                Field(NAME, "string", "The column's name.", access=Access.NONE),
                 Field(
                     TYPE,
                     "string",
@@ -118,6 +118,7 @@ SPEC: Final = Spec(
             SCHEMA_METADATA,
             "string",
             "Must be left empty: the metadata that a schema would be read from.",
+            access=Access.NONE,
             default="",
             advanced=True,
         ),

@@ -17,7 +17,7 @@ from streamer.redisdb import CLIENT_FIELDS, client, client_problems
 from streamer.redisdb.asking import RETRY_FIELDS, Ask, RedisAsking
 from streamer.redisdb.client import Client
 from streamer.redisdb.values import argument, arguments
-from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 COMMAND: Final = "command"
 ARGS_MAPPING: Final = "args_mapping"
@@ -60,6 +60,7 @@ SPEC: Final = Spec(
             COMMAND,
             "string",
             "The command.",
+            access=Access.REMOTE,
             optional=True,
             interpolated=True,
             examples=("scard", "incrby", "${! @command }"),

@@ -17,7 +17,7 @@ from streamer.redisdb import CLIENT_FIELDS, client, client_problems
 from streamer.redisdb.asking import RETRY_FIELDS, Ask, RedisAsking
 from streamer.redisdb.client import Client
 from streamer.redisdb.values import argument, arguments
-from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 SCRIPT: Final = "script"
 ARGS_MAPPING: Final = "args_mapping"
@@ -37,6 +37,7 @@ SPEC: Final = Spec(
             SCRIPT,
             "string",
             "The script.",
+            access=Access.REMOTE,
             examples=("return redis.call('set', KEYS[1], ARGV[1])",),
         ),
         Field(

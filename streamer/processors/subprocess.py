@@ -13,7 +13,7 @@ from typing import Final
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
 from streamer.running import CODECS, LINES, Program, RunError
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 NAME: Final = "name"
 ARGS: Final = "args"
@@ -33,8 +33,17 @@ SPEC: Final = Spec(
         "workers are."
     ),
     fields=(
-        Field(NAME, "string", "The program.", examples=("cat", "sed", "awk")),
-        Field(ARGS, "string", "The program's arguments.", default=(), shape="array"),
+        Field(
+            NAME, "string", "The program.", access=Access.PROGRAM, examples=("cat", "sed", "awk")
+        ),
+        Field(
+            ARGS,
+            "string",
+            "The program's arguments.",
+            access=Access.NONE,
+            default=(),
+            shape="array",
+        ),
         Field(
             MAX_BUFFER,
             "int",

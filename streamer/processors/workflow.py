@@ -30,7 +30,7 @@ from streamer.pipeline.branching import (
 )
 from streamer.pipeline.layers import LayerError, in_layers
 from streamer.pipeline.per_message import document
-from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
 META_PATH: Final = "meta_path"
 ORDER: Final = "order"
@@ -114,6 +114,7 @@ SPEC: Final = Spec(
             META_PATH,
             "string",
             "The dot path at which messages tell what was done; empty for nowhere.",
+            access=Access.NONE,
             default="meta.workflow",
         ),
         Field(
@@ -334,8 +335,10 @@ def build(parsed: Parsed, context: BuildContext) -> WorkflowProcessor:
     Raises:
         StreamerError: they circle back to themselves, or a resource is no branch.
     """
+    place = f"{context.component.path}.{context.component.name}.{BRANCHES}"
     branches = {
-        name: build_branch(branch, context.apart()) for name, branch in parsed[BRANCHES].items()
+        name: build_branch(branch, context.apart(), f"{place}.{name}")
+        for name, branch in parsed[BRANCHES].items()
     }
     order: Layers = parsed[ORDER]
     for label in (*parsed[BRANCH_RESOURCES], *(name for tier in order for name in tier)):

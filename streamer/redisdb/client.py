@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote
 
-from streamer.spec import BuildContext, Field, Parsed
+from streamer.spec import Access, BuildContext, Field, Parsed
 from streamer.tls import TLS, TLS_FIELD, tls_problems
+from streamer.urls import split_url
 
 Client = Any
 """A `redis.Redis`, or a `redis.cluster.RedisCluster`, which has the same methods."""
@@ -27,11 +28,15 @@ _SCHEMES: Final = ("redis", "rediss", "tcp")
 
 
 def _url_problem(text: str) -> str | None:
-    for url in _urls(text):
+    try:
+        urls = _urls(text)
+    except ValueError as e:
+        return f"has {e}"
+    for url in urls:
         if url.scheme not in _SCHEMES:
             return f"has the scheme {url.scheme!r}; expected a URL such as redis://localhost:6379"
         database = url.path.strip("/")
-        if database and not database.isdigit():
+        if database and not (database.isascii() and database.isdigit()):
             return f"has the path {url.path!r}; expected the number of a database, such as /1"
     return None
 
@@ -42,6 +47,7 @@ CLIENT_FIELDS: Final = (
         "string",
         "Where Redis is; the number of a database may follow. With `cluster` and `failover` there "
         "may be several URLs, separated by commas.",
+        access=Access.ADDRESS,
         check=_url_problem,
         secret=True,
         examples=("redis://localhost:6379", "redis://:${PASSWORD}@localhost:6379/1"),
@@ -136,7 +142,7 @@ def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
 
 
 def _urls(text: str) -> list[SplitResult]:
-    return [urlsplit(url.strip()) for url in text.split(",")]
+    return [split_url(url.strip()) for url in text.split(",")]
 
 
 def _encrypted(tls: Parsed, url: SplitResult) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from streamer.disk import make_private_directory
 from streamer.durations import MINUTE, SECOND
 from streamer.retention.compaction import Compaction, ends_of, written
 from streamer.retention.figures import Held, held
@@ -79,8 +80,9 @@ class Store:
         self.removed = 0
         found = layout.read()
         try:
-            layout.new.mkdir(parents=True, exist_ok=True)
-            layout.files.mkdir(exist_ok=True)
+            make_private_directory(layout.new.parent)
+            layout.new.mkdir(mode=0o700, parents=True, exist_ok=True)
+            layout.files.mkdir(mode=0o700, exist_ok=True)
             for draft in (*layout.new.glob(f"*{DRAFT}"), *layout.files.glob(f"*{DRAFT}")):
                 draft.unlink()
             self.manifest = begun(found, rules, afresh)

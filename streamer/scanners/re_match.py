@@ -16,7 +16,7 @@ from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.runtime.matching import searching
 from streamer.source.replayable import Raws
 from streamer.source.scanning import BLOCK, MOST, START, Cut, Mark, Opened, ScanError, skip
-from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 PATTERN: Final = "pattern"
 MAX_BUFFER_SIZE: Final = "max_buffer_size"
@@ -43,6 +43,7 @@ SPEC: Final = Spec(
             PATTERN,
             "string",
             "The regular expression (RE2) that segments begin with.",
+            access=Access.NONE,
             check=_pattern,
             examples=(r"(?m)^\d\d:\d\d:\d\d",),
         ),

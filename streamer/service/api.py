@@ -19,7 +19,7 @@ from streamer import __version__
 from streamer.config import Config
 from streamer.config.echo import echo
 from streamer.redaction import Redaction
-from streamer.service.doors import PING, READY, doors
+from streamer.service.doors import PING, READY, doors, forbid_sniffing
 from streamer.service.exposition import exposition
 from streamer.service.ready import readiness
 from streamer.service.view import StreamView
@@ -44,6 +44,7 @@ def application(view: StreamView, host: str | None) -> web.Application:
     http: Mapping[str, Any] = view.config.http
     # What components take is as long as it is; the other paths read no bodies.
     app = web.Application(middlewares=doors(http, host), client_max_size=0)
+    app.on_response_prepare.append(forbid_sniffing)
     for path, endpoint in _endpoints(view, bool(http["debug_endpoints"])).items():
         for full in dict.fromkeys((path, http["root_path"].rstrip("/") + path)):
             app.router.add_route(hdrs.METH_ANY, full, _handler(endpoint))

@@ -53,6 +53,16 @@ def doors(
     return found
 
 
+async def forbid_sniffing(request: web.Request, response: web.StreamResponse) -> None:
+    """Keep browsers from taking an answer for a page; for `on_response_prepare`.
+
+    Whoever makes the answer, and however it ends: it may hold what anybody sent. What streams
+    answer themselves of any other type stays as they make it.
+    """
+    if response.content_type in ("application/json", "text/plain"):
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+
+
 def foreign(request: web.BaseRequest, http: Mapping[str, Any]) -> tuple[int, str] | None:
     """Return status and reason where a page of another site may have sent a change of something.
 

@@ -11,6 +11,7 @@ from streamer.pipeline.observed import UNOBSERVED
 from streamer.spec import Kind, MetricsMapping, ParsedComponent
 from streamer.spec.inside import inside
 
+_TYPES = {"counter": "counter", "counter_by": "counter", "gauge": "gauge"}
 _COUNTED = frozenset({Kind.INPUT, Kind.BUFFER, Kind.PROCESSOR, Kind.OUTPUT})
 
 
@@ -22,17 +23,24 @@ class Expected(NamedTuple):
         label: its label, or an empty string.
         path: where it stands, as the metrics' label says it.
         mappings: those of the templates that have made it, the innermost first.
+        custom: the name and the type of the metric that it is itself; empty where it is none.
     """
 
     kind: Kind
     label: str
     path: str
     mappings: tuple[MetricsMapping, ...]
+    custom: tuple[str, str] = ("", "")
 
 
 def expected(config: Config) -> tuple[Expected, ...]:
     """Return the components that a config runs, in the order of a message's way."""
-    return tuple(dict.fromkeys(_Walk(config).components()))
+    return tuple(dict.fromkeys(one for one in _Walk(config).components() if not one.custom[0]))
+
+
+def custom_metrics(config: Config) -> tuple[Expected, ...]:
+    """Return the processors of a config that make metrics of its own."""
+    return tuple(dict.fromkeys(one for one in _Walk(config).components() if one.custom[0]))
 
 
 class _Walk:
@@ -58,9 +66,11 @@ class _Walk:
         mappings = (*component.metrics_mappings, *outer)
         if component.name == "resource":
             yield from self._resource(component.kind, component.config)
-        elif component.kind in _COUNTED and component.name not in UNOBSERVED:
-            _, label, path = Origin(component).key
-            yield Expected(component.kind, label, path, mappings)
+        elif component.kind in _COUNTED:
+            custom = _custom(component)
+            if custom[0] or component.name not in UNOBSERVED:
+                _, label, path = Origin(component).key
+                yield Expected(component.kind, label, path, mappings, custom)
         for processor in component.processors:
             yield from self._all(processor)
         for child in inside(component):
@@ -73,3 +83,10 @@ class _Walk:
             self._open.append((kind, label))
             yield from self._all(found)
             self._open.pop()
+
+
+def _custom(component: ParsedComponent) -> tuple[str, str]:
+    """Return name and type, as Prometheus has it, of the metric that a config makes itself."""
+    if (component.kind, component.name) != (Kind.PROCESSOR, "metric"):
+        return "", ""
+    return component.config["name"], _TYPES.get(component.config["type"].lower(), "")

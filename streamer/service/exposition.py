@@ -13,7 +13,6 @@ from prometheus_client.registry import Collector
 
 from streamer.engine.timing import Times
 from streamer.metrics.catalogue import BOUNDS, MetricKind
-from streamer.metrics.catalogue import Metric as Described
 from streamer.service.mapped import labelled, mapped
 from streamer.service.prometheus_times import (
     USUAL_BOUNDS,
@@ -103,8 +102,18 @@ class _OfStreams(Collector):
 
     def collect(self) -> Iterator[Metric]:
         families: dict[tuple[str, str], Family] = {}
-        for name, labels, value, of in labelled(self._views()):
-            kind = self._kind(value, of)
+        samples = list(labelled(self._views()))
+        # A name has one type, whatever the metrics of a config say of theirs.
+        kinds: dict[str, str] = {}
+        for sample in samples:
+            kind = self._kind(sample)
+            if kinds.setdefault(sample.name, kind) != kind and sample.of is None:
+                kinds[sample.name] = "untyped"
+        for sample in samples:
+            name, labels, value, of, _ = sample
+            kind = self._kind(sample)
+            if of is None and kind in ("counter", "gauge") and kinds[name] == "untyped":
+                kind = "untyped"
             if (name, kind) not in families:
                 about = of.about if of is not None else "A metric that the config has made."
                 made = families[name, kind] = Family(name, about, kind)
@@ -125,13 +134,14 @@ class _OfStreams(Collector):
     def _bounds(self) -> Sequence[float]:
         return sorted(self._metrics.config["histogram_buckets"]) or USUAL_BOUNDS
 
-    def _kind(self, value: float | Times, of: Described | None) -> str:
-        if isinstance(value, Times):
+    def _kind(self, sample: Sample) -> str:
+        of = sample.of
+        if isinstance(sample.value, Times):
             always = of is not None and of.kind == MetricKind.HISTOGRAM
             return (
                 "histogram" if always or self._metrics.config["use_histogram_timing"] else "summary"
             )
-        return "untyped" if of is None else str(of.kind)
+        return sample.kind if of is None else str(of.kind)
 
     def describe(self) -> Iterable[Metric]:
         return ()

@@ -27,7 +27,7 @@ class MetricsLog:
     def write(self, last: bool) -> None:
         """Write a line for each metric; when they go back to 0, what has been added since."""
         for sample in labelled(self._views()):
-            name, labels, value, _ = sample
+            name, labels, value, *_ = sample
             key = f"{name}{sorted(labels.items())}"
             shown = _since(value, self._before.get(key)) if self._flushes else value
             self._before[key] = value

@@ -44,12 +44,14 @@ class Sample(NamedTuple):
         labels: its labels.
         value: its value.
         of: the metric in the catalogue, whatever name a mapping gives it; None for a config's own.
+        kind: the type of a config's own metric, `counter` or `gauge`; `untyped` when not known.
     """
 
     name: str
     labels: Mapping[str, str]
     value: float | Times
     of: Metric | None = None
+    kind: str = "untyped"
 
     @classmethod
     def made(cls, name: str, labels: Mapping[str, str], value: float | Times) -> Sample:
@@ -77,17 +79,31 @@ def samples(view: StreamView) -> Iterator[tuple[Expected | None, Sample]]:
         for sample in _of(component, now, component is outermost):
             told.add(key_of(sample.name, sample.labels))
             yield component, sample
-    of_place = {(each.label, each.path): each for each in view.expected}
+    components = (*view.expected, *view.custom_metrics)
+    of_place = {(each.label, each.path): each for each in components}
     for key, number in sorted(now.counts.items()):
         name, labels = key[0], dict(key[1])
         if name not in _APART and key not in told:
-            place = labels.get("label", ""), labels.get("path", "")
-            yield of_place.get(place), Sample.made(name, labels, number)
+            yield _of_config(of_place, name, labels, number)
     for key, times in sorted(now.times.items(), key=itemgetter(0)):
         if key[0] not in _APART and key not in told:
-            yield None, Sample.made(key[0], dict(key[1]), times)
+            yield _of_config(of_place, key[0], dict(key[1]), times)
     for found in (*_of_windows(view, now), *_of_stream(view, now)):
         yield None, Sample.made(*found)
+
+
+def _of_config(
+    of_place: Mapping[tuple[str, str], Expected],
+    name: str,
+    labels: Mapping[str, str],
+    value: float | Times,
+) -> tuple[Expected | None, Sample]:
+    """Return what a component has counted besides, or what a config counts itself."""
+    component = of_place.get((labels.get("label", ""), labels.get("path", "")))
+    sample = Sample.made(name, labels, value)
+    if sample.of is None and component is not None and component.custom[0] == name:
+        sample = sample._replace(kind=component.custom[1] or sample.kind)
+    return component, sample
 
 
 def _of(component: Expected, now: Now, outermost: bool) -> Iterator[Sample]:

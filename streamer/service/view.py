@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from streamer.config import Config
+from streamer.config.served import served_paths
 from streamer.endpoints.registry import Endpoints
 from streamer.engine.batch_progress import BatchProgress
 from streamer.engine.meters import Key
@@ -16,7 +18,9 @@ from streamer.engine.places import Labels
 from streamer.engine.snapshot import Counts, Snapshot
 from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.engine.timing import Times
-from streamer.service.expected import Expected, expected
+from streamer.message import Execution
+from streamer.service.expected import Expected, custom_metrics, expected
+from streamer.spec import MetricsMapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,17 @@ class Now:
     gauges: Callable[[], Mapping[str, float]] = dict
     place: Labels = field(default_factory=dict)
     backlog: int | None = None
+
+
+class MetricName(NamedTuple):
+    """A metric's name, and its labels."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+MetricKey = tuple[tuple[MetricsMapping, ...], str, tuple[tuple[str, str], ...]]
+"""The mappings of templates that a metric goes through, its name, and its labels with values."""
 
 
 class Standing(NamedTuple):
@@ -70,15 +85,22 @@ class StreamView:
         start: what its start is doing.
         batch_progress: tells how far the micro-batch in hand has got; None between two.
         standing: says how it stands among others; None where it has none beside it.
+        mapped_names: what mappings have made of metrics, by these metrics' names and labels: the
+            new name and labels, or None for a metric that is dropped. Each metric is mapped once,
+            as in Benthos, so that what a mapping adds (an id, a time) stays.
+        mapping_run: what these mappings may ask for, such as counters.
     """
 
     def __init__(self, config: Config, standing: Callable[[], Standing] | None = None) -> None:
         """Begin with a stream that has not started."""
         self.config = config
-        self.endpoints = Endpoints()
+        self.endpoints = Endpoints(config.path)
+        self._expect_paths()
         self.start = StartProgress()
         self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
         self.standing = standing
+        self.mapped_names: dict[MetricKey, MetricName | None] = {}
+        self.mapping_run = Execution(time.time_ns)
         self._lock = threading.Lock()
         self._now: Callable[[], Now] | None = None
         self._last = _NOTHING
@@ -89,10 +111,23 @@ class StreamView:
         """The components that have metrics."""
         return expected(self.config)
 
+    @cached_property
+    def custom_metrics(self) -> tuple[Expected, ...]:
+        """The processors that make metrics of the config's own."""
+        return custom_metrics(self.config)
+
     def replaced(self, config: Config) -> None:
         """Say that another config runs now."""
         self.config = config
+        self._expect_paths()
         self.__dict__.pop("expected", None)
+        self.__dict__.pop("custom_metrics", None)
+        self.mapped_names = {}
+
+    def _expect_paths(self) -> None:
+        config = self.config
+        paths = served_paths(config.input, config.buffer, config.output, config.resources)
+        self.endpoints.expect(paths)
 
     def running(self, now: Callable[[], Now]) -> None:
         """Say that the stream runs, and whom to ask about it."""

@@ -45,7 +45,7 @@ def components(view: StreamView) -> list[dict[str, Any]]:
     now = view.now()
     counted = _by_place(now)
     found = []
-    for kind, label, path, _ in view.expected:
+    for kind, label, path, *_ in view.expected:
         mine = dict(counted.get((label, path), {}))
         if kind == Kind.INPUT and path == "root.input":
             mine["received"] = now.snapshot.messages
@@ -77,7 +77,7 @@ def _sent(expected: tuple[Expected, ...], now: Now) -> int:
     outer: list[str] = []
 
     def numbers() -> Iterator[int]:
-        for kind, label, path, _ in expected:
+        for kind, label, path, *_ in expected:
             if kind != Kind.OUTPUT or path.startswith(tuple(outer)):
                 continue
             number = counted.get((label, path), {}).get("output_sent", 0)

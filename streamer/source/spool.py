@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from streamer.disk import sync_data, sync_directory
+from streamer.disk import make_private_directory, sync_data, sync_directory
 
 SEGMENT = 64 << 20
 """Bytes after which a new segment is begun."""
@@ -80,7 +80,7 @@ class SpoolWriter:
         self._directory = directory
         self._delimiter = delimiter
         self._segment_size = segment_size
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private_directory(directory)
         before = read_durable(directory)
         last = segment_path(directory, before.segment)
         if before.segment and last.exists():

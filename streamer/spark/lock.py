@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -16,6 +17,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from streamer.disk import close_to_others
 
 _DYING: Final = 90.0
 """Seconds for the JVM of a program that was killed: one of a cluster says goodbye to executors."""
@@ -38,6 +41,32 @@ class Holder(NamedTuple):
         return f"{self.host}:{self.pid}{' at ' if self.url else ''}{self.url}"
 
 
+_KEPT: Final = re.compile(
+    r"lock|(streamer|files[^/]*)\.json|(running|drain)\.plan|signals|results|submitted|lost\+found"
+    r"|(spark|spool|seed|dynamic)(-.*)?|.*\.(tmp|crc)"
+)
+"""What stands in a directory that is a checkpoint and nothing else."""
+
+
+def _close_checkpoint(directory: Path) -> None:
+    """Make the directory of a checkpoint, and close it to others: it holds messages.
+
+    One that somebody uses for more than that keeps its mode; what the checkpoint has in it is
+    closed then.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        found = list(directory.iterdir())
+        own = [path for path in found if _KEPT.fullmatch(path.name)]
+        for path in [directory] if len(own) == len(found) else own:
+            if not path.is_symlink():
+                close_to_others(path)
+
+
 class DirectoryLock:
     """A lock that can be taken.
 
@@ -51,8 +80,8 @@ class DirectoryLock:
         Raises:
             OSError: the directory cannot be made, or written.
         """
-        directory.mkdir(parents=True, exist_ok=True)
-        self.file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        _close_checkpoint(directory)
+        self.file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
 
     def take(self) -> bool:
         """Take and sign it; False when another program has it."""

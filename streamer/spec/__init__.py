@@ -1,5 +1,6 @@
 """Field and component specs, parsed configs, and what a component is built with."""
 
+from streamer.spec.access import Access
 from streamer.spec.component import Example, Package, Runs, Spec, Status
 from streamer.spec.context import BuildContext
 from streamer.spec.field import REQUIRED, Field, Shape
@@ -9,6 +10,7 @@ from streamer.spec.parsed import NOWHERE, MetricsMapping, Parsed, ParsedComponen
 __all__ = [
     "NOWHERE",
     "REQUIRED",
+    "Access",
     "BuildContext",
     "Example",
     "Field",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from streamer.spec.access import Access
 from streamer.spec.kind import Kind
 
 Shape = Literal["scalar", "array", "map", "2darray"]
@@ -44,11 +45,14 @@ class Field:
         interpolated: a string that may hold `${! … }`; checked by lint, kept as text.
         mapping: a string that is a Bloblang mapping; checked by lint, kept as text. An empty text
             is no mapping and is not checked.
+        variables: the variables that are set before the mapping runs.
         duration: a string that is a duration; parsed to int nanoseconds, None when empty.
         refers: a string that is the label of a resource of this kind; lint checks that it exists.
         secret: never shown in messages, logs or `echo`.
         credentials: a map whose items are never shown where their names say that they tell who
             asks, as of headers `Authorization` and `Cookie`.
+        access: what of the machine the value reaches; None for nothing. A text whose name looks as
+            if it did needs one: configs that come by API are refused what says nothing.
         deprecated: still taken; `lint --deprecated` names it.
         advanced: left out of the short form of the documentation.
         options: the strings that are allowed; all are when empty. Not checked while interpolated.
@@ -66,10 +70,12 @@ class Field:
     shape: Shape = "scalar"
     interpolated: bool = False
     mapping: bool = False
+    variables: tuple[str, ...] = ()
     duration: bool = False
     refers: Kind | None = None
     secret: bool = False
     credentials: bool = False
+    access: Access | None = None
     deprecated: bool = False
     advanced: bool = False
     options: tuple[str, ...] = ()

@@ -94,6 +94,8 @@ class ParsedComponent:
         metrics_mappings: what the templates that have made it do to its metrics, and to those of
             what is inside of it; the innermost first.
         file: the file that its name stands in; empty for a default that nobody wrote.
+        pure: whether it was read where impure mappings are refused (`streamer.bloblang.shut`); what
+            is compiled while it is built, wherever that is, is held to the same.
     """
 
     kind: Kind
@@ -107,3 +109,4 @@ class ParsedComponent:
     mapping: str = ""
     metrics_mappings: tuple[MetricsMapping, ...] = ()
     file: str = field(default="", compare=False)
+    pure: bool = field(default=False, compare=False)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, unquote
 from streamer.durations import parse_duration
 from streamer.sql.errors import SqlError
 from streamer.timestamps import Timestamp
+from streamer.urls import address_problem
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -129,6 +130,8 @@ def _given(dsn: str) -> dict[str, Any]:
     }
     if found["protocol"] == "unix":
         given["unix_socket"] = address
+    elif problem := address_problem(address):
+        raise SqlError(f"mysql: the DSN {problem}")
     else:
         given |= {"host": host.strip("[]"), "port": int(port)}
     if more.pop("loc", "UTC") != "UTC":

@@ -7,7 +7,7 @@ from typing import Final
 
 from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.errors import StreamerError
-from streamer.spec import Field, Parsed
+from streamer.spec import Access, Field, Parsed
 from streamer.sql.lookup import Query
 from streamer.sql.settings import ARGS_MAPPING, QUERY, args_field
 
@@ -32,6 +32,7 @@ def query_field(*, optional: bool) -> Field:
         "string",
         "The statement, with the placeholders of the database: `$1`, `$2` for `postgres`, `?` for "
         "`mysql` and `sqlite`.",
+        access=Access.REMOTE,
         optional=optional,
         examples=("INSERT INTO things (id, name) VALUES ($1, $2)",),
     )

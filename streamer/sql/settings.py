@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
-from streamer.spec import BuildContext, Field, Package, Parsed
+from streamer.spec import Access, BuildContext, Field, Package, Parsed
 from streamer.sql.database import Database
-from streamer.sql.drivers import MYSQL, POSTGRES, driver, driver_problem
+from streamer.sql.drivers import MYSQL, POSTGRES, driver, driver_problem, dsn_problem
 from streamer.sql.pooling import Bounds
 from streamer.sql.statements import Insert, Select
 
@@ -41,6 +41,7 @@ TARGET_FIELDS: Final = (
         DRIVER,
         "string",
         "The kind of database: `mysql` (tested on MariaDB 10.11), `postgres` or `sqlite`.",
+        access=Access.DATABASE,
         check=driver_problem,
         examples=("mysql", "postgres", "sqlite"),
     ),
@@ -50,7 +51,9 @@ TARGET_FIELDS: Final = (
         "Where the database is: `postgres://user:password@host:port/name?sslmode=disable` (TLS is "
         "wanted where nothing is said), `user:password@tcp(host:port)/name` for MySQL, or "
         "`file:path/to/file.db` for SQLite.",
+        access=Access.DATABASE_URL,
         secret=True,
+        check=dsn_problem,
         examples=("postgres://user:password@localhost:5432/name?sslmode=disable", "file:data.db"),
     ),
 )
@@ -61,6 +64,7 @@ CONNECTION_FIELDS: Final = (
         "string",
         "Files of SQL to run before the first statement, each once in every worker; `*` and `**` "
         "may be used. They must do no harm when they run again. A failure is logged, and no more.",
+        access=Access.FILE,
         optional=True,
         shape="array",
         advanced=True,
@@ -70,6 +74,7 @@ CONNECTION_FIELDS: Final = (
         INIT_STATEMENT,
         "string",
         "SQL to run before the first statement, after `init_files`, likewise.",
+        access=Access.REMOTE,
         optional=True,
         advanced=True,
         examples=("CREATE TABLE IF NOT EXISTS things (id text PRIMARY KEY, number integer);",),
@@ -160,6 +165,7 @@ SELECT_FIELDS: Final = (
         "string",
         "Which rows; all of them without it. Placeholders are question marks, whatever the "
         "database.",
+        access=Access.REMOTE,
         optional=True,
         examples=("kind = ? AND made_at > ?",),
     ),

@@ -29,7 +29,7 @@ _WHY = {
     "expired": "its window was overdue and dropped",
     "key": "its key_mapping gave no key",
     "future": "its time is further ahead of the clock than max_ahead allows",
-    "incomplete": "the input ended before its window was full",
+    "incomplete": "it came before the first window, or the input ended before its window was full",
 }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.spec import Field, Kind, Package, Spec
+from streamer.spec import Access, Field, Kind, Package, Spec
+from streamer.urls import address_problem
 
 NAME: Final = "open_telemetry_collector"
 
@@ -24,7 +25,14 @@ def _collectors(name: str, port: int) -> Field:
         default=(),
         shape="array",
         children=(
-            Field("address", "string", "Host and port.", default=f"localhost:{port}"),
+            Field(
+                "address",
+                "string",
+                "Host and port.",
+                access=Access.ADDRESS,
+                default=f"localhost:{port}",
+                check=address_problem,
+            ),
             Field("secure", "bool", "Whether the connection is by TLS.", default=False),
         ),
     )

@@ -103,7 +103,8 @@ def _same(left: Any, right: Any) -> bool:
         return False
     if type_name(left) != type_name(right):
         return False
-    if isinstance(left, Number) or isinstance(right, Number):
+    if isinstance(left, float) or isinstance(right, float):
+        # Beyond 2**53, a float's digits in JSON are not those of the integer that it is.
         return _decimal(left) == _decimal(right)
     return bool(left == right)
 

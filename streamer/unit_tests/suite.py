@@ -124,7 +124,7 @@ def run_suite(
     return SuiteResult(suite.config, tuple(results), _lints(suite, around))
 
 
-_OF_EACH_TEST: Final = frozenset({"missing_variable", "missing_package"})
+_OF_EACH_TEST: Final = frozenset({"missing_variable", "missing_package", "unavailable_component"})
 
 
 def _lints(suite: Suite, around: Surroundings) -> tuple[Lint, ...]:
@@ -132,8 +132,9 @@ def _lints(suite: Suite, around: Surroundings) -> tuple[Lint, ...]:
     found = [lint for one in suite.definitions for lint in one.lints]
     if os.path.exists(suite.config):
         found = [*lint_config(suite.config, resources=around.resource_files), *found]
-    # Each test has variables of its own; without them, their lines cannot be judged. Packages may
-    # be missing for what no test runs, such as outputs.
+    # Each test has variables of its own; without them, their lines cannot be judged. Packages and
+    # components may be missing for what no test runs, such as outputs; a test that needs one says
+    # so itself.
     return tuple(lint for lint in dict.fromkeys(found) if lint.code not in _OF_EACH_TEST)
 
 

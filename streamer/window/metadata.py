@@ -14,7 +14,7 @@ import orjson
 from streamer.errors import StreamerError
 from streamer.message import NO_META, Failure
 from streamer.timestamps import Timestamp
-from streamer.value import Number, UInt
+from streamer.value import Number, UInt, fitted
 
 # A map with this key alone is a marked value: [what, ...]. A user's map with it is marked itself.
 _MARK: Final = "\u0000"
@@ -38,13 +38,13 @@ def encode_meta(meta: Mapping[str, Any], error: str | None = None) -> bytes:
         return b""
     if error is None and all(type(v) is str and k[:1] != _MARK for k, v in meta.items()):
         with suppress(TypeError):
-            return orjson.dumps(meta)
+            return fitted(orjson.dumps(meta))
     plain = {(_MARK + k if k.startswith(_MARK) else k): _plain(v) for k, v in meta.items()}
     if error is not None:
         source = [error.name, error.label, error.path] if isinstance(error, Failure) else []
         plain[_ERROR] = [str(error), *source]
     try:
-        return orjson.dumps(plain)
+        return fitted(orjson.dumps(plain))
     except TypeError:  # text with lone surrogates, which is what bytes that are no UTF-8 become
         return json.dumps(plain, separators=(",", ":")).encode()
 
@@ -103,7 +103,10 @@ def _plain(value: Any) -> Any:
             return {_MARK: ["map", [[k, _plain(v)] for k, v in value.items()]]}
         return {k: _plain(v) for k, v in value.items()}
     if kind is Number:
-        return {_MARK: ["number", value.text]}
+        number = float(value)
+        # That of `float32` is not what its text says, and infinity has no JSON.
+        spelt = [] if number == float(value.text) else [number]
+        return {_MARK: ["number", value.text, *spelt]}
     if kind is Timestamp:
         return {_MARK: ["time", value.ns, value.offset, value.zone, value.location]}
     raise StreamerError(f"metadata holds a {kind.__name__}, which cannot be kept in a window")
@@ -128,5 +131,5 @@ def _value(plain: Any) -> Any:
     if what == "map":
         return {k: _value(v) for k, v in found[0]}
     if what == "number":
-        return Number(found[0])
+        return Number(*found)
     return Timestamp(*found)

@@ -25,7 +25,8 @@ class Counters:
         expired_windows: windows dropped under back pressure.
         filtered: messages that a filter did not keep.
         suppressed: messages of windows that a `having` suppressed, counted once for every window.
-        passed_over: messages that no window of a count window could hold any more.
+        passed_over: of a join, messages that were given back without having been in a window; of
+            count windows of older versions, those that now are dropped as `incomplete`.
     """
 
     taken: int = 0

@@ -17,6 +17,17 @@ DOCUMENT = '{"a":5,"b":"x","c":null,"d":[1,2,3],"e":{"f":1.5,"g":true}}'
 
 
 @pytest.mark.parametrize(
+    ("path", "segment", "field"),
+    [("a.0.b", 1, "0"), ("a.0.b.c", 1, "0"), ("a.0.1", 1, "0"), ("a.1.0.c", 2, "0")],
+)
+def test_a_null_in_an_array_is_blamed_by_its_own_place(path, segment, field):
+    found = run(f"root.a = [null, [null]]\nroot.{path} = 1")
+    reason = f"failed to resolve path segment '{segment}': field '{field}' was not found"
+    line = "failed assignment (line 2)"
+    assert found == f'Error("{line}: unable to set target path {path}: {reason}")'
+
+
+@pytest.mark.parametrize(
     ("mapping", "result"),
     [
         ("root.x.y.z = 1", '{"x":{"y":{"z":1}}}'),

@@ -1,5 +1,6 @@
 """What mappings take from outside: switched off for shared services, carried along to workers."""
 
+import json
 import pickle
 import subprocess
 import sys
@@ -52,12 +53,58 @@ def test_a_whole_process_can_refuse_them_and_nothing_inside_allows_them_again():
     compile_mapping('root = env("HOME")')
 
 
-def test_a_mapping_made_from_text_at_run_time_is_bound_by_the_same_rule():
-    given = '{"m":"root = env(\\"HOME\\")"}'
-    with no_impure():
-        found = run("root = {}.bloblang(this.m)", given)
-    assert "function 'env' is switched off here" in found
-    assert "switched off" not in run("root = {}.bloblang(this.m)", given)
+NEVER_IN_TEXT = [
+    'root = env("STREAMER_TEST")',
+    'root = env("STREAMER_TEST", true)',
+    "root = env(name: this.n)",
+    'root = file("/etc/hostname").string()',
+    "root = file(this.p, true).string()",
+    'root = file_rel("/etc/hostname").string()',
+    "root = hostname()",
+    'root = count("streamer")',
+    'let a = env("STREAMER_TEST")\nroot = $a',
+    'map f {\n  root = env("STREAMER_TEST")\n}\nroot = this.apply("f")',
+    'root = "x".bloblang("root = env(\\"STREAMER_TEST\\")")',
+    "root = this.bloblang(this.n)",
+    'import "/etc/hostname"\nroot = 1',
+    'from "/etc/hostname"',
+]
+
+
+@pytest.mark.parametrize("text", NEVER_IN_TEXT)
+def test_a_mapping_that_comes_as_text_sees_nothing_outside_whatever_the_process_allows(
+    text, monkeypatch
+):
+    monkeypatch.setenv("STREAMER_TEST", "secret")
+    given = json.dumps({"m": text, "n": 'root = env("STREAMER_TEST")', "p": "/etc/hostname"})
+    found = run("root = {}.merge(this).bloblang(this.m)", given)
+    assert "switched off here" in found and "given to bloblang() sees neither files" in found
+    assert "secret" not in found
+    # What is written in the config is no other text: it is found when the mapping is read.
+    if "this." not in text.removesuffix('this.apply("f")'):
+        with pytest.raises(BloblangError, match="switched off here"):
+            compile_mapping(f"root = this.bloblang({json.dumps(text)})")
+
+
+def test_a_mapping_that_comes_as_text_sees_only_the_value_that_it_is_applied_to():
+    texts = {
+        "content().string()": '{"a":1}',
+        "json()": '{"a":1}',
+        "batch_size()": "1",
+        "@": "{}",
+        "metadata()": "{}",
+        'metadata("k")': "null",
+        'meta("k")': "null",
+        'root_meta("k")': "null",
+        "error()": "null",
+        "errored()": "false",
+    }
+    for text, expected in texts.items():
+        given = json.dumps({"secret": "s", "m": f"root = {text}"})
+        mapping = 'meta k = "secret"\nroot = {"a": 1}.bloblang(this.m)'
+        assert run(mapping, given, given, meta={"k": "secret"}) == expected, text
+    found = run("let x = 1\nroot = 1.bloblang(this.m)", '{"m":"root = $x"}')
+    assert "variable 'x' undefined" in found
 
 
 def test_pure_mappings_are_not_concerned():

@@ -5,6 +5,7 @@ import pickle
 import pytest
 
 from streamer.bloblang import Uses, compile_interpolation, compile_mapping
+from streamer.errors import MessageError
 from streamer.message import Execution, Message
 from tests.bloblang.running import NOW, execution, run
 
@@ -132,6 +133,38 @@ def test_a_plain_function_of_the_document_gives_what_the_mapping_gives():
     assert run_it("no object") == {"t": 5}
     with pytest.raises(Exception, match="divide by zero"):
         compile_mapping("root = 1 / this.a").doc_fn({"a": 0})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "documents", "results"),
+    [
+        ("min: this.a", [1, 2, 3, 4], "1 2 3 4"),
+        ("min: 3, max: this.a + 4", [1, 2, 3, 4], "3 4 5 3"),
+        ("min: this.a, max: this.a + 2", [10, 100, 0, 7], "10 11 12 10"),
+        # Documents that have no valid bounds fail, and the next one decides.
+        ("min: this.a", [-1, 4, -1], "Error 4 5"),
+        ("min: this.a, max: 2 * this.a", [0, 3, 0, 5], "Error 3 4 5"),
+        ("min: this.a, set: if this.a == 9 { deleted() }", [4, 5, 9], "4 5 4"),
+        ("min: this.a, max: 5, set: if this.a == 9 { null }", [4, 9, 0], "4 4 5"),
+    ],
+)
+def test_bounds_of_a_counter_are_those_of_the_first_message(arguments, documents, results):
+    ex, mapping = execution(), compile_mapping(f"root = counter({arguments})")
+    found = []
+    for a in documents:
+        try:
+            found.append(mapping.apply([Message.of({"a": a})], 0, ex).doc)
+        except MessageError:
+            found.append("Error")
+    assert " ".join(map(str, found)) == results
+
+
+def test_bounds_of_a_counter_in_a_map_are_those_of_its_first_use():
+    mapping = compile_mapping(
+        "map wide { root = counter(min: this.length()) }\n"
+        'root = ["foo".apply("wide"), "foobar".apply("wide"), "f".apply("wide")]'
+    )
+    assert mapping.apply([Message(b"{}")], 0, execution()).doc == [3, 4, 5]
 
 
 def test_counters_live_in_the_run_and_may_be_preset():

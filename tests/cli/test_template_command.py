@@ -46,6 +46,56 @@ def test_a_template_without_findings_says_nothing(capsys: pytest.CaptureFixture[
     assert run(capsys, "template", "lint", "--verbose", "shout.yaml") == (0, "shout.yaml: OK\n", "")
 
 
+NUMBERED = """\
+name: numbered
+type: processor
+fields:
+  - { name: n, type: int, default: 7 }
+  - { name: f, type: float, default: 2.5 }
+  - { name: many, type: int, kind: list, default: [1, 2] }
+  - { name: named, type: float, kind: map, default: { a: 2 } }
+  - { name: any, type: unknown, default: { count: 9 } }
+mapping: |
+  map one { root = "%d".format(this.many.index(0)) }
+  let f = this.f
+  root.mapping = "root = \\"%d %.1f %v %s %T %.2f %.1f %d %v\\"".format(
+    this.n, this.f, this.n, this.apply("one"), this.n, this.named.a, $f, this.any.count, this.any)
+tests:
+  - name: set
+    config: { n: 768, f: 3, many: [3], named: { a: 0.5 }, any: { count: 4 } }
+    expected: { mapping: 'root = "768 3.0 768 3 int64 0.50 3.0 4 map[count:4]"' }
+  - name: defaults
+    config: {}
+    expected: { mapping: 'root = "7 2.5 7 1 int64 2.00 2.5 9 map[count:9]"' }
+"""
+
+
+def test_fields_of_a_template_are_numbers_and_not_those_of_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("n.yaml").write_text(NUMBERED)
+    assert run(capsys, "template", "lint", "n.yaml") == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [
+        ("$label", ""),
+        ("$lable", "the variable 'lable' is never set before this; did you mean 'label'?"),
+    ],
+)
+def test_the_label_is_a_variable_of_a_metrics_mapping(
+    variable: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mapped = f'metrics_mapping: |\n  meta label = {variable} | ""\n  root = this\n'
+    Path("shout.yaml").write_text(SHOUT + mapped)
+    code, _, err = run(capsys, "template", "lint", "shout.yaml")
+    assert (code, bool(err), expected in err) == (int(bool(expected)), bool(expected), True)
+    # It is none of the mapping's own.
+    Path("shout.yaml").write_text(SHOUT.replace("this.mark", "$label"))
+    assert "'label' is never set" in run(capsys, "template", "lint", "shout.yaml")[2]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [

@@ -119,6 +119,55 @@ def test_lint_findings_fail_a_config_that_is_tested(capsys: pytest.CaptureFixtur
     ) in out
 
 
+ELSEWHERE = """\
+input: {aws_s3: {bucket: x}}
+pipeline:
+  processors:
+    - label: made
+      mapping: root.a = 1
+    - aws_lambda: {function: x}
+output: {broker: {outputs: [{aws_s3: {bucket: x}}]}}
+cache_resources: [{label: c, aws_s3: {bucket: x}}]
+tests:
+  - name: made
+    target_processors: made
+    input_batch: [content: "{}"]
+    output_batches: [[json_equals: {a: 1}]]
+"""
+
+
+def test_processors_are_tested_though_other_components_are_missing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("x.yaml").write_text(ELSEWHERE)
+    code, out, _ = run(capsys, "x.yaml")
+    assert (code, out) == (0, "Test 'x.yaml' succeeded\n\n1 test: 1 passed\n")
+
+
+OF_STREAM = """\
+target: stream
+    clock: 2026-01-01T00:00:00Z
+    steps: [send: [content: "{}"]]
+    output_batches: []
+"""
+
+
+@pytest.mark.parametrize(
+    ("case", "missing"),
+    [
+        ("target_processors: /pipeline/processors", "x.yaml(6,7) processor 'aws_lambda'"),
+        (OF_STREAM, "x.yaml(1,9) input 'aws_s3' is not available"),
+    ],
+)
+def test_a_test_that_needs_a_missing_component_fails(
+    case: str, missing: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, _, rest = ELSEWHERE.partition("target_processors: made")
+    Path("x.yaml").write_text(config + case + ("" if case == OF_STREAM else rest))
+    code, out, _ = run(capsys, "x.yaml")
+    assert code == 1 and missing in out and out.endswith("1 test: 0 passed, 1 failed\n")
+
+
 def test_tests_that_cannot_be_understood_are_findings(capsys: pytest.CaptureFixture[str]) -> None:
     Path("good_streamer_test.yaml").write_text("tests: [{nmae: x}]")
     code, out, _ = run(capsys, "good.yaml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamer.config import parse_config
+from streamer.config.served import served_paths
 from streamer.errors import ConfigError
 
 
@@ -82,3 +83,15 @@ def test_the_finding_stands_at_the_field_of_the_second():
     text = "input:\n  http_server:\n    path: /a\noutput:\n  http_server:\n    path: /a\n"
     with pytest.raises(ConfigError, match=r"http.yaml\(6,11\)"):
         parse_config(text, "http.yaml")
+
+
+def test_the_paths_that_a_stream_will_serve_are_known_from_its_config():
+    config = parse_config(
+        broker("{http_server: {path: '/a/{id}', ws_path: ''}}", "resource: a", "{dynamic: {}}")
+        + "output: {http_server: {path: /get, stream_path: '', ws_path: /ws, address: 'a:1'}}\n"
+        "buffer: {system_window: {size: 1m, late_output: late}}\n"
+        "output_resources: [{label: late, http_server: {path: /b, stream_path: '', ws_path: ''}}]\n"
+        "input_resources: [{label: a, http_server: {path: /c, ws_path: /d}}]"
+    )
+    found = served_paths(config.input, config.buffer, config.output, config.resources)
+    assert sorted(found) == ["/a/{id}", "/b", "/c", "/d", "/inputs", "/inputs/"]

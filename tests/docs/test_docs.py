@@ -23,11 +23,13 @@ from pathlib import Path
 
 import pytest
 
+from streamer import catalog
 from streamer.buffers import system_window
 from streamer.config import lint_config
 from streamer.config.templates.file import lint_template
 from streamer.config.tests_fields import CONDITIONS, STEP
 from streamer.config.tests_section import CASE
+from streamer.spec import Kind
 from streamer.unit_tests.template_case import check_template
 from streamer.windowing.fields import event_time_fields
 from tests.forked import forked_commands
@@ -222,3 +224,10 @@ def test_the_readme_installs_and_runs_in_one_line_and_tests_in_one() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     assert extras == ["java", "java,test"]
     assert all(f"\n{name} = [" in project for names in extras for name in names.split(","))
+
+
+@pytest.mark.parametrize("kind", [Kind.METRICS, Kind.TRACER])
+def test_the_page_on_configs_names_all_components_of_a_section(kind: Kind) -> None:
+    page = (ROOT / "streamer" / "docs" / "configs.md").read_text()
+    [row] = re.findall(rf"^\| `{kind}` \|(.*)$", page, re.M)
+    assert set(re.findall(r"`(\w+)`", row)) == set(catalog.names(kind))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from streamer.config import parse_config
 from streamer.http.errors import HttpError
 from streamer.http.multipart import content_type, read_multipart, write_multipart
-from streamer.message import Message
+from streamer.http.request import RequestMaker
+from streamer.message import Execution, Message
 from tests.http.client import client
 from tests.outputs.scripted import Seen
 from tests.servers.http import Reply, http_server
@@ -112,3 +114,18 @@ def test_a_rate_limit_is_asked_before_each_request():
         asking.send(A, seen.ex)
         asking.send(A, seen.ex)
     assert seen.counts["rate_limit_checked"] == 2
+
+
+def test_headers_of_another_request_that_frame_its_body_are_not_sent_on():
+    fields = (
+        "url: 'http://h/', headers: {content-length: '1', X-A: a}, "
+        "metadata: {include_patterns: ['.*']}"
+    )
+    kept = RequestMaker(parse_config(f"output: {{http_client: {{{fields}}}}}").output.config)
+    framed = {"Content-Length": "99", "transfer-encoding": "chunked", "Connection": "close"}
+    message = Message(b"abc", {**framed, "TE": "trailers", "Trailer": "X", "X-B": "b"})
+    request = kept.make([message], Execution(lambda: 0))
+    assert [pair for pair in request.headers if pair[0] != "Content-Type"] == [
+        ("X-A", "a"),
+        ("X-B", "b"),
+    ]

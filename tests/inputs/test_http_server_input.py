@@ -15,6 +15,9 @@ import aiohttp
 import pytest
 
 from streamer.answering import REQUEST, Answers, answer
+from streamer.catalog import build_context
+from streamer.config import parse_config
+from streamer.config.resources import ResourceText
 from streamer.durations import SECOND
 from streamer.endpoints.registry import Endpoints
 from streamer.endpoints.requests import cipher_name
@@ -228,6 +231,35 @@ def test_what_the_pipeline_answers_is_the_response(tmp_path):
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_headers_of_the_requests_connection_and_body_are_not_sent_back(tmp_path, count):
+    fields = (
+        ", timeout: 60s, sync_response: {headers: {Content-Length: '1000', X-A: a}, "
+        "metadata_headers: {include_patterns: ['.*']}}"
+    )
+    own = {
+        "Accept-Encoding": "identity",
+        "X-B": "b",
+        "TE": "trailers",
+        "Connection": "keep-alive, X-B",
+        "Keep-Alive": "max=1",
+    }
+    with served(tmp_path, fields, answers=Answers()) as server:
+
+        def how(batch: list[Message]) -> list[Message]:
+            framed = {"content-length": "9", "Transfer-Encoding": "chunked", "upgrade": "h2c"}
+            return [one.with_bytes(b"short").with_meta(**framed) for one in batch * count]
+
+        with answering(server, how):
+            started = time.monotonic()
+            status, body, headers = server.post(data=b'{"a":"0123456789"}', headers=own)
+            assert time.monotonic() - started < 30
+    assert status == 200 and body.count(b"short") == count
+    assert (headers["X-A"], headers["X-B"]) == ("a", "b")
+    assert headers["Content-Length"] == str(len(body))
+    assert not {"te", "keep-alive", "transfer-encoding", "upgrade"} & {n.lower() for n in headers}
+
+
 def test_several_answers_are_a_multipart_response_and_none_is_an_empty_one(tmp_path):
     with served(tmp_path, ", timeout: 60s", answers=Answers()) as server:
 
@@ -358,6 +390,25 @@ def test_after_the_stop_nothing_is_taken(tmp_path):
         handler, parameters = endpoints.find("/post")
     response = asyncio.run(handler(None, parameters))
     assert (response.status, response.text) == (503, "Server closing\n")
+
+
+def test_an_input_of_another_file_has_no_prefix(tmp_path):
+    resources = "input_resources: [{label: intake, broker: {inputs: [{http_server: {}}]}}]"
+    own = "{http_server: {path: /own, ws_path: ''}}"
+    config = parse_config(
+        f"input: {{broker: {{inputs: [{own}, {{resource: intake}}]}}}}",
+        "shop.yaml",
+        resources=[ResourceText("resources.yaml", resources, {})],
+    )
+    source = build_context(config.resources, config.input).build(config.input)
+    endpoints = Endpoints("shop.yaml")
+    endpoints.served = endpoints.prefixed = True
+    with lodging(tmp_path) as lodged:
+        lodged.house.endpoints = endpoints
+        opened(source, lodged.room)
+        assert set(endpoints.listed()) == {"/own"}
+        assert set(endpoints.listed(of_resource=True)) == {"/post", "/post/ws"}
+        assert endpoints.find("/post") is None and endpoints.find("/post", of_resource=True)
 
 
 def test_a_path_that_another_input_serves_is_refused_at_the_start(tmp_path):

@@ -115,6 +115,31 @@ def test_a_terminal_gets_colours_but_no_control_characters_from_the_message() ->
     assert line.endswith(' \x1b[31mk\x1b[0m="a b"')
 
 
+FORGED = {
+    "x\nlevel=error msg=forged": '"x\\nlevel=error msg=forged"',
+    "\x1b[31mred\x1b[0m": '"\\x1b[31mred\\x1b[0m"',
+    "a b": '"a b"',
+    "a=b": '"a=b"',
+    'a"b': '"a\\"b"',
+    "a\\nb": '"a\\\\nb"',
+    "": '""',
+    "\u202ereversed": '"\\u202ereversed"',
+    "\u2028": '"\\u2028"',
+    "\x9b31m": '"\\u009b31m"',
+    "größe.@x-1/2": "größe.@x-1/2",
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_field_s_name_forges_neither_lines_nor_fields_nor_colours(name: str) -> None:
+    one = record("m", fields={name: "v"})
+    assert to_logfmt(one, Names()) == f"level=info msg=m {FORGED[name]}=v"
+    shown = to_terminal(one, Names()).replace("\x1b[36m", "").replace("\x1b[0m", "")
+    assert shown.endswith(f" {FORGED[name]}=v") and shown.isprintable()
+    assert to_json(one, Names()).isprintable() or name == "\x9b31m" or "\u202e" in name
+    assert json.loads(to_json(one, Names()))[name] == "v"
+
+
 def test_quote_escapes_the_bell_and_its_kin_by_their_short_names() -> None:
     assert quote("\a\b\f\v\r") == '"\\a\\b\\f\\v\\r"'
 

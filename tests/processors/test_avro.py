@@ -85,6 +85,41 @@ def test_text_is_checked_and_written_in_the_schemas_order(make: Make, a_run: Run
     assert changed(make, a_run, "operator: to_json", found.raw).error is None
 
 
+MADE = (
+    'root = {"s": "ab ".bytes(), "u": "c".bytes(), "b": "/w==".decode("base64"), "n": 5.0, '
+    '"f": "xy".bytes(), "e": "X".bytes(), "m": {"k": "v".bytes()}, '
+    '"t": "2025-01-16".ts_parse("2006-01-02")}'
+)
+OF_BYTES = (
+    '{"type":"record","name":"R","fields":[{"name":"s","type":"string"},'
+    '{"name":"u","type":["null","string"]},{"name":"b","type":"bytes"},'
+    '{"name":"n","type":"long"},{"name":"f","type":{"type":"fixed","name":"F","size":2}},'
+    '{"name":"e","type":{"type":"enum","name":"E","symbols":["X","Y"]}},'
+    '{"name":"m","type":{"type":"map","values":"string"}},{"name":"t","type":"string"}]}'
+)
+
+
+@pytest.mark.parametrize("encoding", ["textual", "binary"])
+def test_bytes_of_a_mapping_are_written_as_bytes_or_text_never_as_base64(
+    encoding: str, make: Make, a_run: Run
+) -> None:
+    [[message]] = make(f"mapping: '{MADE}'").process([Message(b"{}")], a_run.ex)
+    fields = f"encoding: {encoding}\n  schema: '{OF_BYTES}'"
+    [[found]] = make(f"avro:\n  operator: from_json\n  {fields}").process([message], a_run.ex)
+    assert found.error is None
+    [[back]] = make(f"avro:\n  operator: to_json\n  {fields}").process([found], a_run.ex)
+    assert back.doc == {
+        "s": "ab ",
+        "u": {"string": "c"},
+        "b": "\u00ff",
+        "n": 5,
+        "f": "xy",
+        "e": "X",
+        "m": {"k": "v"},
+        "t": "2025-01-16T00:00:00Z",
+    }
+
+
 @pytest.mark.parametrize(
     ("fields", "raw", "error"),
     [

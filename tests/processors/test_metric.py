@@ -49,9 +49,17 @@ def shown(meters: Meters, config: str = "{}") -> dict[str, Any]:
     view.running(lambda: Now(snapshot, meters.counts, "", meters.times()))
     served = by_name(view)
     assert exposition(view) is not None
-    return {name: value for name, value in served.items() if name.startswith("Foo")}
+    found = {name: value for name, value in served.items() if name.startswith("Foo")}
+    # Where the processor is stands beside its own labels.
+    assert all(LABEL in name and PATH in name for name in found)
+    return {
+        name.replace(LABEL, "").replace(PATH, "").replace(",}", "}").replace("{}", ""): value
+        for name, value in found.items()
+    }
 
 
+LABEL = 'label="",'
+PATH = 'path="root.pipeline.processors.0"'
 COUNTER = "{type: counter, name: Foo, labels: {kind: '${! this.k }', name: x}}"
 COUNTER_BY = "{type: counter_by, name: Foo, value: '${! this.n }'}"
 GAUGE = "{type: gauge, name: Foo, value: '${! this.n }', labels: {by: '${! this.k }'}}"
@@ -86,7 +94,7 @@ def test_times_are_served_as_quantiles() -> None:
     assert found["p50"] == pytest.approx(50e6, rel=0.05)
     assert found["p99"] == pytest.approx(99e6, rel=0.05)
     text = exposition_text(meters)
-    assert "Foo_count 100.0" in text
+    assert f"Foo_count{{{LABEL}{PATH}}} 100.0" in text
 
 
 def exposition_text(meters: Meters) -> str:
@@ -142,3 +150,45 @@ def test_what_cannot_be_measured_is_logged_and_passes_unmarked(
 def test_an_empty_name_is_refused(make: Make) -> None:
     with pytest.raises(ConfigError, match="must not be empty"):
         make("metric: {type: counter, name: ''}")
+
+
+WAY = """
+pipeline:
+  processors:
+    - switch:
+        - check: this.n % 2 == 0
+          processors:
+            - { label: even, metric: { type: counter, name: Foo, labels: { kind: even } } }
+        - processors:
+            - { label: odd, metric: { type: counter_by, name: Foo, value: "2" } }
+    - { label: set, metric: { type: gauge, name: Bar, value: "3", labels: { path: own } } }
+    - { label: a, metric: { type: gauge, name: Both, value: "4" } }
+    - { label: b, metric: { type: counter, name: Both } }
+metrics: { mapping: 'root = if this == "Bar" { "Baz" } else { this }', prometheus: {} }
+"""
+
+
+def test_custom_metrics_have_the_place_of_their_processor_and_their_type() -> None:
+    config, task, meters = parse_config(WAY, env={}), Task("DEBUG"), Meters()
+    for processor in build_context().all(config.processors):
+        processor.process(messages('{"n":1}', '{"n":2}', '{"n":4}'), task.execution)
+    deliver(meters, task)
+    view = StreamView(config)
+    snapshot = Snapshot(0, 0, 0, None, {}, False, 0)
+    view.running(lambda: Now(snapshot, meters.counts, "", meters.times()))
+    serve = exposition(view)
+    assert serve is not None
+    lines = serve()[0].decode().splitlines()
+    inside = "root.pipeline.processors.0.switch"
+    for line in (
+        f'Foo{{kind="even",label="even",path="{inside}.0.processors.0"}} 2.0',
+        f'Foo{{label="odd",path="{inside}.1.processors.0"}} 2.0',
+        'Baz{label="set",path="own"} 3.0',
+        'Both{label="a",path="root.pipeline.processors.2"} 4.0',
+        'Both{label="b",path="root.pipeline.processors.3"} 3.0',
+    ):
+        assert line in lines
+    types = {line for line in lines if line.startswith("# TYPE")}
+    # Nobody knows whose metric that is whose place it hides; and one name has one type.
+    assert {"# TYPE Foo counter", "# TYPE Baz untyped", "# TYPE Both untyped"} <= types
+    assert len(types) == len({line.split()[2] for line in types})

@@ -176,6 +176,30 @@ def test_branches_of_a_layer_run_at_once() -> None:
     assert (made.doc["a"], made.doc["b"]) == ("B", "A")
 
 
+@pytest.mark.parametrize(
+    ("branch", "line"),
+    [
+        ("{request_map: 'root = throw(\"no\")', processors: [noop: {}]}",
+         "Failed to map request '0': failed assignment (line 1): no"),
+        ("{processors: [noop: {}], result_map: 'root.a = throw(\"no\")'}",
+         "Failed to map result '0': failed assignment (line 1): no"),
+        ("{processors: [{mapping: 'root = deleted()'}]}",
+         "Child processors failed: child processors resulted in zero messages"),
+    ],
+)  # fmt: skip
+def test_what_has_failed_in_a_branch_is_logged_as_of_that_branch(
+    make: Make, a_run: Run, branch: str, line: str
+) -> None:
+    workflow = make(
+        "label: all\nworkflow:\n  branches:\n"
+        f"    well: {{processors: [noop: {{}}]}}\n    ill: {branch}"
+    )
+    workflow.process(messages("{}"), a_run.ex)
+    of = {text: fields for (_, text), fields in zip(a_run.logged, a_run.fields, strict=True)}
+    path = "root.pipeline.processors.0.workflow.branches.ill"
+    assert of[line] == {"label": "", "path": path}
+
+
 def test_only_what_has_failed_is_done_again(make: Make, a_run: Run) -> None:
     workflow = make(CONDITIONAL)
     [[failed]] = workflow.process(

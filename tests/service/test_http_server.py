@@ -7,10 +7,12 @@ import hashlib
 import socket
 import ssl
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 import bcrypt
 import pytest
+from aiohttp import web
 from argon2 import PasswordHasher
 
 from streamer import __version__
@@ -37,6 +39,34 @@ def test_every_endpoint_is_there_with_and_without_the_prefix() -> None:
         for path in paths:
             assert server.get(f"/benthos{path}")[0] in (200, 503)
         assert server.get("/nope")[0] == server.get("/")[0] == 404
+
+
+def test_no_browser_takes_an_answer_for_a_page() -> None:
+    with serving("basic_auth: { enabled: true, username: u, password_hash: 'eA==' }") as server:
+        refused = server.get("/version")
+        assert refused[0] == 401 and refused[2]["x-content-type-options"] == "nosniff"
+    with serving("debug_endpoints: true") as server:
+        for path in ("/ping", "/version", "/ready", "/endpoints", "/metrics", "/nope", "/"):
+            answer = server.get(path)[2]
+            assert answer["x-content-type-options"] == "nosniff", path
+        assert server.get("/version", Host="evil.example")[0] == 403
+        assert server.get("/version", Host="evil.example")[2]["x-content-type-options"] == "nosniff"
+
+
+def test_what_a_component_is_to_serve_is_asked_for_again_while_the_stream_starts() -> None:
+    config = "input: {http_server: {path: '/post/{id}', ws_path: ''}}\noutput: {drop: {}}\n"
+    with serving(rest=config) as server:
+        status, body, headers = server.get("/post/5")
+        assert (status, headers["Retry-After"]) == (503, "1")
+        assert body == b"Error: the stream is starting: try again\n"
+        assert server.get("/benthos/post/5")[0] == 503
+        assert server.get("/post")[0] == server.get("/post/5/6")[0] == 404
+
+        async def answer(request: web.BaseRequest, found: Mapping[str, str]) -> web.Response:
+            return web.Response(text=found["id"])
+
+        server.view.endpoints.add("the input http_server", {"/post/{id}": ("", answer)})
+        assert server.get("/post/5")[:2] == (200, b"5")
 
 
 @pytest.mark.parametrize(("root", "status"), [("''", 404), ("/x/y", 404), ("/benthos/", 200)])

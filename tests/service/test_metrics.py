@@ -250,6 +250,36 @@ def test_a_mapping_renames_labels_and_drops_metrics() -> None:
     assert not [name for name in found if "window" in name]
 
 
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        "meta run = uuid_v4()",
+        "root = this + nanoid()",
+        "meta at = now()",
+        "meta number = counter()",
+        "root = if random_int(max: 1) == 0 { deleted() }",
+    ],
+)
+def test_a_metric_is_mapped_once(mapping: str) -> None:
+    made = view(f'input: {{ stdin: {{}} }}\nmetrics: {{ mapping: "{mapping}", prometheus: {{}} }}')
+    first = by_name(made)
+    assert all(by_name(made).keys() == first.keys() for _ in range(3))
+    assert "counter" not in mapping or len({key.split("number=")[1] for key in first}) == len(first)
+    # What is there later is mapped when it is there.
+    counts = {**NOW.counts, ("output_dropped", (("reason", "new"),)): 1}
+    made.running(lambda: replace(NOW, counts=counts))
+    later = by_name(made)
+    assert first.keys() <= later.keys() and by_name(made).keys() == later.keys()
+
+
+def test_another_config_maps_metrics_anew() -> None:
+    text = 'input: {{ stdin: {{}} }}\nmetrics: {{ mapping: root = this + "{}", prometheus: {{}} }}'
+    made = view(text.format("_a"))
+    assert all("_a" in name for name in by_name(made))
+    made.replaced(parse_config(text.format("_b"), env={}))
+    assert all("_b" in name for name in by_name(made))
+
+
 def test_a_metric_on_which_the_mapping_fails_keeps_its_name() -> None:
     mapping = 'metrics:\n  json_api: {}\n  mapping: root = throw("no")\n'
     assert by_name(view(WINDOW + mapping))["input_received"] == 7

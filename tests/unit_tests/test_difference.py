@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamer.unit_tests.difference import difference_lines, differences, text_lines
-from streamer.value import parse_json
+from streamer.value import dump_json, parse_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=2),
@@ -61,6 +61,14 @@ def test_a_superset_may_have_more_items_at_its_end(held: Any, more: Any) -> None
 def test_numbers_are_compared_by_value(left: bytes, right: bytes, same: bool) -> None:
     found = differences(parse_json(left), parse_json(right), superset=False)
     assert (found == []) == same
+
+
+@pytest.mark.parametrize("value", [12345678901234567890 / 3, 2.0**70, 1e300, -(2.0**53) * 3.0])
+def test_a_float_is_what_its_json_says(value: float) -> None:
+    text = dump_json(value)
+    assert differences(parse_json(text), value, superset=False) == []
+    assert differences(value, parse_json(text), superset=True) == []
+    assert differences(parse_json(b"-" + text.lstrip(b"-")), abs(value), superset=False) != []
 
 
 def test_places_are_dotted_and_in_order() -> None:

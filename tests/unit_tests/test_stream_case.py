@@ -83,6 +83,20 @@ def test_what_came_out_must_be_listed(run: Run) -> None:
     assert texts(run(SENT)) == ["unexpected batch 0", f"  received: {OUT}"]
 
 
+def test_times_and_bytes_equal_their_json(run: Run) -> None:
+    config = BUFFER + (
+        "pipeline:\n"
+        "  processors:\n"
+        "    - mapping: |\n"
+        '        root.at = this.at.ts_parse("2006-01-02T15:04:05Z07:00")\n'
+        '        root.raw = ["   ".bytes()]\n'
+    )
+    right = "output_batches: [[{json_equals: {at: 2026-01-01T10:00:05Z, raw: [ICAg]}}]]\n"
+    assert texts(run(SENT + right, config)) == []
+    wrong = right.replace("05Z", "06Z")
+    assert '    received: "2026-01-01T10:00:05Z"' in texts(run(SENT + wrong, config))
+
+
 def test_a_step_lists_what_came_out_since_the_last_list(run: Run) -> None:
     found = texts(run(SENT + "    output_batches: []\n"))
     assert found == ["step 1 [line 11]: unexpected batch 0", f"  received: {OUT}"]

@@ -17,6 +17,7 @@ FILES = {
     "text.txt": "hello\nworld\n",
     "doc.json": '{ "b": [1, 2],\n  "a": "x" }\n',
     "broken.json": "{",
+    "times.json": '{"in":{"raw":"ICAg","list":[1,"2025-01-16T01:15:30Z"]}}',
     "double.blobl": "root.n = this.n * 2\n",
     "sub/other.yaml": (
         "pipeline:\n"
@@ -24,6 +25,14 @@ FILES = {
         "    - mapping: root = content().uppercase()\n"
         "    - label: last\n"
         '      mapping: root = content() + "!"\n'
+    ),
+    "times.yaml": (
+        "pipeline:\n"
+        "  processors:\n"
+        "    - mapping: |\n"
+        '        root.at = "2025-01-16T01:15:30Z".ts_parse("2006-01-02T15:04:05Z07:00")\n'
+        '        root.in.raw = "   ".bytes()\n'
+        "        root.in.list = [this.n, root.at]\n"
     ),
     "config.yaml": (
         "input:\n"
@@ -78,6 +87,20 @@ RIGHT = {
     "file json contains more items": doc("file_json_contains: doc.json", '{"a":"x","b":[1,2,3]}'),
     "json equal": doc("json_equals: {b: [1, 2, {c: x}], a: 1}"),
     "json equal as a text": doc('json_equals: \'{"b": [1, 2, {"c": "x"}], "a": 1}\''),
+    **{
+        f"{condition} times and bytes": (
+            "target_processors: times.yaml#/pipeline/processors\n"
+            "input_batch: [{json_content: {n: 1}}]\n"
+            f"output_batches: [[{{{condition}: {value}}}]]"
+        )
+        for condition, value in {
+            "json_equals": (
+                '{at: "2025-01-16T01:15:30Z", in: {raw: ICAg, list: [1.0, "2025-01-16T01:15:30Z"]}}'
+            ),
+            "json_contains": '{at: "2025-01-16T01:15:30Z", in: {raw: ICAg, list: [1]}}',
+            "file_json_contains": "times.json",
+        }.items()
+    },
     "json null": doc("json_equals: null", "null"),
     "json scalar": doc("json_equals: 5", "5"),
     "json text scalar": doc("json_equals: '\"x\"'", '"x"'),

@@ -22,7 +22,9 @@ SCALARS = st.one_of(
     st.floats(allow_nan=False),
     st.text(st.characters(codec=None, exclude_categories=())),
     st.binary(),
-    st.sampled_from([Number("1.50"), Number("1e3"), UInt(2**63), DELETED, NOTHING]),
+    st.sampled_from(
+        [Number("1.50"), Number("0.1", 0.10000000149011612), UInt(2**63), DELETED, NOTHING]
+    ),
     st.sampled_from([Timestamp(5, 3600, "CET", "Europe/Berlin"), Failed(1, "no", True, False)]),
 )
 VALUES = st.recursive(

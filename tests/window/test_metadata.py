@@ -73,3 +73,9 @@ def test_the_spelling_of_a_key_is_kept_beside_metadata_and_not_among_it(
     assert decode_meta(spelt) == decode_meta(plain) == (meta, None)
     assert spelling_of(spelt) == b'{"x":1.0}'
     assert spelling_of(plain) is None
+
+
+@pytest.mark.parametrize("number", [Number("0.1", 0.10000000149011612), Number("1e400")])
+def test_a_number_keeps_its_value_beside_its_text(number):
+    found = decode_meta(encode_meta({"n": number}))[0]["n"]
+    assert (found.text, float(found)) == (number.text, float(number))

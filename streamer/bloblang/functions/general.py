@@ -154,6 +154,11 @@ def nanoid(length: int | None, alphabet: str | None) -> Callable[[], str]:
     def make() -> str:
         if not 0 < len(letters) < 256:
             raise UnplacedError("alphabet must not be empty and contain no more than 255 chars")
+        if size < 1:
+            negative = size < 0 and alphabet is None
+            raise UnplacedError(
+                "negative id length" if negative else "size must be positive integer"
+            )
         choice = random.SystemRandom().choice
         return "".join([choice(letters) for _ in range(size)])
 
@@ -239,6 +244,19 @@ def _truncated(value: Any) -> int:
     return truncate(value)
 
 
+def _counter_bounds(
+    ex: Execution, site: str, low: Callable[[Any], Any] | int, high: Callable[[Any], Any] | int
+) -> tuple[int, int]:
+    start = low if isinstance(low, int) else _plain_int(low(None), "min")
+    if start < 0:
+        raise QueryError(f"min argument must be >0, got {start}")
+    end = high if isinstance(high, int) else _plain_int(high(None), "max")
+    if end <= start:
+        raise QueryError(f"max argument must be >0 and >min, got {end}")
+    ex.counter_bounds[site] = start, end
+    return start, end
+
+
 @declare(
     "counter",
     _CATEGORY,
@@ -256,13 +274,11 @@ def counter(
     high: Callable[[Any], Any] | int,
     change: Callable[[Any], Any] | None,
 ) -> int:
-    """A counter of its own for each call in the mapping, from min up to max and round again."""
-    start = low if isinstance(low, int) else _plain_int(low(None), "min")
-    end = high if isinstance(high, int) else _plain_int(high(None), "max")
-    if start < 0:
-        raise QueryError(f"min argument must be >0, got {start}")
-    if end <= start:
-        raise QueryError(f"max argument must be >0 and >min, got {end}")
+    """A counter of its own for each call in the mapping, from min up to max and round again.
+
+    Min and max are worked out once, by the first message that has valid ones.
+    """
+    start, end = ex.counter_bounds.get(site) or _counter_bounds(ex, site, low, high)
     # What is kept is how many times it counted since min, so that a run may preset it.
     counters = ex.counters
     try:

@@ -13,6 +13,7 @@ from streamer.bloblang.declare import OURS, Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, Prefixed, QueryError, TypeMismatch
 from streamer.bloblang.runtime.operations import NUMBERS
 from streamer.bloblang.runtime.text import to_text
+from streamer.timestamps import Timestamp
 from streamer.value import Number
 
 _CATEGORY = "Object & Array Manipulation"
@@ -51,7 +52,7 @@ def key_text(value: Any) -> str:
     """Return the key under which a value is counted.
 
     Raises:
-        TypeMismatch: it is neither text, number nor boolean.
+        TypeMismatch: it is neither text, number nor boolean; a time is its text.
     """
     kind = type(value)
     if kind is str:
@@ -62,6 +63,8 @@ def key_text(value: Any) -> str:
         return to_text(value if kind is int else float(value))
     if kind is bytes:
         return value.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+    if kind is Timestamp:
+        return str(value)
     raise TypeMismatch(value, "string", "number", "bool")
 
 
@@ -69,7 +72,7 @@ def rank(value: Any) -> Any:
     """Return what a value is ordered by.
 
     Raises:
-        TypeMismatch: it is neither text nor number.
+        TypeMismatch: it is neither text nor number; a time is its text.
     """
     if type(value) in NUMBERS:
         return float(value) if type(value) is Number else value
@@ -77,6 +80,8 @@ def rank(value: Any) -> Any:
         return value
     if type(value) is bytes:
         return value.decode("utf-8", "surrogateescape")
+    if type(value) is Timestamp:
+        return str(value)
     raise TypeMismatch(value, "string", "number")
 
 

@@ -17,9 +17,10 @@ from streamer.bloblang.errors import (
 from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.operations import NUMBERS, same
 from streamer.bloblang.runtime.weighing import weigh
+from streamer.timestamps import Timestamp
 
 _CATEGORY = "Object & Array Manipulation"
-_TEXTS = (str, bytes)
+_TEXTS = (str, bytes, Timestamp)
 Query = Callable[[Any], Any]
 
 
@@ -278,6 +279,8 @@ def _order(keys: list[Any], i: int, j: int, word: str, origin: str) -> bool:
 def _sorted(items: list[Any], keys: list[Any], word: str, origin: str = "") -> list[Any]:
     """Sort by keys; plain numbers or plain texts at C speed, others compared one by one."""
     kinds = set(map(type, keys))
+    if kinds == {Timestamp}:
+        keys, kinds = list(map(str, keys)), {str}
     order = list(range(len(keys)))
     if kinds <= NUMBERS or kinds == {str}:
         order.sort(key=keys.__getitem__)
@@ -372,6 +375,8 @@ def unique(value: Any, emit: Query | None) -> list[Any]:
         check = _emitted(emit, item, i) if emit is not None else item
         if type(check) is bytes:
             check = check.decode("utf-8", "surrogateescape")
+        elif type(check) is Timestamp:
+            check = str(check)
         if type(check) is not str and type(check) not in NUMBERS:
             raise QueryError(f"index {i}: {TypeMismatch(check, 'string', 'number')}")
         # What is not a number is like nothing else, though it be the same object.

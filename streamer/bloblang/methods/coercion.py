@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime.convert import to_bool, to_float, to_int, to_timestamp, to_uint
+from streamer.bloblang.runtime.goquote import quote
 from streamer.bloblang.runtime.text import to_bytes, to_text
 from streamer.timestamps import Timestamp
 
@@ -131,21 +134,40 @@ def float64(value: Any) -> float:
 )
 def float32(value: Any) -> float:
     """The value, or a text read as one, rounded to a 32-bit float."""
-    from streamer.value import Number
+    from streamer.value import Number, json_float
 
-    try:
-        packed = struct.pack("f", to_float(value))
-    except OverflowError:
-        raise QueryError("value out of range for a 32-bit float") from None
+    text = _number_text(value)
+    number = to_float(value)
+    packed = struct.pack("f", number if text is None else _as_read(text, number))
     rounded: float = struct.unpack("f", packed)[0]
+    if not math.isfinite(rounded):
+        if text is not None and math.isfinite(number):
+            raise QueryError(f"strconv.ParseFloat: parsing {quote(text)}: value out of range")
+        return rounded
     for digits in range(6, 10):
-        text = f"{rounded:.{digits}g}"
-        if struct.pack("f", float(text)) == packed:
-            return Number(_json_text(float(text)), rounded)
+        shown = f"{rounded:.{digits}g}"
+        if struct.pack("f", float(shown)) == packed:
+            return Number(json_float(float(shown)), rounded)
     return rounded
 
 
-def _json_text(value: float) -> str:
-    from streamer.value import json_float
+def _number_text(value: Any) -> str | None:
+    """Return the text that a number is read from: its own, or that of a document's number."""
+    if type(value) is bytes:
+        return value.decode("utf-8", "surrogateescape")
+    return value if type(value) is str else getattr(value, "text", None)
 
-    return json_float(value)
+
+def _as_read(text: str, number: float) -> float:
+    """Return a double that becomes the 32-bit float nearest to a text.
+
+    A double halfway between two of them has lost on which side of it the text is.
+    """
+    below, above = (math.nextafter(number, end) for end in (-math.inf, math.inf))
+    if struct.pack("f", below) == struct.pack("f", above):
+        return number
+    try:
+        exact = Fraction(text.replace("_", ""))
+    except (ValueError, ZeroDivisionError):  # hexadecimal, infinite or not a number
+        return number
+    return below if exact < number else above if exact > number else number

@@ -10,6 +10,7 @@ from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
 from streamer.bloblang.limits import check_unpacked
 from streamer.bloblang.runtime import deflate, lz4_frames
+from streamer.timestamps import Timestamp
 
 _PIECE: Final = 1 << 16
 _CATEGORY = "Encoding and Encryption"
@@ -20,6 +21,8 @@ def _bytes(value: Any) -> bytes:
         return value
     if type(value) is str:
         return value.encode("utf-8", "surrogateescape")
+    if type(value) is Timestamp:
+        return str(value).encode()
     raise TypeMismatch(value, "bytes")
 
 

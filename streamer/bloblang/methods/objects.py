@@ -269,5 +269,4 @@ def _collapse(value: Any, path: str, include_empty: bool, result: dict[str, Any]
     if not items and include_empty:
         result[path] = value
     for key, item in items:
-        key = key.replace("~", "~0").replace(".", "~1")
         _collapse(item, f"{path}.{key}" if path else key, include_empty, result)

@@ -6,12 +6,11 @@ import importlib
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
 from streamer.bloblang.limits import check_bytes
-from streamer.bloblang.outside import Outside
 from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.gocsv import read_csv
 from streamer.jsontext.fault import end_of_value
@@ -223,13 +222,16 @@ def parse_url(value: Any) -> dict[str, Any]:
     Param("mapping", "string"),
     examples=(Example('root = this.bloblang("root.b = this.a")', '{"a":1}', '{"b":1}'),),
     needs=("ex",),
-    reaches=True,
     binds=True,
     own_errors=True,
-    uses=("batch", "meta", "content", "now", "random", "error", "impure"),
+    uses=("batch", "meta", "content", "now", "random", "error"),
 )
-def bloblang(outside: Outside, mapping: str) -> Callable[[Any, Any], Any]:
-    """The value mapped by a mapping that comes as text."""
+def bloblang(mapping: str) -> Callable[[Any, Any], Any]:
+    """The value mapped by a mapping that comes as text, which sees the value and nothing else.
+
+    Neither the message's content and metadata, nor files, environment variables and the host's
+    name, wherever the config is from.
+    """
     from streamer.bloblang.errors import BloblangError
     from streamer.errors import MessageError
     from streamer.message import Message
@@ -238,11 +240,13 @@ def bloblang(outside: Outside, mapping: str) -> Callable[[Any, Any], Any]:
     # Looked up when called: mappings are made of methods.
     mappings = importlib.import_module("streamer.bloblang.mapping")
     try:
-        compiled = mappings.compile_mapping(
-            mapping, impure=outside.impure, directory=outside.directory
-        )
+        # The text may be a stranger's, such as a message's: it is never impure, as in Benthos.
+        compiled = mappings.compile_mapping(mapping, impure=False)
     except BloblangError as e:
-        raise ArgumentError(_without_place(e, mapping)) from None
+        reason = _without_place(e, mapping)
+        raise ArgumentError(
+            reason + (_NEVER_IMPURE if "--no-impure" in e.suggestion else "")
+        ) from None
 
     def run(ex: Any, value: Any) -> Any:
         try:
@@ -252,6 +256,11 @@ def bloblang(outside: Outside, mapping: str) -> Callable[[Any, Any], Any]:
         return value if result is NOTHING else result
 
     return run
+
+
+_NEVER_IMPURE: Final = (
+    ": a mapping that is given to bloblang() sees neither files, the environment nor the host"
+)
 
 
 def _without_place(error: Any, mapping: str) -> str:

@@ -42,13 +42,15 @@ def _base64_fault(raw: bytes, alphabet: bytes, padded: bool) -> QueryError | Non
 
 def _base64(extra: bytes, padded: bool) -> Codec:
     alphabet = _COMMON + extra
+    # With an alphabet of its own, Python's decoder still takes the letters of the standard one.
+    foreign = bytes(set(b"+/") - set(extra))
 
     def decode(raw: bytes) -> bytes:
         raw = raw.replace(b"\n", b"").replace(b"\r", b"")
         try:
             filled = raw if padded else raw + b"=" * (-len(raw) % 4)
             strange = b"=" in (raw.rstrip(b"=") if padded else raw)
-            if not strange:
+            if not strange and not any(letter in raw for letter in foreign):
                 return base64.b64decode(filled, extra, validate=True)
         except binascii.Error:
             pass

@@ -106,7 +106,7 @@ def _assign(root: Any, target: Any, path: Sequence[str], at: int, value: Any) ->
         if target[index] is None and at + 1 < len(path):
             raise QueryError(
                 f"unable to set target path {dot_path(path)}: "
-                f"failed to resolve path segment '{at + 1}': field '{path[at + 1]}' was not found"
+                f"failed to resolve path segment '{at}': field '{segment}' was not found"
             )
         copy[index] = _assign(root, target[index], path, at + 1, value)
         return copy

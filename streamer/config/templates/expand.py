@@ -40,7 +40,7 @@ def render(template: Template, config: MappingType[str, Any], label: str) -> dic
     """
     message = Message.of(_plain(config), {"label": label})
     try:
-        mapping = compile_mapping(template.mapping.text)
+        mapping = compile_mapping(template.mapping.text, json_numbers=False)
         made = mapping.apply([message], 0, Execution(time.time_ns))
         value = None if made is None else parse_json(made.raw)
     except MessageError as e:

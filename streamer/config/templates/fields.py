@@ -100,6 +100,7 @@ TEMPLATE_FIELDS: Final = (
         "all metrics, and before it. `$label` is the label of the component.",
         default="",
         mapping=True,
+        variables=("label",),
     ),
     Field(
         "tests",

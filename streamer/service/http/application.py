@@ -22,7 +22,7 @@ from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
 from streamer.service.api import debugging
 from streamer.service.console.pages import Pages
-from streamer.service.doors import AUTHOR, PING, READY, Handler, doors, foreign
+from streamer.service.doors import AUTHOR, PING, READY, Handler, doors, forbid_sniffing, foreign
 from streamer.service.exposition import Exposition, exposition_of_all
 from streamer.service.http.answers import as_error, as_json, as_text
 from streamer.service.http.authoring import AuthoringEndpoints
@@ -99,6 +99,7 @@ class Api:
         root = http["root_path"].rstrip("/")
         pages = Pages().routes(root) if self.enabled else {}
         app = web.Application(middlewares=doors(http, host, frozenset(pages)), client_max_size=0)
+        app.on_response_prepare.append(forbid_sniffing)
         for path, page in pages.items():
             app.router.add_route(hdrs.METH_ANY, path, page)
         by_path: dict[str, dict[str, Endpoint]] = {}
@@ -112,7 +113,8 @@ class Api:
                 app.router.add_route(hdrs.METH_ANY, full, handler)
         served = Served(self.manager.registry, self.prefixed)
         app.on_cleanup.append(self.playground.close)
-        app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", self._once_opened(served.handler(root)))
+        rest = self._once_opened(served.handler(root, self.restored.is_set))
+        app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", rest)
         return app
 
     def endpoints(self) -> list[Endpoint]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from aiohttp import web
 
 from streamer.endpoints.registry import Endpoints
 from streamer.endpoints.registry import Handler as ComponentHandler
+from streamer.endpoints.replies import not_yet
 from streamer.service.doors import Handler
 from streamer.service.streams.registry import Registry
 
@@ -22,8 +23,14 @@ class Served:
         self._registry = registry
         self._prefixed = prefixed
 
-    def handler(self, root: str) -> Handler:
-        """Return what answers requests, with and without a prefix for all paths."""
+    def handler(self, root: str, restored: Callable[[], bool] = lambda: True) -> Handler:
+        """Return what answers requests, with and without a prefix for all paths.
+
+        Args:
+            root: the prefix.
+            restored: whether all streams are there that should be; until then, those who ask for
+                what is not there are asked to come again.
+        """
 
         async def handle(request: web.Request) -> web.StreamResponse:
             paths = (request.path, request.path.removeprefix(root) or "/")
@@ -31,6 +38,8 @@ class Served:
                 found = self.find(path)
                 if found is not None:
                     return await found[0](request, found[1])
+            if not restored():
+                return not_yet("streams are starting")
             return web.Response(status=404, text="404: Not Found")
 
         return handle
@@ -39,9 +48,14 @@ class Served:
         """Return who answers a path, and what its parameters stand for."""
         if self._prefixed:
             stream_id, _, rest = path.removeprefix("/").partition("/")
-            served = dict(self._served()).get(stream_id)
-            return None if served is None else served.find(f"/{rest}")
-        return next((found for _, served in self._served() if (found := served.find(path))), None)
+            own = dict(self._served()).get(stream_id)
+            if own is not None and (found := own.find(f"/{rest}")):
+                return found
+        of_resource = self._prefixed
+        return next(
+            (found for _, served in self._served() if (found := served.find(path, of_resource))),
+            None,
+        )
 
     def _served(self) -> Iterator[tuple[str, Endpoints]]:
         """Return what streams serve, by their ids; those that are stopped serve nothing."""
@@ -55,4 +69,5 @@ class Served:
         for stream_id, served in self._served():
             prefix = f"/{stream_id}" if self._prefixed else ""
             found |= {prefix + path: about for path, about in served.listed().items()}
+            found |= served.listed(of_resource=True)
         return found

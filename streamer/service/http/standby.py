@@ -9,7 +9,7 @@ from aiohttp import hdrs, web
 from streamer import __version__
 from streamer.config import Config
 from streamer.endpoints.replies import error_reply
-from streamer.service.doors import doors
+from streamer.service.doors import doors, forbid_sniffing
 from streamer.service.exposition import exposition_of_all
 from streamer.service.http.answers import as_json, as_text
 
@@ -45,6 +45,7 @@ def standby_application(
 
     def application(host: str | None) -> web.Application:
         app = web.Application(middlewares=doors(root.http, host), client_max_size=0)
+        app.on_response_prepare.append(forbid_sniffing)
         app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", handle)
         return app
 

@@ -19,13 +19,12 @@ from streamer.config.source import Source
 from streamer.config.templates.installed import installed
 from streamer.errors import ConfigError, Lint
 from streamer.redaction import SCRUBBED
-from streamer.service.streams.allowance import Allowance
+from streamer.service.streams.allowance import SPARK_OF_SERVICE, Allowance
 from streamer.service.streams.faults import BadConfigError
 from streamer.spec import Parsed, ParsedComponent
 from streamer.spec.inside import inside
 
 _OF_SERVICE: Final = ("http", "logger", "metrics", "tracer", "shutdown_delay")
-_OF_SPARK: Final = ("master", "environment", "conf", "checkpoint")
 _NOTHING: Final = "input: { generate: { mapping: root = deleted() } }\noutput: { drop: {} }\n"
 _HINT: Final = "it belongs to the service: put it into the config that -o names"
 
@@ -145,7 +144,7 @@ class Reader:
         if wrong:
             raise _wrong(wrong, config.path)
         root = self.root
-        spark = {name: root.spark[name] for name in _OF_SPARK}
+        spark = {name: root.spark[name] for name in SPARK_OF_SERVICE}
         return replace(
             config,
             http=root.http,
@@ -186,7 +185,7 @@ def _misplaced(config: Config) -> Iterator[Lint]:
         if name in root.entries:
             yield _lint(config, root, name, name)
     spark = root.entries["spark"][1] if "spark" in root.entries else None
-    for name in _OF_SPARK:
+    for name in SPARK_OF_SERVICE:
         if isinstance(spark, Mapping) and name in spark.entries:
             yield _lint(config, spark, name, f"spark.{name}")
 

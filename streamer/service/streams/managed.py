@@ -37,7 +37,8 @@ class Managed:
         view: what its newest run says.
         run: its newest run; None before the first.
         supervisor: looks after it.
-        beside: gives what other streams serve under the same paths, see `Endpoints`.
+        beside: gives what other streams serve on the same server, see `Endpoints`.
+        prefixed: whether what it serves stands behind its id, see `Endpoints`.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Managed:
         self.view = StreamView(config, self._standing)
         self.run: Run | None = None
         self.beside: Callable[[], Iterable[tuple[str, Endpoints]]] = lambda: ()
+        self.prefixed = False
         self._make = make
         self._back = back
         self._log = log
@@ -100,6 +102,7 @@ class Managed:
         # The service's server is there before any stream.
         self.view.endpoints.served = bool(self.config.http["enabled"])
         self.view.endpoints.beside = self.beside
+        self.view.endpoints.prefixed = self.prefixed
         self.run = self._make(
             *(self.stream_id, self.config, self.log, self.view),
             lambda config: self._back(self, config),

@@ -191,10 +191,10 @@ class Registry:
             self._told,
             self._went_back,
         )
-        if not self._prefixed:
-            with self._lock:
-                self._all.add(managed)
-            managed.beside = lambda: self._served_beside(stream_id)
+        with self._lock:
+            self._all.add(managed)
+        managed.beside = lambda: self._served_beside(stream_id)
+        managed.prefixed = self._prefixed
         return managed
 
     def _served_beside(self, stream_id: str) -> list[tuple[str, Endpoints]]:

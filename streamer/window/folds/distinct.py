@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamer.bloblang.errors import TypeMismatch, UnplacedError
+from streamer.timestamps import Timestamp
 from streamer.window.folds.part import (
     Bad,
     Column,
@@ -50,6 +51,9 @@ _NUMBER: Final = MARK + "n"
 _BYTES: Final = MARK + "b"
 """Bytes come after it, as hex."""
 
+_TIME: Final = MARK + "i"
+"""A time's nanoseconds and the seconds of its offset come after it."""
+
 _EXACT: Final = 1 << 53
 
 
@@ -74,6 +78,7 @@ class DistinctState(NamedTuple):
     bad: Bad
 
 
+_TAKEN: Final = (str, int, float, bytes, Timestamp)
 _NONE: Final = np.empty(0, np.int64)
 
 
@@ -99,7 +104,7 @@ class Distinct:
         bad = []
         marked = []
         for index, value in enumerate(values):
-            if isinstance(value, str | int | float | bytes) and type(value) is not bool:
+            if isinstance(value, _TAKEN) and type(value) is not bool:
                 marked.append(_marked(value, self._ordered))
             else:
                 marked.append("")
@@ -185,12 +190,17 @@ class Distinct:
         return [_unmarked(text) for text in state.table.take(pa.array(ids)).to_pylist()]
 
 
-def _marked(value: str | bytes | int | float, given_back: bool) -> str:
+def _marked(value: str | bytes | int | float | Timestamp, given_back: bool) -> str:
     if isinstance(value, bytes):
         # They are equal to a text of the same bytes, which an expression hardly gives as well.
         if given_back:
             return _BYTES + value.hex()
         value = value.decode("utf-8", "surrogateescape")
+    elif isinstance(value, Timestamp):
+        # It is equal to its text, too.
+        if given_back:
+            return f"{_TIME}{value.ns}:{value.offset}"
+        value = str(value)
     if isinstance(value, str):
         return marked_text(value)
     # Numbers that are equal are one value, however they are spelt; what is not a number is like
@@ -215,4 +225,7 @@ def _unmarked(text: str) -> Any:
         return int(number) if number.lstrip("-").isdigit() else float(number.partition(":")[0])
     if text.startswith(_BYTES):
         return bytes.fromhex(text.removeprefix(_BYTES))
+    if text.startswith(_TIME):
+        ns, offset = map(int, text.removeprefix(_TIME).split(":"))
+        return Timestamp(ns, offset, "", "") if offset else Timestamp(ns)
     return unmarked_text(text)

@@ -26,7 +26,7 @@ _SAMPLE: Final = 16
 _PARSED: Final = 4  # so many times its text takes a document that was parsed
 
 _WRITE: Final[dict[type, Callable[[Any], tuple[Any, ...]]]] = {
-    Number: lambda value: ("number", value.text),
+    Number: lambda value: ("number", value.text, float(value)),
     UInt: lambda value: ("uint", int(value)),
     Timestamp: lambda value: ("time", value.ns, value.offset, value.zone, value.location),
     Failed: lambda value: ("failed", *value),

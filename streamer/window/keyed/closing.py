@@ -174,7 +174,7 @@ class Closing:
         if self._ended:
             unseen = rules.incomplete(state)
             if unseen:
-                self._pending.incomplete[key] = unseen
+                self._pending.incomplete.setdefault(key, []).extend(unseen)
             state.marks, state.total = [], 0
         state.oldest = state.marks[0][0] if state.marks else FOREVER
         if state.oldest > first:

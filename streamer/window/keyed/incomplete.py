@@ -1,4 +1,4 @@
-"""Messages that no count window will hold, since the input has ended."""
+"""Messages that no count window will hold: before a first window, or since the input has ended."""
 
 from __future__ import annotations
 

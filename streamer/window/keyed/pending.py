@@ -27,7 +27,6 @@ class Pending:
         lapsed: the same for messages of before, of keys that have begun afresh.
         spared: by key, the arrival numbers of messages that are not given back.
         incomplete: by key, the arrivals of messages that no count window will hold.
-        passed_over: how many messages no count window was to hold.
     """
 
     def __init__(self, rules: Rules, forwards: bool, since: int, until: int) -> None:
@@ -49,7 +48,6 @@ class Pending:
         self.lapsed: dict[bytes, list[Range]] = {}
         self.spared: dict[bytes, set[int]] = {}
         self.incomplete: dict[bytes, list[int]] = {}
-        self.passed_over = 0
 
     def come_out(
         self,
@@ -128,7 +126,7 @@ class Pending:
         """Give back what no window needs any more; return how many messages that were."""
         given_back = ledger.give_back_fresh() if self._forwards else 0
         given_back += self._give_away(ledger, self.releases)
-        return given_back - self.passed_over - sum(map(len, self.incomplete.values()))
+        return given_back - sum(map(len, self.incomplete.values()))
 
     def _give_away(
         self, ledger: Ledger, ranges: dict[bytes, list[Range]], before: int | None = None

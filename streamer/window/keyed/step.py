@@ -103,7 +103,6 @@ class KeyedStep:
         yield from dropped_incomplete(
             pending.incomplete, self._ledger, counters, self._keep_dropped
         )
-        counters.passed_over += pending.passed_over
         counters.released += pending.give_back(self._ledger)
         self._ledger.settle()
         self._drawers.make_room()

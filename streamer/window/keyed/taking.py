@@ -146,7 +146,7 @@ class Taking:
             if reason is not None:
                 self._pending.come_out(key, state, changed, reason, arrival)
             if isinstance(rules, Counts) and rules.passed_over(state.total):
-                self._pending.passed_over += 1
+                self._pending.incomplete.setdefault(key, []).append(arrival)
         self.taken += taken
         if by_key and here:
             state.clock = max(state.clock, *here.values())

@@ -80,3 +80,25 @@ def test_values_are_counted_under_their_text():
 def test_the_counts_are_of_all_elements(array):
     found = json.loads(run("root = this.count_by()", json.dumps(array)))
     assert found == {key: array.count(key) for key in array}
+
+
+LATER, EARLIER = [f'"2025-01-{day}".ts_parse("2006-01-02")' for day in (17, 16)]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "result"),
+    [
+        (f"[{LATER}, {EARLIER}].sort()", '["2025-01-16T00:00:00Z","2025-01-17T00:00:00Z"]'),
+        (f'["2025", {EARLIER}, "2026"].sort()', '["2025","2025-01-16T00:00:00Z","2026"]'),
+        (f"[{LATER}, {EARLIER}].sort_by(x -> x).index(0).string()", "2025-01-16T00:00:00Z"),
+        (f"[{EARLIER}, {LATER}, {EARLIER}].top_k(1)", '["2025-01-17T00:00:00Z"]'),
+        (f"[{EARLIER}, {LATER}, {EARLIER}].unique().length()", "2"),
+        (f'[{EARLIER}, "2025-01-16T00:00:00Z"].unique().length()', "1"),
+        (f'[{EARLIER}, "2025-01-16T00:00:00Z"].count_by()', '{"2025-01-16T00:00:00Z":2}'),
+        (f"[{EARLIER}].sort().index(0).type()", "timestamp"),
+        (f"[{EARLIER}, 1].sort()", 'Error("failed assignment (line 1): sort element 0: expected '
+         'number value, got timestamp")'),
+    ],
+)  # fmt: skip
+def test_times_are_told_apart_and_ordered_by_their_texts(mapping, result):
+    assert run(f"root = {mapping}") == result

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -352,6 +353,30 @@ def test_what_components_serve_stands_behind_the_streams_id_unless_told_otherwis
         assert server.ask("POST", mine, "body").status_code == 404
 
 
+def test_what_a_shared_resource_serves_has_no_prefix(tmp_path: Path) -> None:
+    def answers(text: str) -> Any:
+        async def handle(request: web.BaseRequest, _: Mapping[str, str]) -> web.StreamResponse:
+            return web.Response(text=text)
+
+        return handle
+
+    with asking(tmp_path) as server:
+        server.ask("POST", "/streams/shop", config_text("one"))
+        endpoints = server.service.manager.registry.get("shop").view.endpoints
+        own = {"/orders": ("Own.", answers("own"))}
+        endpoints.add("the input", own, file="shop")
+        endpoints.add("the resource", {"/orders": ("Shared.", answers("shared"))}, file="r.yaml")
+        endpoints.add("another", {"/shop/more": ("More.", answers("more"))}, file="r.yaml")
+        assert server.ask("POST", "/orders", "body").text == "shared"
+        assert server.ask("POST", "/benthos/orders", "body").text == "shared"
+        assert server.ask("POST", "/shop/orders", "body").text == "own"
+        # A stream that is called like the beginning of the path does not hide it.
+        assert server.ask("POST", "/shop/more", "body").text == "more"
+        assert server.ask("POST", "/shop/shop/more", "body").status_code == 404
+        listed = server.ask("GET", "/endpoints").json()
+        assert (listed["/orders"], listed["/shop/orders"]) == ("Shared.", "Own.")
+
+
 def test_a_stream_that_starts_says_what_it_waits_for(tmp_path: Path) -> None:
     with asking(tmp_path) as server:
         assert server.ask("POST", "/streams/a", GENERATE).status_code == 200
@@ -400,7 +425,10 @@ def test_before_spark_is_there_it_says_that_it_lives_and_asks_for_another_try(
             503,
             "streams are starting\n",
         )
+        missing = ask("GET", "/b/post")
+        assert (missing.status_code, missing.headers["Retry-After"]) == (503, "1")
         api.restored.set()
+        assert ask("GET", "/b/post").status_code == 404
         stop = time.monotonic() + 10
         while (answer := ask("GET", "/ready")).status_code != 200:
             assert time.monotonic() < stop, answer.text

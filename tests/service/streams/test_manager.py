@@ -445,6 +445,25 @@ async def _answer(request: web.BaseRequest, named: Mapping[str, str]) -> web.Str
     return web.Response()
 
 
+def test_what_a_shared_resource_serves_is_served_by_one_stream(tmp_path: Path) -> None:
+    with pretended(tmp_path) as service:
+        deploys, registry = service.manager.deploys, service.manager.registry
+        for name in ("a", "b"):
+            deploys.create(name, config_text(name), WISH)
+
+        def serve(name: str, file: str) -> None:
+            served = {"/post": ("Takes things.", _answer)}
+            registry.get(name).view.endpoints.add("the input", served, file=file)
+
+        serve("a", "a")
+        serve("a", "resources.yaml")
+        serve("b", "b")
+        with pytest.raises(StreamerError, match="which the input of the stream a serves"):
+            serve("b", "resources.yaml")
+        deploys.pause("a", WISH)
+        serve("b", "resources.yaml")
+
+
 @pytest.mark.parametrize("prefixed", [True, False])
 def test_a_path_without_a_prefix_is_served_by_one_stream(prefixed: bool, tmp_path: Path) -> None:
     with pretended(tmp_path, prefixed=prefixed) as service:

@@ -60,10 +60,10 @@ class CountOracle:
         counted = self.keys.setdefault(key, Counted())
         counted.events.append(event)
         total = len(counted.events)
-        # Decided: a message is passed over when it comes, since how many come before the first
+        # Decided: a message is dropped when it comes, since how many come before the first
         # output, and so which of them it leaves out, depends on nothing else.
         if total < self._oldest_of_next(0):
-            out.passed_over.append(event.id)
+            out.dropped.append((event.id, "incomplete"))
         if self._is_output(total):
             latest = range(total - self.rules.count + 1, total + 1)
             counted.emitted.update(latest)

@@ -35,12 +35,13 @@ def test_countwindow_5_2_is_triggered_by_every_second_event_from_the_sixth_on() 
     assert found == {"6": ["2-6/5"], "8": ["4-8/5"], "10": ["6-10/5"]}
 
 
-def test_what_the_first_output_leaves_out_is_passed_over() -> None:
+def test_what_the_first_output_leaves_out_is_incomplete() -> None:
     oracle = CountOracle(Count(count=5, every=2))
     outs = one_by_one(oracle, numbered(6))
-    assert [out.passed_over for out in outs] == [["1"], [], [], [], [], []]
+    assert [out.dropped for out in outs] == [[("1", "incomplete")], [], [], [], [], []]
     oracle = CountOracle(Count(count=5, every=4))
-    assert at_once(oracle, numbered(3)).passed_over == ["1", "2", "3"]
+    dropped = [(name, "incomplete") for name in "123"]
+    assert at_once(oracle, numbered(3)).dropped == dropped
     assert oracle.held() == set()
     assert oracle.step(MicroBatch(0, ended=True)).dropped == []
 

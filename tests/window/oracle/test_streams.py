@@ -48,7 +48,7 @@ KINDS = {
         streams.counts(),
         CountOracle,
         {},
-        {"count", "key", "filtered", "failed", "incomplete", "passed over"},
+        {"count", "key", "filtered", "failed", "incomplete"},
     ),
     "join": Kind(
         streams.joins(),

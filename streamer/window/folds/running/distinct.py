@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from streamer.bloblang.errors import TypeMismatch, UnplacedError
 from streamer.bloblang.runtime.operations import NUMBERS
+from streamer.timestamps import Timestamp
 from streamer.window.folds.part import Spoiler
 from streamer.window.folds.running.part import Span, Spoilt, dump_value, earlier, load_value, spoilt
 
@@ -44,6 +45,8 @@ class RunningDistinct:
         if kind is bytes:
             # They are equal to a text of the same bytes, which hardly comes beside them.
             return value if self._ordered else value.decode("utf-8", "surrogateescape")
+        if kind is Timestamp:
+            return _Time(value) if self._ordered else str(value)
         if kind in NUMBERS:
             return int(value) if isinstance(value, int) else float(value)
         return Spoiler(0, 0, str(TypeMismatch(value, "string", "number")))
@@ -93,7 +96,7 @@ class RunningDistinct:
         if type(state) is Spoilt:
             raise UnplacedError(f"{self._origin}: index {state.place}: {state.text}")
         known, count = state
-        return list(islice(known, count)) if self._ordered else count
+        return list(map(_value_of, islice(known, count))) if self._ordered else count
 
     def dump(self, state: Any) -> Any:
         """See `part.Running`."""
@@ -103,7 +106,7 @@ class RunningDistinct:
         found = list(islice(known.items(), count))
         arrivals = [arrival for _, arrival in found]
         steps = [b - a for a, b in zip([0, *arrivals], arrivals, strict=False)]
-        return [[dump_value(value) for value, _ in found], steps]
+        return [[dump_value(_value_of(value)) for value, _ in found], steps]
 
     def load(self, plain: Any) -> Any:
         """See `part.Running`."""
@@ -113,8 +116,25 @@ class RunningDistinct:
         arrival = 0
         for value, step in zip(*plain, strict=True):
             arrival += step
-            known[load_value(value)] = arrival
+            found = load_value(value)
+            known[_Time(found) if type(found) is Timestamp else found] = arrival
         return known, len(known)
+
+
+class _Time(str):
+    """A time's text, and the time: it is equal to the text, and to other times of that text."""
+
+    __slots__ = ("time",)
+    time: Timestamp
+
+    def __new__(cls, time: Timestamp) -> _Time:
+        self = super().__new__(cls, str(time))
+        self.time = time
+        return self
+
+
+def _value_of(key: Any) -> Any:
+    return key.time if type(key) is _Time else key
 
 
 def _arrival(entry: tuple[int, Any]) -> int:

@@ -1,0 +1,86 @@
+"""Records of Python's `logging`, by which libraries report, as lines of the program's log."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+_INTERVAL_S: Final = 60.0
+_MAX_KINDS: Final = 1000
+_MAX_LENGTH: Final = 500
+
+Log = Callable[[str, str, Mapping[str, Any]], None]
+
+
+class PythonLogHandler(logging.Handler):
+    """Writes a record as one line, and only one of its kind in a minute.
+
+    A kind is a logger, the first line of the unformatted text, and the class of the exception.
+    Clients decide how often there is something to report, so that all would be a flood.
+    """
+
+    def __init__(self, log: Log, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin.
+
+        Args:
+            log: takes level, text and fields.
+            clock: gives seconds.
+        """
+        super().__init__(logging.WARNING)
+        self._log = log
+        self._clock = clock
+        self._kinds: dict[tuple[str, ...], tuple[float, int]] = {}
+        self._counting = threading.Lock()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, unless one of its kind was written within the minute."""
+        try:
+            error = record.exc_info[1] if record.exc_info else None
+            kind = record.name, _first_line(str(record.msg)), type(error).__name__
+            left_out = self._count(kind)
+            if left_out is None:
+                return
+            text = " ".join(record.getMessage().split("\n"))
+            if error is not None:
+                text = f"{text}: {type(error).__name__}: {_first_line(str(error))}"
+            fields: dict[str, Any] = {"logger": record.name}
+            if left_out:
+                fields["left_out"] = left_out
+            level = "ERROR" if record.levelno >= logging.ERROR else "WARN"
+            # What a client sends is no fault of the program.
+            level = "WARN" if record.name.startswith("aiohttp.") else level
+            self._log(level, text[:_MAX_LENGTH], fields)
+        except Exception:
+            self.handleError(record)
+
+    def _count(self, kind: tuple[str, ...]) -> int | None:
+        """Return how many of a kind were left out since the last line; None to leave it out."""
+        now = self._clock()
+        with self._counting:
+            written, left_out = self._kinds.get(kind, (-_INTERVAL_S, 0))
+            if now - written < _INTERVAL_S:
+                self._kinds[kind] = written, left_out + 1
+                return None
+            if len(self._kinds) >= _MAX_KINDS:
+                self._kinds.clear()
+            self._kinds[kind] = now, 0
+            return left_out
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].strip()
+
+
+def take_python_logs(log: Log) -> None:
+    """Write what libraries report by `logging` to a log; warnings and what is worse.
+
+    Args:
+        log: takes level, text and fields.
+    """
+    root = logging.getLogger()
+    for handler in [one for one in root.handlers if isinstance(one, PythonLogHandler)]:
+        root.removeHandler(handler)
+    root.addHandler(PythonLogHandler(log))

@@ -52,6 +52,8 @@ class PythonLogHandler(logging.Handler):
             level = "ERROR" if record.levelno >= logging.ERROR else "WARN"
             # What a client sends is no fault of the program.
             level = "WARN" if record.name.startswith("aiohttp.") else level
+            # What Java calls and fails goes back to Java: the stream that it is of says it.
+            level = "DEBUG" if record.name.startswith("py4j") else level
             self._log(level, text[:_MAX_LENGTH], fields)
         except Exception:
             self.handleError(record)

@@ -103,3 +103,12 @@ def test_the_log_that_is_taken_last_is_the_only_one() -> None:
         logging.getLogger("lib").warning("to %s", "whom")
     assert not first.getvalue()
     assert second.getvalue() == 'level=warning msg="to whom" logger=lib\n'
+
+
+def test_what_java_has_called_in_vain_is_for_those_who_look_for_faults() -> None:
+    """The stream says itself why its micro-batch has failed."""
+    found: list[str] = []
+    handler = PythonLogHandler(lambda level, text, fields: found.append(level))
+    for name in ("py4j.clientserver", "asyncio"):
+        handler.emit(logging.makeLogRecord({"name": name, "levelno": logging.ERROR, "msg": "no"}))
+    assert found == ["DEBUG", "ERROR"]

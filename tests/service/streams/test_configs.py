@@ -86,7 +86,7 @@ LOCAL = [
     "input: { http_server: { address: ':1', cert_file: /a, key_file: /a } }",
     "input: { csv: { paths: [ /a ] } }",
     "input: { parquet: { paths: [ /a ] } }",
-    "input: { http_client: { url: 'http://x', proxy_url: 'http+unix://%2Ftmp%2Fx' } }",
+    "input: { http_client: { url: 'http://x', proxy_url: 'http+unix://tmp/x' } }",
     "input: { http_client: { url: 'http://x', jwt: { enabled: true, signing_method: RS256, "
     "private_key_file: /a } } }",
     f"{GENERATE}cache_resources: [ {{ label: a, memcached: {{ addresses: [ '/tmp/x:1' ] }} }} ]",

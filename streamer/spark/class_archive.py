@@ -37,6 +37,7 @@ from typing import Any, Final
 import pyspark
 
 from streamer.errors import StreamerError
+from streamer.spark import cluster
 from streamer.spark.java import Java
 
 VARIABLE: Final = "STREAMER_CLASS_ARCHIVE"
@@ -70,8 +71,7 @@ _RETRY_S: Final = 24 * 3600.0
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
     """Return where archives are kept for this user."""
-    caches = environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "streamer" / "jvm"
+    return cluster.cache_directory(environ) / "jvm"
 
 
 @dataclass(frozen=True, slots=True)

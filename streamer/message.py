@@ -226,8 +226,10 @@ class Execution:
         tallies: what components have done, by what their metrics' names begin with, and by label
             and path.
         figures: what the config itself counts, sets and times.
-        rejected: when the run is strict, how many messages an output has not taken, and the first
-            one's error, by the output's key in `tallies`.
+        rejected: what was taken out of the run, since an output has refused it for what it is: see
+            `sending.rejection.RejectedBatch`.
+        origins: what the input gave, by the places of the messages that it has become; None where
+            nobody asks.
         answers: the requests that wait for the messages of this run, and what answers each.
         micro_batch: which part of which micro-batch it is; None outside of a stream.
         sampler: takes samples of messages, see `sampling`; None where nobody watches.
@@ -238,7 +240,7 @@ class Execution:
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
         *("counters", "counter_bounds", "tallies", "figures", "rejected", "answers"),
-        *("micro_batch", "sampler", "reading"),
+        *("origins", "micro_batch", "sampler", "reading"),
     )
 
     def __init__(
@@ -263,7 +265,8 @@ class Execution:
         self.counter_bounds: dict[str, tuple[int, int]] = {}
         self.tallies: dict[tuple[str, str, str], Tally] = {}
         self.figures = Figures()
-        self.rejected: dict[tuple[str, str, str], tuple[int, str]] = {}
+        self.rejected: list[Any] = []
+        self.origins: dict[int, Batch] | None = None
         self.answers: dict[str, Batch] = {}
         self.micro_batch: MicroBatch | None = None
         self.sampler: Any = None

@@ -228,10 +228,14 @@ _PATTERNS: Final[dict[str, Callable[[Sequence[Composition], BatchPolicy | None],
 def build(parsed: Parsed, context: BuildContext) -> Composition:
     """Build the outputs, each as often as it is there, and what shares messages out to them."""
     origin = Origin(context.component)
+    components = [*parsed[OUTPUTS]] * parsed[COPIES]
     outputs: list[Composition] = []
     for _ in range(parsed[COPIES]):
         outputs += context.all(parsed[OUTPUTS])
     pattern = parsed[PATTERN].lower()
     if pattern in _RETRIED:
-        outputs = [Retrying(output.deliver, RESEND, saying(origin)) for output in outputs]
+        outputs = [
+            Retrying(output.deliver, RESEND, saying(origin), to)
+            for output, to in zip(outputs, components, strict=True)
+        ]
     return _PATTERNS[pattern](outputs, output_policy(parsed, context))

@@ -26,6 +26,7 @@ from streamer.sending import (
     TakenBackError,
     Written,
 )
+from streamer.sending.rejection import is_rejection, shared
 from streamer.spec import ParsedComponent
 
 
@@ -152,7 +153,8 @@ class Sender(Composition):
             return self._lanes.map(lambda _, batch, its: self._send(batch, its), batches, ex)
         errors: list[SendError | None] = []
         for batch in batches:
-            if hold and errors and errors[-1] is not None:
+            before = errors[-1] if errors else None
+            if hold and before is not None and not before.is_rejected:
                 errors.append(SendError("waits for a batch before it", held=True))
             else:
                 errors.append(self._send(batch, ex))
@@ -206,8 +208,9 @@ class Sender(Composition):
     def _failed(self, error: SendError, ex: Execution) -> None:
         ex.count("output_error", 1, **self._origin.fields)
         level, text = "ERROR", f"Failed to send message to {self._name}: {error.text}"
-        if self._name == "reject":
-            # A failure that the config asks for is no news.
+        if error.is_rejected:
+            # The driver says what has been rejected, once a minute; and what goes to a `fallback`
+            # is no news.
             level, text = "DEBUG", f"Rejecting message: {error.text}"
         self._origin.log(ex, level, text)
 
@@ -240,8 +243,15 @@ def _text(error: Exception) -> str:
 def _tell(sent: Sent, parcel: _Parcel, error: SendError, batches: Sequence[Batch]) -> None:
     """Note the failure of a parcel for the batches that are in it."""
     if not parcel.exact or not error.errors:
+        text = error.text
+        if error.errors:
+            # Whose failures they are is not known; one that passes goes before a rejection.
+            causes = [*error.errors.values()]
+            text = next((text for text in causes if not is_rejection(text)), causes[0])
+        if sum(len(batches[number]) for number in parcel.numbers) > 1:
+            text = shared(text)
         for number in parcel.numbers:
-            sent.fail(number, SendError(error.text, held=error.held))
+            sent.fail(number, SendError(text, held=error.held))
         return
     begin = 0
     for number in parcel.numbers:

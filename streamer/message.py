@@ -231,6 +231,7 @@ class Execution:
         origins: what the input gave, by the places of the messages that it has become; None where
             nobody asks.
         answers: the requests that wait for the messages of this run, and what answers each.
+        refusals: why a request that waits has been refused, by its name.
         micro_batch: which part of which micro-batch it is; None outside of a stream.
         sampler: takes samples of messages, see `sampling`; None where nobody watches.
         reading: counts what the task reads of its input, see `engine.reading`; None where nobody
@@ -240,7 +241,7 @@ class Execution:
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
         *("counters", "counter_bounds", "tallies", "figures", "rejected", "answers"),
-        *("origins", "micro_batch", "sampler", "reading"),
+        *("origins", "refusals", "micro_batch", "sampler", "reading"),
     )
 
     def __init__(
@@ -268,6 +269,7 @@ class Execution:
         self.rejected: list[Any] = []
         self.origins: dict[int, Batch] | None = None
         self.answers: dict[str, Batch] = {}
+        self.refusals: dict[str, str] = {}
         self.micro_batch: MicroBatch | None = None
         self.sampler: Any = None
         self.reading: Any = None

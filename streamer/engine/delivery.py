@@ -5,23 +5,26 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 import orjson
 
 from streamer.durations import SECOND
 from streamer.engine.answers import unpacked
+from streamer.engine.file_routes import RefusedRoutesError
 from streamer.engine.frame import Frame, FrameKind, in_order
 from streamer.engine.keeping import Keeper
 from streamer.engine.meters import EVENT_TIME, Meters, key_of
 from streamer.engine.places import NOWHERE, Labels, Places
+from streamer.engine.rejected import ROUTE, Fate, Rejected, unpacked_rejected
+from streamer.engine.rejections import Rejections
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.window_meters import closed
 from streamer.engine.writers import Writer
 from streamer.errors import StreamerError
-from streamer.message import Batch
+from streamer.message import Batch, Message
+from streamer.sending.rejection import Reason
 from streamer.window.words import AnyWindow
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
@@ -40,6 +43,10 @@ class RejectedError(StreamerError):
     """Messages have failed, and `error_handling.strict` wants none of their micro-batch written."""
 
 
+def _no_answers(answers: Mapping[str, Batch], refusals: Mapping[str, str]) -> None:
+    """Nobody waits."""
+
+
 class Delivery:
     """Takes micro-batches one after another.
 
@@ -56,7 +63,7 @@ class Delivery:
         log: LogLine,
         stopping: Callable[[], bool],
         on_status: Callable[[Mapping[int, Mapping[str, Any]]], None] = lambda statuses: None,
-        on_answers: Callable[[Mapping[str, Batch]], None] = lambda answers: None,
+        on_answers: Callable[[Mapping[str, Batch], Mapping[str, str]], None] = _no_answers,
         on_trouble: Callable[[str, Labels], None] = lambda text, place: None,
         sleep: Callable[[float], None] = time.sleep,
         places: Places = NOWHERE,
@@ -65,6 +72,7 @@ class Delivery:
         window: AnyWindow | None = None,
         clock: Callable[[], int] = time.time_ns,
         on_samples: Callable[[bytes, int], None] = lambda body, at: None,
+        rejections: Rejections | None = None,
     ) -> None:
         """Set up.
 
@@ -73,7 +81,8 @@ class Delivery:
             log: takes log lines.
             stopping: whether to give up on an output that fails.
             on_status: hears the statuses of all shards after each micro-batch.
-            on_answers: hears which requests are dealt with, and what answers them.
+            on_answers: hears which requests are dealt with, what answers them, and which of them
+                are refused and why.
             on_trouble: hears why it waits, and label and path of the component that it is of.
             sleep: waits between two tries, seconds.
             places: where the ends of the stream stand.
@@ -82,8 +91,13 @@ class Delivery:
             window: the settings of windows; None without.
             clock: the wall clock, ns.
             on_samples: hears samples of messages, and when they came, ns.
+            rejections: takes what outputs reject; without it such a micro-batch fails.
         """
         self._results = results
+        self._rejections = rejections
+        self._refused: list[Rejected] = []
+        if rejections is not None:
+            rejections.absorb = self.absorb
         self._window = window
         self._clock = clock
         self._on_samples = on_samples
@@ -129,22 +143,28 @@ class Delivery:
 
         Raises:
             DeliveryStoppedError: the program is to stop, and the output still fails.
-            RejectedError: a message must not be delivered; nothing is written.
+            RejectedError: a message must not be delivered, and nobody takes it; nothing is written.
         """
+        if self._rejections is not None:
+            self._wait_for_room(self._rejections)
+            frames = [*frames, *self._rejections.take_written(batch)]
         ordered = in_order(frames)
-        for frame in ordered:
-            if frame.kind == FrameKind.LOG:
-                for level, text, fields in orjson.loads(frame.body):
-                    # What a config says itself is said as it wants it.
-                    told = {} if "custom_source" in fields else {"micro_batch": batch}
-                    self._log(level, text, {**told, **fields})
-        self._refuse(ordered)
-        self._written = []
+        self._say(ordered, {"micro_batch": batch})
+        rejected = [
+            one
+            for frame in ordered
+            if frame.kind == FrameKind.REJECTED
+            for one in unpacked_rejected(frame.body)
+        ]
+        if rejected and self._rejections is None:
+            raise _refusal(rejected)
+        self._written, self._refused = [], []
         writing = self._now()
         for number, writer in enumerate(self._writers):
             mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
             self._write(number, writer, batch, mine)
         self._keep(batch, ordered)
+        self._take_rejected(batch, [*rejected, *self._refused])
         took = self._now() - writing
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
         statuses = {
@@ -157,7 +177,7 @@ class Delivery:
             closed(self.meters, self._window, statuses.values(), self._clock)
         for frame in ordered:
             if frame.kind == FrameKind.ANSWER:
-                self._on_answers(unpacked(frame.body))
+                self._on_answers(*unpacked(frame.body))
             if frame.kind == FrameKind.SAMPLE:
                 self._on_samples(frame.body, self._clock())
         self.statuses.update(statuses)
@@ -166,24 +186,52 @@ class Delivery:
         self._on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
 
-    def _refuse(self, frames: Sequence[Frame]) -> None:
-        """Stop before anything is written when a message must not be."""
-        found = [
-            (number, *said)
-            for frame in frames
-            if frame.kind == FrameKind.REJECTED
-            for number, *said in orjson.loads(frame.body)
-        ]
-        for number, _, labels, _ in found:
-            self.meters.count("output_rejected", labels, number)
-        if found:
-            total = sum(number for number, *_ in found)
-            _, error, labels, source = found[0]
-            what = "1 message has" if total == 1 else f"{total} messages have"
-            raise RejectedError(
-                f"{what} failed and must not be written to {labels['path']}, since "
-                f"error_handling.strict is set; the first{_by(source)}: {' '.join(error.split())}"
+    def absorb(self, frames: Sequence[Frame]) -> None:
+        """Log, count and time what was done beside the micro-batches."""
+        self._say(frames, {})
+        for frame in frames:
+            if frame.kind == FrameKind.COUNT:
+                self.meters.add_counts(frame.body)
+            elif frame.kind == FrameKind.TIMING:
+                self.meters.add_timings(frame.body)
+
+    def _say(self, frames: Sequence[Frame], more: Mapping[str, Any]) -> None:
+        for frame in frames:
+            if frame.kind == FrameKind.LOG:
+                for level, text, fields in orjson.loads(frame.body):
+                    # What a config says itself is said as it wants it.
+                    told = {} if "custom_source" in fields else more
+                    self._log(level, text, {**told, **fields})
+
+    def _wait_for_room(self, rejections: Rejections) -> None:
+        """Take no further messages while as many rejected ones wait as can be kept."""
+        said = False
+        while rejections.is_full:
+            oldest = rejections.oldest()
+            fields = {} if oldest is None else oldest.labels
+            text = (
+                f"{rejections.messages} rejected messages wait, and no more are kept: mend what "
+                "rejects them, put the output into a fallback, or set auto_replay_nacks to false"
             )
+            if not said:
+                self._log("ERROR", text, fields)
+                said = True
+            self._on_trouble(text, fields)
+            if self._stopping():
+                raise DeliveryStoppedError(text)
+            rejections.tick()
+            self._sleep(0.25)
+
+    def _take_rejected(self, batch: int, rejected: Sequence[Rejected]) -> None:
+        rejections = self._rejections
+        if rejections is None:
+            return
+        counts = batch != self.batch
+        self._until_done(
+            lambda: rejections.take(batch, rejected, counts=counts),
+            "keep rejected messages in the checkpoint",
+            {**self._places.state, "micro_batch": batch},
+        )
 
     def _meter(self, frames: Sequence[Frame], began: float) -> None:
         """Add what the tasks have counted and timed; their messages are dealt with now."""
@@ -247,7 +295,13 @@ class Delivery:
             count("output_connection_lost" if lost else "output_connection_failed", place)
             self._connected.discard(number)
 
-        write = partial(writer.write, batch, frames)
+        def write() -> None:
+            try:
+                writer.write(batch, frames)
+            except RefusedRoutesError as error:
+                # All others are written.
+                self._refused += [_unwritten(place, *one) for one in error.refused]
+
         began = self._until_done(
             write, "write to the output", {**place, "micro_batch": batch}, failed
         )
@@ -315,6 +369,24 @@ class Delivery:
             while until > 0 and not self._stopping():
                 self._sleep(min(until, 0.25))
                 until -= 0.25
+
+
+def _refusal(rejected: Sequence[Rejected]) -> RejectedError:
+    """Return what says that messages were rejected, where nobody takes them."""
+    total, first = sum(one.messages for one in rejected), rejected[0]
+    what = "1 message has" if total == 1 else f"{total} messages have"
+    error = first.text.removeprefix("rejecting due to failed processing: ")
+    return RejectedError(
+        f"{what} failed and must not be written to {first.labels['path']}, since "
+        f"error_handling.strict is set; the first{_by(first.source)}: {' '.join(error.split())}"
+    )
+
+
+def _unwritten(place: Labels, frame: Frame, why: str) -> Rejected:
+    """Return bytes that no file could take as a message, which is written again as it is."""
+    path, label = place.get("path", "root.").removeprefix("root."), place.get("label", "")
+    message = Message(frame.body, {ROUTE: frame.route})
+    return Rejected(path, label, why, Reason.INVALID, [], Fate.KEPT, None, 1, [message])
 
 
 def _by(source: Sequence[str]) -> str:

@@ -13,11 +13,13 @@ from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.frame import Frame, FrameKind, frames
 from streamer.engine.intake import SAID_ROWS
 from streamer.engine.leaving import Leaving
+from streamer.engine.rejected import Origins
 from streamer.engine.spans import Tracing
 from streamer.engine.task import Task
 from streamer.failure import Origin
 from streamer.message import MicroBatch
 from streamer.plan import Plan
+from streamer.plan.rejecting import replays
 from streamer.window import Kind, Reading, Row, Shard, Store
 
 _PASSED_ON = {row: frame for frame, row in SAID_ROWS.items()}
@@ -56,7 +58,14 @@ def release(
         kernel_rows.append(row)
     buffer, output = Origin(plan.buffer).fields, Origin(plan.output).fields
     tracing = Tracing("buffer", buffer, time.time_ns()) if plan.traced else None
-    task = Task(plan.level, now, strict=plan.strict, live=plan.live, tracing=tracing)
+    task = Task(
+        plan.level,
+        now,
+        strict=plan.strict,
+        live=plan.live,
+        tracing=tracing,
+        origins=Origins(replays(plan.input, plan.resources)),
+    )
     ex = task.execution
     ex.micro_batch = micro_batch
     having = compile_mapping(plan.having) if plan.having else None

@@ -2,12 +2,12 @@
 
 "Messages can be written to different files by using interpolation functions in the path field."
 Folders are made as needed. A failed message is written like any other, as in Benthos. A message
-whose path cannot be found can never be written: Benthos sends it round for ever; here it is
-logged as an error, counted in `output_dropped{reason="path"}` and left out.
+whose path cannot be found, or cannot be that of a file, is rejected: see `sending.rejection`.
 """
 
 from __future__ import annotations
 
+import os
 import posixpath
 from itertools import groupby
 from operator import itemgetter
@@ -17,15 +17,18 @@ from typing import Final
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.documents import payloads
 from streamer.errors import MessageError
-from streamer.failure import Origin
 from streamer.formats.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.message import Batch, Execution
+from streamer.sending import SendError
+from streamer.sending.rejection import invalid
 from streamer.source.places import writable_place
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 PATH: Final = "path"
-DROPPED_COUNTER: Final = "output_dropped"
-SENT_COUNTER: Final = "output_sent"
+
+_NAME_BYTES: Final = 255
+_PATH_BYTES: Final = 4096
+_SHOWN: Final = 200
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -57,12 +60,16 @@ class FileOutput:
             `encode` replaces the file's content.
     """
 
-    def __init__(self, path: Interpolation, codec: Codec, origin: Origin) -> None:
+    def __init__(self, path: Interpolation, codec: Codec) -> None:
         self._path = path
         self._codec = codec
-        self._origin = origin
         self._only = None if path.static is None else clean_path(path.static)
         self.append = codec.append
+
+    @property
+    def varies(self) -> bool:
+        """Whether the file depends on the message."""
+        return self._only is None
 
     @property
     def ignores_batches(self) -> bool:
@@ -91,17 +98,20 @@ class FileOutput:
 
     def _routed(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         routed: list[tuple[str, bytes]] = []
-        for message in batch:
+        errors: dict[int, str] = {}
+        for index, message in enumerate(batch):
             try:
                 # Benthos's file output sees one message at a time, not the batch.
                 path = clean_path(self._path.text_of([message], 0, ex))
             except MessageError as error:
-                self._origin.log(ex, "ERROR", f"path interpolation error: {error}")
-                ex.count(DROPPED_COUNTER, 1, reason="path")
-                # It has been counted with its batch.
-                ex.count(SENT_COUNTER, -1, **self._origin.fields)
+                errors[index] = invalid(f"path interpolation error: {error}")
+                continue
+            if self._only is None and (problem := path_problem(path)):
+                errors[index] = invalid(f"cannot write to the file {path[:_SHOWN]!r}: {problem}")
                 continue
             routed.append((path, message.raw))
+        if errors:
+            raise SendError(next(iter(errors.values())), errors)
         return routed
 
     def probe(self) -> str:
@@ -114,6 +124,26 @@ class FileOutput:
         return f"files in {folder}, by message"
 
 
+def path_problem(path: str) -> str:
+    """Return why a path cannot be that of a file, whatever there is on the disk; empty if it can.
+
+    The limits are Linux's; where a file system has others, it says so when the file is written.
+    """
+    try:
+        parts = os.fsencode(path).split(b"/")
+    except UnicodeEncodeError:
+        return "it has a character that no file name can have"
+    if any(b"\0" in part for part in parts):
+        return "it has a NUL in it"
+    if parts[-1] in (b"", b".", b".."):
+        return "it is that of a folder"
+    if max(map(len, parts)) > _NAME_BYTES:
+        return f"a name in it is longer than {_NAME_BYTES} bytes"
+    if sum(map(len, parts)) + len(parts) > _PATH_BYTES:
+        return f"it is longer than {_PATH_BYTES} bytes"
+    return ""
+
+
 def clean_path(path: str) -> str:
     """Return the shortest equivalent of a path, as Go's `filepath.Clean` does."""
     cleaned = posixpath.normpath(path) if path else "."
@@ -124,4 +154,4 @@ def clean_path(path: str) -> str:
 def build(parsed: Parsed, context: BuildContext) -> FileOutput:
     """Compile the path and take the codec."""
     path = compile_interpolation(parsed[PATH])
-    return FileOutput(path, read_codec(parsed[CODEC]), Origin(context.component))
+    return FileOutput(path, read_codec(parsed[CODEC]))

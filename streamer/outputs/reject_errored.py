@@ -19,9 +19,9 @@ SPEC: Final = Spec(
     "Sends messages on, but those on which a processor has failed.",
     description=(
         "Of a batch only the messages that have failed are rejected. In a `fallback` the next "
-        "output gets them; where nothing catches them, each is dealt with by itself, as the page on "
-        "delivery says: who sent it gets an error, or it goes through the processors again later, "
-        "or it is dropped."
+        "output gets them; where nothing catches them, each is dealt with by itself, as the page "
+        "on delivery says: who sent it gets an error, or it goes through the processors again "
+        "later, or it is dropped."
     ),
     config=Field("", "output", "The output for all others."),
     examples=(

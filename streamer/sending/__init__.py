@@ -328,7 +328,22 @@ class Encoder(Protocol):
         """Whether what is written is the same however messages are cut into batches."""
 
     def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
-        """Return routes and what is written to them, in the order of the messages."""
+        """Return routes and what is written to them, in the order of the messages.
+
+        Raises:
+            SendError: some messages have no place to go; its `errors` say which.
+        """
+
+
+def encoded(
+    output: Encoder, batch: Batch, ex: Execution
+) -> tuple[list[tuple[str, bytes]], SendError | None]:
+    """Return what an output makes of a batch, and which of its messages have no place to go."""
+    try:
+        return output.encode(batch, ex), None
+    except SendError as error:
+        good = [message for index, message in enumerate(batch) if index not in error.errors]
+        return (output.encode(good, ex) if good else []), error
 
 
 @runtime_checkable

@@ -23,7 +23,7 @@ class Reason(StrEnum):
     """Why a message is rejected, as metrics and the API name it."""
 
     CONFIG = "config"
-    """The config says so: `reject`, `reject_errored`, a strict `switch`, `error_handling.strict`."""
+    """The config says so: `reject`, `reject_errored`, a strict `switch` or error handling."""
     INVALID = "invalid"
     """What the message gives cannot be used: a path, a URL, a header, a key, or an interpolation
     that fails."""

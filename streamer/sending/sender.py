@@ -25,6 +25,7 @@ from streamer.sending import (
     Sent,
     TakenBackError,
     Written,
+    encoded,
 )
 from streamer.sending.rejection import is_rejection, shared
 from streamer.spec import ParsedComponent
@@ -112,7 +113,7 @@ class Sender(Composition):
         if _sends(self.output):
             sent.errors = self._send_all(batches, ex, hold)
         else:
-            self._encode(batches, sent.written, ex)
+            self._encode(batches, sent, ex)
         return sent
 
     def _joined(self, parcels: Iterable[_Parcel], ex: Execution) -> Iterator[_Parcel]:
@@ -131,16 +132,24 @@ class Sender(Composition):
             taken.clear()
             yield _Parcel(list(batch), numbers, exact)
 
-    def _encode(self, batches: Sequence[Batch], written: list[Written], ex: Execution) -> None:
+    def _encode(self, batches: Sequence[Batch], sent: Sent, ex: Execution) -> None:
         output: Encoder = self.output
         parts = batches
         if output.ignores_batches:
+            # Such an output has one place for all, so none of them can fail.
             parts = [[message for batch in batches for message in batch]] if batches else []
-        for part in parts:
-            for route, body in output.encode(part, ex):
-                written.append(Written(self._path, route, body, output.append))
+        failed = 0
+        for number, part in enumerate(parts):
+            items, error = encoded(output, part, ex)
+            sent.written += (
+                Written(self._path, route, body, output.append) for route, body in items
+            )
+            if error is not None:
+                failed += len(error.errors)
+                sent.fail(number, error)
+                self._failed(error, ex)
         tally = ex.tally(self._origin.key)
-        tally.sent += sum(map(len, batches))
+        tally.sent += sum(map(len, batches)) - failed
         tally.batches_sent += len(batches)
 
     def _send_all(

@@ -19,7 +19,7 @@ from streamer.answering import Answers
 from streamer.caching.shared import Host
 from streamer.engine.batch_progress import BatchMeter
 from streamer.engine.beside import apart
-from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
+from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
 from streamer.engine.keeping import gauges_of, store_of
@@ -28,6 +28,7 @@ from streamer.engine.meters import Meters
 from streamer.engine.outset import look_at_outputs
 from streamer.engine.places import Labels, Places
 from streamer.engine.recent import LAG, Recent
+from streamer.engine.rejections import Rejections, WaitingMessages
 from streamer.engine.signals import Signals
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace
@@ -38,8 +39,9 @@ from streamer.engine.troubles import NO_TROUBLE, Trouble, said
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
-from streamer.plan.answered import is_answered
+from streamer.plan.answered import is_answered, replies
 from streamer.plan.plan import cores
+from streamer.plan.rejecting import replays
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
@@ -51,6 +53,7 @@ from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
+from streamer.spark.resending import resend_in_worker
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
@@ -121,6 +124,14 @@ class Stream:
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
+        self._rejections = Rejections(
+            checkpoint.rejected,
+            log,
+            lambda name, labels, by=1: self.meters.count(name, labels, by),
+            gauge=lambda messages: self.meters.set("output_rejected_waiting", {}, messages),
+            wake=lambda: self._signals.set_woken(time.time_ns()),
+            replays=replays(plan.input, plan.resources),
+        )
         self._delivery = Delivery(
             writers,
             log,
@@ -132,12 +143,12 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
+            rejections=self._rejections,
         )
         self._results = results
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
         self._newest_told = False
-        self._rejected = ""
         self._unstarted = ""
         self.trouble = NO_TROUBLE
         self.delivered = 0
@@ -187,6 +198,7 @@ class Stream:
         house.spool_limit = self.plan.spool_limit
         house.local = self.plan.master.startswith("local")
         house.endpoints = endpoints
+        self._answers.replies = replies(self.plan)
         house.answers = self._answers if is_answered(self.plan) else None
         return house
 
@@ -221,8 +233,8 @@ class Stream:
         self._pace.tell()
         self._cores.tell(session, begins=True)
         self._newest_told = False
-        self._rejected = ""
         self.meters.count("input_connection_up", self._places.input)
+        self._rejections.resend = lambda rejected: resend_in_worker(session, self.plan, rejected)
         try:
             self._checkpoint.forget_unplanned()
             self._query = self._begun_query(session)
@@ -269,9 +281,6 @@ class Stream:
             self.delivered += 1
             self._cores.tell(batch.sparkSession)
             HANDLES.let_go(time.monotonic())
-        except RejectedError as e:
-            self._rejected = str(e)
-            raise
         except (BrokenPipeError, DeliveryStoppedError) as e:
             self._broken = e
             raise
@@ -336,6 +345,11 @@ class Stream:
         self._pace.set(seconds, 0.0 if self.answers else patience)
 
     @property
+    def oldest_rejected(self) -> WaitingMessages | None:
+        """The rejected messages that wait for longest to be sent; None when none do."""
+        return self._rejections.oldest()
+
+    @property
     def problem(self) -> str:
         """Why no micro-batch gets on; empty when all is well."""
         return self.trouble.text
@@ -355,6 +369,7 @@ class Stream:
         """
         assert self._query is not None
         self._checkpoint.look_held()
+        self._rejections.tick()
         try:
             active = self._query.isActive
         except (Py4JError, OSError) as e:
@@ -368,9 +383,7 @@ class Stream:
         if not active:
             if isinstance(self._broken, BrokenPipeError):
                 raise self._broken
-            # Spark puts a traceback around what a micro-batch is rejected for.
-            raised = self._rejected or str(self._query.exception() or "Spark ended the query")
-            self._recover(raised)
+            self._recover(str(self._query.exception() or "Spark ended the query"))
             return False
         if self._kafka is not None and (trouble := self._kafka.trouble()) is not None:
             self.trouble = Trouble(trouble, self._places.input) if trouble else NO_TROUBLE
@@ -378,7 +391,28 @@ class Stream:
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False
         keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
-        return keeps or not any(s.get("open", 0) for s in statuses)
+        if not keeps and any(s.get("open", 0) for s in statuses):
+            return False
+        return self._has_sent_rejected()
+
+    def _has_sent_rejected(self) -> bool:
+        """Tell, at the end of the input, whether no rejected message waits.
+
+        Raises:
+            StreamerError: some wait, and were sent again often enough.
+        """
+        rejections = self._rejections
+        if not rejections.is_given_up:
+            return rejections.is_over
+        oldest, number = rejections.oldest(), rejections.messages
+        assert oldest is not None
+        what = "message is" if number == 1 else "messages are"
+        raise StreamerError(
+            f"the input has ended, and {number} rejected {what} left in the checkpoint "
+            f"{self._checkpoint}, sent {oldest.tries} times at least; the first to "
+            f"{oldest.labels['path']}: {' '.join(oldest.text.split())}; a further start sends them "
+            "again, and with auto_replay_nacks: false in the input it drops them"
+        )
 
     def finish(self) -> None:
         """After the end of a bounded input, when all is written: the next start begins anew."""
@@ -434,6 +468,7 @@ class Stream:
 
     def _stop_query(self, timeout: float) -> bool:
         self._stopping.set()
+        self._rejections.close()
         self._own.stop()
         self._ear.close()
         self._signals.stop()
@@ -467,7 +502,7 @@ class Stream:
 
     def _recover(self, error: str) -> None:
         self.batch_meter.end()
-        kafka = None if self._rejected else self._kafka
+        kafka = self._kafka
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)

@@ -1,0 +1,48 @@
+"""Send rejected messages again in a worker, by a small job of Spark's beside the micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from streamer.engine.blame import marking
+from streamer.engine.frame import Frame
+from streamer.engine.rejected import Rejected, packed_rejected, unpacked_rejected
+from streamer.engine.resend import resend
+from streamer.plan import Plan
+from streamer.spark.micro_batch import heard
+from streamer.spark.stages import FRAME, FRAME_SCHEMA, arrow, begin_task
+
+_Batches = Iterable[pa.RecordBatch]
+
+
+def resend_in_worker(
+    session: SparkSession, plan: Plan, rejected: Sequence[Rejected]
+) -> list[Frame]:
+    """Send messages again, all in one task; see `engine.resend`.
+
+    Args:
+        session: the stream's.
+        plan: the stream's plan.
+        rejected: the messages, with their numbers.
+    """
+    table = session.range(0, 1, 1, 1).mapInArrow(_stage(plan, rejected), FRAME_SCHEMA).toArrow()
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return [Frame(*row) for row in rows]
+
+
+def _stage(
+    plan: Plan, rejected: Sequence[Rejected]
+) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    bodies = [*packed_rejected(rejected)]
+
+    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        begin_task(plan)
+        for batch in batches:
+            if batch.num_rows:
+                again = [one for body in bodies for one in unpacked_rejected(body)]
+                yield from arrow(marking(resend(plan, again, micro_batch=heard())), FRAME)
+
+    return stage

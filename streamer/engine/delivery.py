@@ -31,6 +31,7 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 
 DURATION: Final = "batch_duration_seconds"
+WAITING: Final = "output_rejected_waiting"
 LAG: Final = "event_time_lag_seconds"
 _EVENT_TIME: Final = key_of(EVENT_TIME, {})
 
@@ -96,8 +97,6 @@ class Delivery:
         self._results = results
         self._rejections = rejections
         self._refused: list[Rejected] = []
-        if rejections is not None:
-            rejections.absorb = self.absorb
         self._window = window
         self._clock = clock
         self._on_samples = on_samples
@@ -116,6 +115,13 @@ class Delivery:
         self.trace: Callable[[BatchTrace], None] | None = None
         self._written: list[Span] = []
         self.batch = -1
+        if rejections is not None:
+            # By way of this object: its meters are others once it goes on for another one.
+            rejections.attach(
+                lambda name, labels, by=1: self.meters.count(name, labels, by),
+                lambda messages: self.meters.set(WAITING, {}, messages),
+                self.absorb,
+            )
 
     def go_on(self, former: Delivery, state: bool) -> None:
         """Go on counting where another delivery of the same stream has stopped.

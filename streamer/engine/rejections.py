@@ -110,16 +110,13 @@ class Rejections:
 
     Attributes:
         resend: sends messages again; None where nothing can.
-        absorb: takes what was logged, counted and timed meanwhile.
     """
 
     def __init__(
         self,
         place: Anywhere,
         log: LogLine,
-        count: CountLine,
         *,
-        gauge: Callable[[int], None] = lambda messages: None,
         resend: Resend | None = None,
         wake: Callable[[], None] = lambda: None,
         replays: bool = True,
@@ -131,8 +128,6 @@ class Rejections:
         Args:
             place: the directory of the files.
             log: takes log lines.
-            count: adds to a counter.
-            gauge: hears how many messages wait.
             resend: sends messages again; None where nothing can.
             wake: asks for a micro-batch, though there may be no message.
             replays: whether the stream's input gives again what is rejected.
@@ -144,10 +139,10 @@ class Rejections:
         """
         self._place = place
         self._log = log
-        self._count = count
-        self._gauge = gauge
+        self._count: CountLine = _count_nothing
+        self._gauge: Callable[[int], None] = lambda messages: None
         self.resend = resend
-        self.absorb: Callable[[Sequence[Frame]], None] = lambda frames: None
+        self._absorb: Callable[[Sequence[Frame]], None] = lambda frames: None
         self._wake = wake
         self._clock = clock
         self._begin = begin or _in_thread
@@ -162,8 +157,24 @@ class Rejections:
         self._merged: tuple[int, list[Frame]] = (-1, [])
         self._first = True
         self._said: dict[tuple[str, str, str], tuple[float, int]] = {}
+        self._replays = replays
         self._read()
-        if self._waiting and not replays:
+
+    def attach(
+        self,
+        count: CountLine,
+        gauge: Callable[[int], None],
+        absorb: Callable[[Sequence[Frame]], None],
+    ) -> None:
+        """Say where things are counted; what an earlier start has left is dropped if it is to be.
+
+        Args:
+            count: adds to a counter.
+            gauge: hears how many messages wait.
+            absorb: takes what was logged, counted and timed beside the micro-batches.
+        """
+        self._count, self._gauge, self._absorb = count, gauge, absorb
+        if self._waiting and not self._replays:
             number = self.messages
             self._log(
                 "WARN", f"Rejected messages dropped, since auto_replay_nacks is false: {number}", {}
@@ -375,7 +386,7 @@ class Rejections:
                 # It is known here; after a crash something is sent once more.
                 self._save()
         self._tell()
-        self.absorb([frame for frame in frames if frame.kind not in _WRITES])
+        self._absorb([frame for frame in frames if frame.kind not in _WRITES])
         if writes:
             self._wake()
 
@@ -489,6 +500,10 @@ def _make_directory(place: Anywhere) -> None:
     make: Callable[..., Any] | None = getattr(place, "mkdir", None)
     if make is not None:
         make(mode=0o700, parents=True, exist_ok=True)
+
+
+def _count_nothing(name: str, labels: Mapping[str, str], by: int = 1) -> None:
+    """Nobody counts yet."""
 
 
 def _in_thread(work: Callable[[], None]) -> None:

@@ -127,8 +127,6 @@ class Stream:
         self._rejections = Rejections(
             checkpoint.rejected,
             log,
-            lambda name, labels, by=1: self.meters.count(name, labels, by),
-            gauge=lambda messages: self.meters.set("output_rejected_waiting", {}, messages),
             wake=lambda: self._signals.set_woken(time.time_ns()),
             replays=replays(plan.input, plan.resources),
         )

@@ -115,7 +115,6 @@ class Run:
         self.rejections = Rejections(
             self.state.rejected,
             lambda *line: self.log.append(line),
-            lambda name, labels, by=1: self.delivery.meters.count(name, labels, by),
             resend=self.resend,
             wake=self._wake,
             replays=replays(self.plan.input, self.plan.resources),

@@ -24,6 +24,7 @@ from streamer.engine.frame import Frame, FrameKind
 from streamer.engine.location import Anywhere, remove_file, replace_file
 from streamer.engine.rejected import Fate, Rejected, packed_rejected, unpacked_rejected
 from streamer.errors import StreamerError
+from streamer.timestamps import format_rfc3339
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -95,10 +96,10 @@ class WaitingMessages:
         return {"label": self.label, "path": f"root.{self.output}"}
 
     def document(self) -> dict[str, Any]:
-        """Return what the API shows."""
+        """Return what the API shows of them."""
         return {
             **self.labels,
-            "since": self.since,
+            "since": format_rfc3339(self.since),
             "tries": self.tries,
             "reason": self.reason,
             "error": self.text,

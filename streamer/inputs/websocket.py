@@ -21,6 +21,7 @@ from streamer.landing.store import Store
 from streamer.message import NO_META
 from streamer.source.opening import Room
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
 from streamer.urls import url_problem
 
@@ -82,7 +83,7 @@ SPEC: Final = Spec(
             options=("binary", "text"),
             advanced=True,
         ),
-        Field("auto_replay_nacks", "bool", "Taken for compatibility.", default=True),
+        AUTO_REPLAY_NACKS_FIELD,
         TLS_FIELD,
         Field(
             CONNECTION,

@@ -222,7 +222,7 @@ class Life:
         counts, times = dict(meters.counts), meters.times()
         trouble = stream.trouble
         found = stream.snapshot(), counts, trouble.text, times, stream.gauges
-        return Now(*found, trouble.place, self._backlog)
+        return Now(*found, trouble.place, self._backlog, stream.oldest_rejected)
 
     def poll(self) -> bool:
         """Look after the query, see `Stream.poll`; let a revision that fails go again.

@@ -385,7 +385,7 @@ def test_what_has_been_given_up_stays_and_says_so(source: Path) -> None:
     assert oldest(run).document() == {
         "label": "",
         "path": "root.output",
-        "since": 0,
+        "since": "1970-01-01T00:00:00Z",
         "tries": 5,
         "reason": "config",
         "error": oldest(run).text,

@@ -32,6 +32,7 @@ from streamer.plan import Plan, make_plan
 from streamer.plan.rejecting import replays
 from streamer.source.replayable import Limit, Offset
 from streamer.window import DictStore
+from streamer.window.pressure import Pressure
 
 PIECES = 3
 ALL = Limit()
@@ -132,6 +133,7 @@ class Run:
             window=self.plan.window,
             clock=lambda: self.clock,
         )
+        self.at: int | None = None
 
     def writers(self) -> list[Any]:
         return [StreamWriter(out) for out in self.outs]
@@ -160,6 +162,7 @@ class Run:
             after, self.state.stores = self.state.stores, copy.deepcopy(before)
             assert _lasting(self.frames(batch)) == _lasting(frames), "a replay gives the same"
             assert [s.values for s in self.state.stores] == [s.values for s in after]
+        self.at = t
         self.delivery.deliver(self.state.number, frames)
         self.state.offset = latest.offset
         self.state.folded = folded
@@ -182,6 +185,9 @@ class Run:
             for row in pack_piece(plan, source, number, piece, batch.t, batch.folded)
         ]
         offset = {"start": batch.start_id, "ended": batch.ended, "time": batch.t}
+        # It was at work all the time.
+        busy = ((self.at or batch.t, batch.t),)
+        offset["pressure"] = Pressure(busy, 0, busy[0][1] - busy[0][0]).as_fields()
         rows += clock_rows(plan, reading(offset))
         self.chance.shuffle(rows)
         return [
@@ -209,7 +215,8 @@ class Run:
 
 def _lasting(frames: list[Frame]) -> list[Frame]:
     """Return all that a replay gives again: how long something takes is another time each time."""
-    return sorted(frame for frame in frames if frame.kind != FrameKind.TIMING)
+    timed = (FrameKind.TIMING, FrameKind.WORK)
+    return sorted(frame for frame in frames if frame.kind not in timed)
 
 
 def _document(line: bytes) -> Any:

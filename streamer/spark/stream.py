@@ -53,7 +53,7 @@ from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
-from streamer.spark.resending import resend_in_worker
+from streamer.spark.replay import replay_in_worker
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
@@ -234,7 +234,7 @@ class Stream:
         self._cores.tell(session, begins=True)
         self._newest_told = False
         self.meters.count("input_connection_up", self._places.input)
-        self._rejections.resend = lambda rejected: resend_in_worker(session, self.plan, rejected)
+        self._rejections.resend = lambda rejected: replay_in_worker(session, self.plan, rejected)
         try:
             self._checkpoint.forget_unplanned()
             self._query = self._begun_query(session)

@@ -24,7 +24,7 @@ from streamer.engine.keeping import Keeper
 from streamer.engine.places import Places
 from streamer.engine.rejections import Rejections
 from streamer.engine.release import release
-from streamer.engine.resend import resend
+from streamer.engine.replay import replay
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.ticks import reading
 from streamer.engine.writers import StreamWriter
@@ -140,7 +140,7 @@ class Run:
 
     def resend(self, rejected: Any) -> list[Frame]:
         """Send rejected messages again, as a worker does."""
-        return list(resend(pickle.loads(pickle.dumps(self.plan)), rejected, lambda: self.clock))
+        return list(replay(pickle.loads(pickle.dumps(self.plan)), rejected, lambda: self.clock))
 
     def _wake(self) -> None:
         self.woken += 1

@@ -34,7 +34,7 @@ class OutOfPatienceError(SendError):
     """The receiver does not answer, and has been waited for long enough."""
 
 
-def resend(
+def replay(
     plan: Plan,
     rejected: Sequence[Rejected],
     now: Callable[[], int] = time.time_ns,

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from streamer.engine.blame import marking
 from streamer.engine.frame import Frame
 from streamer.engine.rejected import Rejected, packed_rejected, unpacked_rejected
-from streamer.engine.resend import resend
+from streamer.engine.replay import replay
 from streamer.plan import Plan
 from streamer.spark.micro_batch import heard
 from streamer.spark.stages import FRAME, FRAME_SCHEMA, arrow, begin_task
@@ -18,10 +18,10 @@ from streamer.spark.stages import FRAME, FRAME_SCHEMA, arrow, begin_task
 _Batches = Iterable[pa.RecordBatch]
 
 
-def resend_in_worker(
+def replay_in_worker(
     session: SparkSession, plan: Plan, rejected: Sequence[Rejected]
 ) -> list[Frame]:
-    """Send messages again, all in one task; see `engine.resend`.
+    """Send messages again, all in one task; see `engine.replay`.
 
     Args:
         session: the stream's.
@@ -43,6 +43,6 @@ def _stage(
         for batch in batches:
             if batch.num_rows:
                 again = [one for body in bodies for one in unpacked_rejected(body)]
-                yield from arrow(marking(resend(plan, again, micro_batch=heard())), FRAME)
+                yield from arrow(marking(replay(plan, again, micro_batch=heard())), FRAME)
 
     return stage

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 
+from streamer.answering import REQUEST
+from streamer.backoff import REDELIVER
 from streamer.durations import SECOND
 from streamer.engine.answers import unpacked
+from streamer.engine.backlog import Backlog
 from streamer.engine.file_routes import RefusedRoutesError
 from streamer.engine.frame import Frame, FrameKind, in_order
 from streamer.engine.keeping import Keeper
@@ -21,6 +24,7 @@ from streamer.engine.rejections import Rejections
 from streamer.engine.running_clock import RunningClock
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace, Span, TaskSpan
+from streamer.engine.undelivered import Undelivered
 from streamer.engine.window_meters import closed
 from streamer.engine.work import BatchWork, TaskWork, together
 from streamer.engine.writers import Writer
@@ -31,7 +35,10 @@ from streamer.window.system import SystemWindow
 from streamer.window.words import AnyWindow
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+FIRST_WAIT, LONGEST_WAIT, LONGEST_SILENCE = 0.5, 30.0, 60.0
+
+Resend = Callable[[Sequence[Undelivered], int], list[Frame]]
+"""Tries once to send batches of a micro-batch of that number: see `spark.redelivery`."""
 
 DURATION: Final = "batch_duration_seconds"
 WAITING: Final = "output_rejected_waiting"
@@ -80,6 +87,7 @@ class Delivery:
         on_work: Callable[[BatchWork], None] = lambda work: None,
         at_once: Callable[[], int] = lambda: 1,
         running: RunningClock | None = None,
+        resend: Resend | None = None,
     ) -> None:
         """Set up.
 
@@ -98,12 +106,14 @@ class Delivery:
             window: the settings of windows; None without.
             clock: the wall clock, ns.
             on_samples: hears samples of messages, and when they came, ns.
+            resend: sends again what tasks could not deliver; None where they wait for ever.
             rejections: takes what outputs reject; without it such a micro-batch fails.
             on_work: hears how long the stream's own processors and outputs had a micro-batch in
                 hand, where that is so long that windows may expire for it.
             at_once: how many tasks run at once.
             running: times the delivery; it stands while the program does.
         """
+        self._resend = resend
         self._on_work = on_work
         self._at_once = at_once
         self._running = running or RunningClock()
@@ -169,17 +179,15 @@ class Delivery:
             frames = [*frames, *self._rejections.take_written(batch)]
         ordered = in_order(frames)
         self._say(ordered, {"micro_batch": batch})
-        rejected = [
-            one
-            for frame in ordered
-            if frame.kind == FrameKind.REJECTED
-            for one in unpacked_rejected(frame.body)
-        ]
-        if rejected and self._rejections is None:
-            raise _refusal(rejected)
         self._written, self._refused = [], []
-        writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
         with self._running.timed():
+            writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
+            if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
+                ordered = in_order(self._redelivered(batch, ordered))
+            answers, refusals = _answers(ordered)
+            rejected = [*_rejected(ordered, answers, refusals)]
+            if rejected and self._rejections is None:
+                raise _refusal(rejected)
             for number, writer in enumerate(self._writers):
                 mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
                 self._write(number, writer, batch, mine)
@@ -196,9 +204,9 @@ class Delivery:
         if batch != self.batch:
             self._meter(ordered, writing if began is None else began)
             closed(self.meters, self._window, statuses.values(), self._clock)
+        if answers:
+            self._on_answers(answers, refusals)
         for frame in ordered:
-            if frame.kind == FrameKind.ANSWER:
-                self._on_answers(*unpacked(frame.body))
             if frame.kind == FrameKind.SAMPLE:
                 self._on_samples(frame.body, self._clock())
         self.statuses.update(statuses)
@@ -241,6 +249,49 @@ class Delivery:
                     # What a config says itself is said as it wants it.
                     told = {} if "custom_source" in fields else more
                     self._log(level, text, {**told, **fields})
+
+    def _redelivered(self, batch: int, frames: Sequence[Frame]) -> list[Frame]:
+        """Send what tasks could not deliver until all of it is sent; return frames without it.
+
+        Raises:
+            DeliveryStoppedError: the program is to stop before it is.
+        """
+        if self._resend is None:
+            raise RuntimeError("frames of kind UNDELIVERED, and nothing that sends them again")
+        backlog = Backlog(frames)
+        made = [frame for frame in frames if frame.kind != FrameKind.UNDELIVERED]
+        pauses = REDELIVER.pauses()
+        said, silence = -LONGEST_SILENCE, FIRST_WAIT
+        progress = False
+        while (first := backlog.first) is not None:
+            text = f"Messages wait: {first.text}"
+            self._on_trouble(text, first.place)
+            if self._now() >= said + silence:
+                self._log("ERROR", text, {**first.place, "micro_batch": batch})
+                said, silence = self._now(), min(silence * 2, LONGEST_SILENCE)
+            if not progress:
+                self._pause(next(pauses) / SECOND)
+            if self._stopping():
+                raise DeliveryStoppedError(first.text)
+            portion = backlog.take()
+            found = in_order(self._resend(portion, batch))
+            self._say(found, {"micro_batch": batch})
+            for frame in found:
+                if frame.kind == FrameKind.COUNT:
+                    # Who looks at the figures meanwhile is to see that the output fails.
+                    self.meters.add_counts(frame.body)
+                elif frame.kind != FrameKind.UNDELIVERED:
+                    made.append(frame)
+            progress = backlog.put_back(portion, found)
+            if progress:
+                pauses = REDELIVER.pauses()
+        return made
+
+    def _pause(self, seconds: float) -> None:
+        """Sleep, no longer than until the program is to stop."""
+        while seconds > 0 and not self._stopping():
+            self._sleep(min(seconds, 0.25))
+            seconds -= 0.25
 
     def _wait_for_room(self, rejections: Rejections) -> None:
         """Take no further messages while as many rejected ones wait as can be kept."""
@@ -403,11 +454,42 @@ class Delivery:
                 text = f"Failed to {what}: {e}"
                 self._on_trouble(text, {k: v for k, v in fields.items() if k != "micro_batch"})
                 self._log("ERROR", f"{text}; trying again", fields)
-            until = wait
+            self._pause(wait)
             wait = min(wait * 2, LONGEST_WAIT)
-            while until > 0 and not self._stopping():
-                self._sleep(min(until, 0.25))
-                until -= 0.25
+
+
+def _answers(frames: Sequence[Frame]) -> tuple[dict[str, Batch], dict[str, str]]:
+    """Return the requests that tasks have dealt with: what answers them, and why not."""
+    answers: dict[str, Batch] = {}
+    refusals: dict[str, str] = {}
+    for frame in frames:
+        if frame.kind == FrameKind.ANSWER:
+            more, refused = unpacked(frame.body)
+            for request, messages in more.items():
+                answers.setdefault(request, []).extend(messages)
+            refusals |= refused
+    return answers, refusals
+
+
+def _rejected(
+    frames: Sequence[Frame], answers: Mapping[str, Batch], refusals: dict[str, str]
+) -> Iterator[Rejected]:
+    """Return what outputs have rejected; refusals get what was sent by another task than read it.
+
+    Args:
+        frames: the micro-batch's.
+        answers: the requests that wait for its messages.
+        refusals: why some of them are refused.
+    """
+    for frame in frames:
+        if frame.kind != FrameKind.REJECTED:
+            continue
+        for one in unpacked_rejected(frame.body):
+            requests = {str(message.meta.get(REQUEST, "")) for message in one.batch}
+            waiting = requests & answers.keys() if one.fate == Fate.KEPT else set()
+            for request in sorted(waiting):
+                refusals.setdefault(request, one.text)
+            yield one._replace(fate=Fate.ANSWERED) if waiting else one
 
 
 def _refusal(rejected: Sequence[Rejected]) -> RejectedError:

@@ -64,14 +64,7 @@ class DirectStage:
         plan, tracing = self._plan, None
         if plan.traced:
             tracing = Tracing("input", Origin(plan.input).fields, time.time_ns())
-        task = Task(
-            plan.level,
-            self._now,
-            strict=plan.strict,
-            live=plan.live,
-            tracing=tracing,
-            origins=self._origins(piece),
-        )
+        task = Task.of(plan, self._now, tracing, self._origins(piece))
         task.execution.micro_batch = self._micro_batch
         if self._traces:
             task.execution.origins = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgpack
 import orjson
@@ -48,14 +48,21 @@ def encode_undelivered(undelivered: Undelivered) -> bytes:
     """Return the body of a frame of kind `UNDELIVERED`."""
     batches = [[encode_message(one) for one in batch] for batch in undelivered.batches]
     place = dict(undelivered.place)
-    body: bytes = msgpack.packb([*undelivered._replace(batches=batches, place=place)])
+    fields = {**undelivered._asdict(), "batches": batches, "place": place}
+    body: bytes = msgpack.packb(list(fields.values()))
     return body
 
 
 def decode_undelivered(body: bytes) -> Undelivered:
     """Read what `encode_undelivered` has made."""
     found = Undelivered(*msgpack.unpackb(body))
-    return found._replace(batches=[[decode_message(*one) for one in b] for b in found.batches])
+    batches = [[decode_message(*_fields(one)) for one in batch] for batch in found.batches]
+    return found._replace(batches=batches)
+
+
+def _fields(packed: Any) -> tuple[bytes, bytes, Sequence[int] | None, bool]:
+    meta, raw, place, typed = packed
+    return meta, raw, place, typed
 
 
 def encode_message(message: Message) -> tuple[bytes, bytes, tuple[int, ...] | None, bool]:

@@ -100,6 +100,14 @@ class Answer:
             raise HttpError(f"{scrub_urls(str(self.response.url))}: {_reason(error)}") from None
 
 
+Pause = Callable[[Execution, int, int], bool]
+
+
+def _sleep(ex: Execution, period: int, took: int) -> bool:
+    ex.sleep(period)
+    return True
+
+
 class HttpClient:
     """Sends requests as the fields of `client_fields` say. Several threads may use it."""
 
@@ -111,6 +119,7 @@ class HttpClient:
         body: Interpolation | None = None,
         parts: Sequence[PartTexts] = (),
         repeats_rejected: bool = True,
+        pause: Pause = _sleep,
     ) -> None:
         """Set up; nothing is connected before the first request.
 
@@ -120,8 +129,11 @@ class HttpClient:
             body: the body of every request, in the place of the messages.
             parts: the parts of every body, in the place of the messages.
             repeats_rejected: whether a request that `rejects` tells of is repeated too.
+            pause: waits before a further try, and says whether there is to be one: it is given the
+                run, the pause and how long the failed try took, ns.
         """
         self._repeats_rejected = repeats_rejected
+        self._pause = pause
         self._maker = RequestMaker(parsed, body, parts)
         self._parsed = parsed
         self._context = context
@@ -206,11 +218,16 @@ class HttpClient:
             if self._limit is not None:
                 wait_for_access(self._limit, ex)
             try:
+                began = ex.elapsed()
                 answer = self._once(request, ex, whole)
                 break
             except HttpError as error:
-                final = error.invalid or (not self._repeats_rejected and self.rejects(error))
-                if left <= 0 or error.status in self._drop or final:
+                if error.status in self._backoff and repeated:
+                    period = min(period * 2, max(longest, period))
+                took = ex.elapsed() - began
+                final = error.invalid or error.status in self._drop
+                final = final or (not self._repeats_rejected and self.rejects(error))
+                if left <= 0 or final or not self._pause(ex, period, took):
                     raise HttpError(
                         f"{scrub_urls(request.url)}: {error}",
                         error.status,
@@ -218,11 +235,8 @@ class HttpClient:
                         error.body,
                         invalid=error.invalid,
                     ) from None
-                if error.status in self._backoff and repeated:
-                    period = min(period * 2, max(longest, period))
             left -= 1
             repeated = True
-            ex.sleep(period)
         try:
             yield answer
         finally:

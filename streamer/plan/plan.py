@@ -62,6 +62,8 @@ class Plan:
         run: names this run of the stream, and no other: workers keep by it what outlives tasks.
         live: where tasks say what they wait for; empty for nowhere.
         traced: whether tasks say what they do when, for a tracer.
+        patience: how long a task waits for outputs before what is unsent goes to the driver, which
+            sends it again, ns; 0 for ever.
         seed: the directory of what the shards begin with; empty where they begin with nothing.
     """
 
@@ -90,6 +92,7 @@ class Plan:
     live: str = field(default="", compare=False)
     traced: bool = field(default=False, compare=False)
     seed: str = field(default="", compare=False)
+    patience: int = field(default=0, compare=False)
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.

@@ -53,6 +53,7 @@ from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
+from streamer.spark.redelivery import PATIENCE, Redelivery
 from streamer.spark.replay import replay_in_worker
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
@@ -144,6 +145,7 @@ class Stream:
             rejections=self._rejections,
             on_work=self._signals.set_work,
             at_once=lambda: self._signals.tasks() or cores(self.plan.master),
+            resend=lambda undelivered, number: self._redelivery.send(undelivered, number),
         )
         self._results = results
         self.batch_meter = BatchMeter(self._signals.extent)
@@ -182,7 +184,8 @@ class Stream:
             if former is None:
                 self._house.stop()
             raise
-        self.plan = replace(self.plan, live=self._ear.address)
+        self.plan = replace(self.plan, live=self._ear.address, patience=PATIENCE)
+        self._redelivery = Redelivery(self.plan, self._stopping.is_set)
         self._ours, kafka = apart(self._source)
         signals, gauge, begins = self._signals, self._gauge, checkpoint.kafka_begins_at
         self._kafka = (
@@ -269,6 +272,7 @@ class Stream:
             self._kafka.plans(batch, number)
         wanted = self.tap.most
         tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), wanted)
+        self._redelivery.session = batch.sparkSession
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         if self._kafka is not None:

@@ -51,7 +51,7 @@ class FileCache:
         path = self._path(key)
         with _told(path):
             try:
-                return path.read_bytes()
+                return self._permissions.read(path)
             except FileNotFoundError:
                 raise KeyNotFoundError from None
 

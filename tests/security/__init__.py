@@ -1,0 +1,1 @@
+"""Attacks on a service that is started as the docs tell people to."""

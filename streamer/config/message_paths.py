@@ -25,17 +25,15 @@ def check_message_paths(reading: Reading, parsed: Parsed, resources: Resources) 
     for component in (*([output] if output is not None else []), *resources.values()):
         for one in _outputs(component):
             config = one.config
-            if one.name == "file" and not config["base"] and _is_of_message(config["path"]):
-                reading.findings.add(
-                    Lint(
-                        one.file,
-                        *(config.place("path") if any(config.place("path")) else (one.line, 0)),
-                        "message_path",
-                        "the message says in path which file is written, and `../` in it leads to "
-                        "any file of the machine",
-                        "set base to the directory that no path is to leave",
-                    )
+            if one.name == "file" and not config.get("base") and _is_of_message(config.get("path")):
+                line, column = config.place("path")
+                message = (
+                    "the message says in path which file is written, and `../` in it leads to "
+                    "any file of the machine"
                 )
+                hint = "set base to the directory that no path is to leave"
+                lint = Lint(one.file, line, column, "message_path", message, hint)
+                reading.findings.add(lint)
 
 
 def _outputs(component: ParsedComponent) -> Iterator[ParsedComponent]:
@@ -45,7 +43,9 @@ def _outputs(component: ParsedComponent) -> Iterator[ParsedComponent]:
         yield from _outputs(child)
 
 
-def _is_of_message(path: str) -> bool:
+def _is_of_message(path: object) -> bool:
+    if not isinstance(path, str):
+        return False  # What is wrong with it has been said.
     try:
         uses = compile_interpolation(path).uses
     except BloblangError:

@@ -43,7 +43,7 @@ ORDER: tuple[frozenset[str], ...] = (
             "zstd",
         }
     ),
-    frozenset({"figures", "redaction"}),
+    frozenset({"figures", "permissions", "redaction"}),
     frozenset({"deadline", "value", "yaml_scalars"}),
     frozenset({"message"}),
     frozenset({"lazy_batch", "sampling"}),

@@ -190,4 +190,5 @@ def build(parsed: Parsed, context: BuildContext) -> Files:
         parsed[LAZY_QUOTES],
         parsed[BATCH_COUNT],
     )
-    return Files(tuple(parsed[PATHS]), scanner, parsed[DELETE_ON_FINISH])
+    paths, delete = tuple(parsed[PATHS]), parsed[DELETE_ON_FINISH]
+    return Files(paths, scanner, delete, permissions=parsed.permissions)

@@ -132,4 +132,5 @@ def _group_of(file: Any, number: int) -> tuple[int, int]:
 
 def build(parsed: Parsed, context: BuildContext) -> Files:
     """Make the input; its files are listed by `opened`, when the stream starts."""
-    return Files(tuple(parsed[PATHS]), ParquetScanner(parsed[BATCH_COUNT]), False)
+    scanner = ParquetScanner(parsed[BATCH_COUNT])
+    return Files(tuple(parsed[PATHS]), scanner, False, permissions=parsed.permissions)

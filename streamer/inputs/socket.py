@@ -114,7 +114,7 @@ class SocketInput:
     def _connection(self) -> socket.socket:
         address, tls = self.parsed[ADDRESS], tls_context(self.parsed[TLS])
         if self.parsed[NETWORK] == "unix":
-            made = socket.socket(socket.AF_UNIX)
+            made = self.parsed.permissions.unix_socket(address)
             host = ""
             try:
                 made.connect(address)

@@ -152,9 +152,12 @@ def _encrypted(tls: Parsed, url: SplitResult) -> dict[str, Any]:
     if tls["root_cas"]:
         options["ssl_ca_data"] = tls["root_cas"]
     if tls["root_cas_file"]:
-        options["ssl_ca_certs"] = tls["root_cas_file"]
+        options["ssl_ca_certs"] = tls.permissions.file(tls["root_cas_file"])
     for cert in tls["client_certs"]:
-        options |= {"ssl_certfile": cert["cert_file"], "ssl_keyfile": cert["key_file"]}
+        options |= {
+            "ssl_certfile": cert.permissions.file(cert["cert_file"]),
+            "ssl_keyfile": cert.permissions.file(cert["key_file"]),
+        }
         options["ssl_password"] = cert["password"] or None
     if tls["skip_cert_verify"]:
         options |= {"ssl_cert_reqs": "none", "ssl_check_hostname": False}

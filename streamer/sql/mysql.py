@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from streamer.durations import parse_duration
+from streamer.permissions import ALL, Permissions
 from streamer.sql.errors import SqlError
 from streamer.timestamps import Timestamp
 from streamer.urls import address_problem
@@ -64,12 +65,18 @@ _TLS: Final[dict[str, dict[str, Any]]] = {
 class Mysql:
     """MySQL as a driver."""
 
+    def __init__(self, permissions: Permissions = ALL) -> None:
+        """Take whether Unix sockets may be opened."""
+        self._permissions = permissions
+
     def engine(self, dsn: str, **pool: Any) -> Engine:
         """Return an engine for `user:password@tcp(host:port)/name?parseTime=true`."""
         import pymysql
         from sqlalchemy import create_engine
 
         given = _given(dsn)
+        if "unix_socket" in given:
+            self._permissions.unix_path(given["unix_socket"])
 
         def connect() -> Any:
             return pymysql.connect(**given, autocommit=True)

@@ -132,6 +132,8 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
+            on_work=self._signals.set_work,
+            at_once=lambda: self._signals.tasks() or cores(self.plan.master),
         )
         self._results = results
         self.batch_meter = BatchMeter(self._signals.extent)

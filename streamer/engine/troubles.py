@@ -75,6 +75,19 @@ class Trouble(NamedTuple):
 NO_TROUBLE: Final = Trouble("")
 
 
+def with_waiting(trouble: Trouble, before: str, now: str, place: Labels) -> Trouble:
+    """Return a stream's trouble with what its inputs wait for, where it has no other one.
+
+    Args:
+        trouble: what it is.
+        before: what the inputs waited for when this was called last; empty for nothing.
+        now: what they wait for.
+        place: label and path of the input.
+    """
+    found = NO_TROUBLE if before and trouble.text == before else trouble
+    return Trouble(now, place) if now and not found.text else found
+
+
 def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     """Return what a failure of Spark's query comes to.
 

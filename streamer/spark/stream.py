@@ -34,7 +34,7 @@ from streamer.engine.spans import BatchTrace
 from streamer.engine.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said
+from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
@@ -139,8 +139,7 @@ class Stream:
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
         self._newest_told = False
-        self._rejected = ""
-        self._unstarted = ""
+        self._rejected = self._unstarted = self._waiting = ""
         self.trouble = NO_TROUBLE
         self.delivered = 0
         self.tap: Tap = Tap() if former is None else former.tap
@@ -376,6 +375,8 @@ class Stream:
             return False
         if self._kafka is not None and (trouble := self._kafka.trouble()) is not None:
             self.trouble = Trouble(trouble, self._places.input) if trouble else NO_TROUBLE
+        before, self._waiting = self._waiting, self._house.waiting
+        self.trouble = with_waiting(self.trouble, before, self._waiting, self._places.input)
         statuses = list(self._delivery.statuses.values())
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False

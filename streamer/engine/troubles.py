@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from streamer.engine.blame import Blamed
 from streamer.engine.places import Labels, Places
+from streamer.landing.damage import SIGN
 
 _NOBODY: Final[Labels] = {}
 
@@ -30,6 +31,7 @@ _WORKER: Final = re.compile(
     r"python/worker.*exited with code|org\.apache\.spark\.api\.python\.\S*EOFException|"
     r"java\.io\.EOFException|port number from pyspark\.daemon|\bStream closed\b"
 )
+_SPOOL: Final = re.compile(re.escape(SIGN) + r"[^\n]*")
 _GONE: Final = re.compile(r"FileNotFoundException|NoSuchFileException")
 _MISSING: Final = re.compile(r"No such file or directory: b?['\"]([^'\"]+)")
 _ANEW: Final = re.compile(
@@ -84,6 +86,8 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     blamed = Blamed.found(error)
     if blamed is not None:
         return Trouble(blamed.text, {"label": blamed.label, "path": blamed.path})
+    if (found := _SPOOL.search(error)) is not None:
+        return Trouble(found[0], places.input, lasts=True)
     if (found := _OOM.search(error)) is not None:
         more = f" ({found[1].strip()})" if found[1] else ""
         return Trouble(

@@ -32,6 +32,7 @@ _WORKER: Final = re.compile(
     r"java\.io\.EOFException|port number from pyspark\.daemon|\bStream closed\b"
 )
 _SPOOL: Final = re.compile(re.escape(SIGN) + r"[^\n]*")
+_REPLACED: Final = re.compile(r"input file: [^\n]* was replaced or cut short [^\n]*")
 _GONE: Final = re.compile(r"FileNotFoundException|NoSuchFileException")
 _MISSING: Final = re.compile(r"No such file or directory: b?['\"]([^'\"]+)")
 _ANEW: Final = re.compile(
@@ -86,7 +87,7 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     blamed = Blamed.found(error)
     if blamed is not None:
         return Trouble(blamed.text, {"label": blamed.label, "path": blamed.path})
-    if (found := _SPOOL.search(error)) is not None:
+    if (found := _SPOOL.search(error) or _REPLACED.search(error)) is not None:
         return Trouble(found[0], places.input, lasts=True)
     if (found := _OOM.search(error)) is not None:
         more = f" ({found[1].strip()})" if found[1] else ""

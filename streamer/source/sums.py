@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from streamer.disk import sync_data
+
 _ENTRY: Final = struct.Struct("<QII")
 _SUM: Final = struct.Struct("<I")
 _SIZE: Final = _ENTRY.size + _SUM.size
@@ -161,7 +163,7 @@ def cut_out(directory: Path, number: int, since: int, bad: list[BadPart]) -> Non
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             out.write(content)
             out.flush()
-            os.fsync(out.fileno())
+            sync_data(out.fileno())
         draft.replace(to)
 
 

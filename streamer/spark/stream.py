@@ -37,7 +37,6 @@ from streamer.engine.ticks import Pace
 from streamer.engine.troubles import NO_TROUBLE, Trouble, said
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
-from streamer.landing.damage import check_places, check_stores, marks_skipped
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
@@ -47,7 +46,6 @@ from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
-from streamer.spark.generations import planned_offset
 from streamer.spark.handles import HANDLES
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
@@ -56,6 +54,7 @@ from streamer.spark.query import NotStartedError, begin, end
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
+from streamer.spark.spools import open_checked
 from streamer.spark.staying import say_what_stays
 
 _PLACE = ("label", "path")
@@ -195,12 +194,9 @@ class Stream:
     def _open_source(self) -> Replayable:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
-        checkpoint, skips = self._checkpoint, self._checkpoint.skips_damaged
-        if checkpoint.has_stayed and (offset := planned_offset(checkpoint)) is not None:
-            check_places(checkpoint.spool, offset, skips, self._log)
-        with marks_skipped(checkpoint.spool, skips):
-            found = opened(source, house.room())
-        check_stores(checkpoint.spool, skips, self._log, self._count)
+        found = open_checked(
+            self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
+        )
         say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind

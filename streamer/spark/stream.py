@@ -54,6 +54,7 @@ from streamer.spark.query import NotStartedError, begin, end
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
+from streamer.spark.spools import open_checked
 from streamer.spark.staying import say_what_stays
 
 _PLACE = ("label", "path")
@@ -194,7 +195,9 @@ class Stream:
     def _open_source(self) -> Replayable:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
-        found = opened(source, house.room())
+        found = open_checked(
+            self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
+        )
         say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind

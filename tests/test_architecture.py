@@ -39,6 +39,7 @@ ORDER: tuple[frozenset[str], ...] = (
             "svg",
             "tally",
             "lasting",
+            "limits",
             "urls",
             "zstd",
         }

@@ -14,6 +14,7 @@ from streamer.engine.frame import FrameKind
 from streamer.engine.live import Voice
 from streamer.engine.reading import REPORTER
 from streamer.engine.spans import Tracing
+from streamer.limits import DEFAULT_LIMITS, Limits, use_limits
 from streamer.message import Execution, Failure
 from streamer.sampling import WANTED, Sampler
 from streamer.value import dump_json
@@ -48,11 +49,14 @@ class Task:
         strict: bool = False,
         live: str = "",
         tracing: Tracing | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         """Begin; lines less severe than `level` are left out. `live` is an `Ear`'s address.
 
-        `tracing` notes what the task does, where somebody wants to know.
+        `tracing` notes what the task does, where somebody wants to know. `limits` hold in this
+        process from now on.
         """
+        use_limits(limits)
         self._tracing = tracing
         self._limit = LEVELS.get(level, 5 if level == "ALL" else -1)
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []

@@ -7,6 +7,7 @@ that ends is made again.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -142,11 +143,17 @@ class WebsocketInput:
         import aiohttp
 
         signer, tls = Signer(self.parsed), tls_context(self.parsed[TLS])
-        pause, failures = FIRST_PAUSE, 0
+        pause, failures, begun = FIRST_PAUSE, 0, False
+
+        def up() -> None:
+            if begun:
+                # The first is counted with the start of the stream.
+                room.count("input_connection_up")
+
         async with aiohttp.ClientSession() as session:
             while True:
                 try:
-                    await self._received(room, session, signer, tls, commit)
+                    await self._received(room, session, signer, tls, commit, up)
                     pause, failures = FIRST_PAUSE, 0
                     room.count("input_connection_lost")
                 except (aiohttp.ClientError, OSError) as e:
@@ -155,6 +162,7 @@ class WebsocketInput:
                     failures += 1
                     if 0 <= retries < failures:
                         return
+                begun = True
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
 
@@ -165,8 +173,9 @@ class WebsocketInput:
         signer: Signer,
         tls: Any,
         commit: GroupCommit,
+        up: Callable[[], None],
     ) -> None:
-        """Receive from one connection until it ends."""
+        """Receive from one connection, which `up` hears of, until it ends."""
         url = self.parsed[URL]
         header = await asyncio.to_thread(signer.header, "GET", url)
 
@@ -180,6 +189,7 @@ class WebsocketInput:
             ssl=True if tls is None else tls,
             max_msg_size=0,
         ) as ws:
+            up()
             greeting = (self.parsed[OPEN_MESSAGE] or "").encode()
             if greeting and self.parsed[OPEN_MESSAGE_TYPE] == "text":
                 await ws.send_str(greeting.decode())

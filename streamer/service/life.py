@@ -221,7 +221,8 @@ class Life:
         stream = self.stream
         meters = stream.meters
         counts, times = dict(meters.counts), meters.times()
-        trouble, backlog = stream.trouble, None if stream.outage else self._backlog
+        trouble = stream.trouble if stream.trouble.text else stream.input_trouble
+        backlog = None if stream.outage else self._backlog
         if trouble.text:
             counts = counts_in_trouble(
                 counts, stream.recent.event_time, time.time_ns(), outage=stream.outage
@@ -251,7 +252,7 @@ class Life:
             self._roll_back(str(e))
             return False
         stream, now = self.stream, time.monotonic()
-        standing = Standing(stream.failures, stream.delivered, stream.problem)
+        standing = Standing(stream.failures, stream.delivered, stream.trouble.text)
         why = self._probation.failed(standing, now)
         if why:
             self._roll_back(why)

@@ -140,8 +140,7 @@ class Stream:
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
         self._newest_told = False
-        self._rejected = ""
-        self._unstarted = ""
+        self._rejected = self._unstarted = ""
         self.trouble = NO_TROUBLE
         self.delivered = 0
         self.last_delivery: float | None = None if former is None else former.last_delivery
@@ -204,7 +203,9 @@ class Stream:
         self._checkpoint.bind(self.plan.fingerprint, remembered)
 
     def _count(self, name: str, by: int = 1, **labels: str) -> None:
-        self.meters.count(name, {**self._places.input, **labels}, by)
+        place = {**self._places.input, **labels}
+        self.meters.count(name, place, by)
+        self._house.links.note(name, place)
 
     def _gauge(self, name: str, labels: Mapping[str, str], value: int) -> None:
         self.meters.set(name, {**self._places.input, **labels}, value)
@@ -221,8 +222,7 @@ class Stream:
         self._signals.clear()
         self._pace.tell()
         self._cores.tell(session, begins=True)
-        self._newest_told = False
-        self._rejected = ""
+        self._newest_told, self._rejected = False, ""
         self.meters.count("input_connection_up", self._places.input)
         try:
             self._checkpoint.forget_unplanned()
@@ -337,9 +337,9 @@ class Stream:
         self._pace.set(seconds, 0.0 if self.answers else patience)
 
     @property
-    def problem(self) -> str:
-        """Why no micro-batch gets on; empty when all is well."""
-        return self.trouble.text
+    def input_trouble(self) -> Trouble:
+        """Which input is not connected while micro-batches go on."""
+        return self._house.links.trouble
 
     def interrupt(self) -> None:
         """Give up waiting for what fails, from another thread; `stop` comes next."""
@@ -375,7 +375,7 @@ class Stream:
             return False
         if self._kafka is not None:
             self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
-        statuses = list(self._delivery.statuses.values())
+        statuses = self.statuses()
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False
         keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"

@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from streamer.answering import Answers
 from streamer.engine.delivery import LogLine
-from streamer.engine.input_links import InputLinks
 from streamer.errors import StreamerError
 from streamer.landing.store import CAPACITY
 from streamer.plan.texts import component_document, read_component
@@ -38,7 +37,6 @@ class House:
         local: whether the workers see this machine's files.
         answers: where requests wait for their answer; None when nothing gives any.
         endpoints: the stream's HTTP server; None when there is none.
-        links: which inputs are not connected.
         threads: those of the receivers.
         save: keeps what is remembered when that happens later on; set once all inputs are opened.
     """
@@ -74,7 +72,6 @@ class House:
         self.answers: Answers | None = None
         self.endpoints: Any = None
         self.save: Callable[[Mapping[str, Any]], None] = lambda remembered: None
-        self.links = InputLinks()
         self.threads: list[threading.Thread] = []
         self._claimed: set[str] = set()
         self._stops: list[Callable[[], None]] = []

@@ -99,14 +99,11 @@ def connected(
         retries: how often in a row a connection that was not made is tried again; below 0 for ever.
     """
     pause, failures = FIRST_PAUSE, 0
-    made = begun = False
+    made = False
 
     def up() -> None:
         nonlocal made
         made = True
-        if begun:
-            # The first is counted with the start of the stream.
-            room.count("input_connection_up")
 
     while not room.stopping:
         made = False
@@ -119,7 +116,6 @@ def connected(
                 return
             done = "read message" if made else f"connect to {what}"
             room.log("ERROR", f"Failed to {done}: {e}", {})
-        begun = True
         if made:
             room.count("input_connection_lost")
             pause, failures = FIRST_PAUSE, 0

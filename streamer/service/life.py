@@ -221,8 +221,7 @@ class Life:
         stream = self.stream
         meters = stream.meters
         counts, times = dict(meters.counts), meters.times()
-        trouble = stream.trouble if stream.trouble.text else stream.input_trouble
-        backlog = None if stream.outage else self._backlog
+        trouble, backlog = stream.trouble, None if stream.outage else self._backlog
         if trouble.text:
             counts = counts_in_trouble(
                 counts, stream.recent.event_time, time.time_ns(), outage=stream.outage

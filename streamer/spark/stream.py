@@ -203,9 +203,7 @@ class Stream:
         self._checkpoint.bind(self.plan.fingerprint, remembered)
 
     def _count(self, name: str, by: int = 1, **labels: str) -> None:
-        place = {**self._places.input, **labels}
-        self.meters.count(name, place, by)
-        self._house.links.note(name, place)
+        self.meters.count(name, {**self._places.input, **labels}, by)
 
     def _gauge(self, name: str, labels: Mapping[str, str], value: int) -> None:
         self.meters.set(name, {**self._places.input, **labels}, value)
@@ -335,11 +333,6 @@ class Stream:
                 whoever waits for an answer gets it as soon as ever.
         """
         self._pace.set(seconds, 0.0 if self.answers else patience)
-
-    @property
-    def input_trouble(self) -> Trouble:
-        """Which input is not connected while micro-batches go on."""
-        return self._house.links.trouble
 
     def interrupt(self) -> None:
         """Give up waiting for what fails, from another thread; `stop` comes next."""

@@ -226,7 +226,8 @@ class _Service:
         begun, restored = threading.Event(), threading.Event()
         flags = options.api, options.prefixed
         api = Api(manager, root, log, *flags, opened=begun, restored=restored)
-        log("INFO", "Starting", {"streams": len(files), "checkpoints": str(self._place)})
+        streams = manager.boot.count(files)
+        log("INFO", "Starting", {"streams": streams, "checkpoints": str(self._place)})
         began = time.monotonic()
         server: HttpServer | None = None
         exports = ExitStack()

@@ -18,13 +18,16 @@ from streamer.engine.frame import Frame, FrameKind, in_order
 from streamer.engine.keeping import Keeper
 from streamer.engine.meters import EVENT_TIME, Meters, key_of
 from streamer.engine.places import NOWHERE, Labels, Places
+from streamer.engine.running_clock import RunningClock
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.undelivered import Undelivered
 from streamer.engine.window_meters import closed
+from streamer.engine.work import BatchWork, TaskWork, together
 from streamer.engine.writers import Writer
 from streamer.errors import StreamerError
 from streamer.message import Batch
+from streamer.window.system import SystemWindow
 from streamer.window.words import AnyWindow
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
@@ -72,6 +75,9 @@ class Delivery:
         clock: Callable[[], int] = time.time_ns,
         on_samples: Callable[[bytes, int], None] = lambda body, at: None,
         resend: Resend | None = None,
+        on_work: Callable[[BatchWork], None] = lambda work: None,
+        at_once: Callable[[], int] = lambda: 1,
+        running: RunningClock | None = None,
     ) -> None:
         """Set up.
 
@@ -90,8 +96,15 @@ class Delivery:
             clock: the wall clock, ns.
             on_samples: hears samples of messages, and when they came, ns.
             resend: sends again what tasks could not deliver; None where they wait for ever.
+            on_work: hears how long the stream's own processors and outputs had a micro-batch in
+                hand, where that is so long that windows may expire for it.
+            at_once: how many tasks run at once.
+            running: times the delivery; it stands while the program does.
         """
         self._resend = resend
+        self._on_work = on_work
+        self._at_once = at_once
+        self._running = running or RunningClock()
         self._results = results
         self._window = window
         self._clock = clock
@@ -143,14 +156,16 @@ class Delivery:
         ordered = in_order(frames)
         self._log_lines(batch, ordered)
         self._refuse(ordered)
-        if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
-            ordered = in_order(self._redelivered(batch, ordered))
         self._written = []
-        writing = self._now()
-        for number, writer in enumerate(self._writers):
-            mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
-            self._write(number, writer, batch, mine)
-        self._keep(batch, ordered)
+        writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
+        with self._running.timed():
+            if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
+                ordered = in_order(self._redelivered(batch, ordered))
+            for number, writer in enumerate(self._writers):
+                mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
+                self._write(number, writer, batch, mine)
+            self._keep(batch, ordered)
+            delivery = self._running.since(mark)
         took = self._now() - writing
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
         statuses = {
@@ -169,6 +184,7 @@ class Delivery:
         self.statuses.update(statuses)
         self._traced(batch, ordered, self._now() - (writing if began is None else began))
         self.batch = batch
+        self._report_work(ordered, statuses, began_at, delivery)
         self._on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
 
@@ -222,6 +238,23 @@ class Delivery:
         while seconds > 0 and not self._stopping():
             self._sleep(min(seconds, 0.25))
             seconds -= 0.25
+
+    def _report_work(
+        self,
+        frames: Sequence[Frame],
+        statuses: Mapping[int, Mapping[str, Any]],
+        began: int,
+        delivery: int,
+    ) -> None:
+        """Say how long the micro-batch was in hand, where windows may expire for it."""
+        if not isinstance(self._window, SystemWindow) or not statuses:
+            return
+        tasks = [TaskWork.read(frame.body) for frame in frames if frame.kind == FrameKind.WORK]
+        took = together(tasks, max(self._at_once(), 1))
+        at = max(status["now"] for status in statuses.values())
+        work = BatchWork(at, began, *took, delivery)
+        if work.total > self._window.patience:
+            self._on_work(work)
 
     def _refuse(self, frames: Sequence[Frame]) -> None:
         """Stop before anything is written when a message must not be."""

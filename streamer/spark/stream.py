@@ -133,7 +133,9 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
-            resend=lambda undelivered, number: self._redelivery.send(undelivered, number),
+            resend=lambda *some: Redelivery(self.plan, self._session, self._stopping).send(*some),
+            on_work=self._signals.set_work,
+            at_once=lambda: self._signals.tasks() or cores(self.plan.master),
         )
         self._results = results
         self.batch_meter = BatchMeter(self._signals.extent)
@@ -174,7 +176,6 @@ class Stream:
                 self._house.stop()
             raise
         self.plan = replace(self.plan, live=self._ear.address, patience=PATIENCE)
-        self._redelivery = Redelivery(self.plan, self._stopping.is_set)
         self._ours, kafka = apart(self._source)
         signals, gauge, begins = self._signals, self._gauge, checkpoint.kafka_begins_at
         self._kafka = (
@@ -258,9 +259,7 @@ class Stream:
         self.batch_meter.begin(self._checkpoint.batch(number))
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        wanted = self.tap.most
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), wanted)
-        self._redelivery.session = batch.sparkSession
+        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), self.tap.most)
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         if self._kafka is not None:
@@ -483,9 +482,11 @@ class Stream:
         self._log("DEBUG", error, {"micro_batch": self._delivery.batch + 1})
         reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
         if retries.exhausted or self._stopping.is_set():
-            raise StreamerError(
+            failed = StreamerError(
                 f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
             )
+            failed.passing = excused or trouble.passing
+            raise failed
         pause = retries.pause
         text = f"The micro-batch failed: {trouble.text}; trying again in {pause:g} s"
         self._log("ERROR", text, {**trouble.place, "micro_batch": self._delivery.batch + 1})

@@ -52,6 +52,7 @@ from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
+from streamer.spark.redelivery import PATIENCE, Redelivery
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
@@ -135,6 +136,7 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
+            resend=lambda *some: Redelivery(self.plan, self._session, self._stopping).send(*some),
             on_work=self._signals.set_work,
             at_once=lambda: self._signals.tasks() or cores(self.plan.master),
         )
@@ -177,7 +179,7 @@ class Stream:
             if former is None:
                 self._house.stop()
             raise
-        self.plan = replace(self.plan, live=self._ear.address)
+        self.plan = replace(self.plan, live=self._ear.address, patience=PATIENCE)
         self._ours, kafka = apart(self._source)
         hears = self._signals, self._gauge, self._count, self.batch_meter.messages, log
         begins, at = checkpoint.kafka_begins_at, checkpoint.spark
@@ -259,8 +261,7 @@ class Stream:
         self.batch_meter.begin(self._checkpoint.batch(number))
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        wanted = self.tap.most
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), wanted)
+        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), self.tap.most)
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         if self._kafka is not None:

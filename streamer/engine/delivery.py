@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 
-from streamer.answering import REQUEST
 from streamer.backoff import REDELIVER
 from streamer.durations import SECOND
-from streamer.engine.answers import unpacked
 from streamer.engine.backlog import Backlog
 from streamer.engine.file_routes import RefusedRoutesError
 from streamer.engine.frame import Frame, FrameKind, in_order
 from streamer.engine.keeping import Keeper
 from streamer.engine.meters import EVENT_TIME, Meters, key_of
 from streamer.engine.places import NOWHERE, Labels, Places
-from streamer.engine.rejected import ROUTE, Fate, Rejected, unpacked_rejected
+from streamer.engine.rejected import Rejected
+from streamer.engine.rejected_frames import (
+    answers_of,
+    refusal_of,
+    rejected_in,
+    unwritten,
+)
 from streamer.engine.rejections import Rejections
 from streamer.engine.running_clock import RunningClock
 from streamer.engine.snapshot import Snapshot
@@ -28,9 +32,7 @@ from streamer.engine.undelivered import Undelivered
 from streamer.engine.window_meters import closed
 from streamer.engine.work import BatchWork, TaskWork, together
 from streamer.engine.writers import Writer
-from streamer.errors import StreamerError
-from streamer.message import Batch, Message
-from streamer.sending.rejection import Reason
+from streamer.message import Batch
 from streamer.window.system import SystemWindow
 from streamer.window.words import AnyWindow
 
@@ -46,16 +48,12 @@ LAG: Final = "event_time_lag_seconds"
 _EVENT_TIME: Final = key_of(EVENT_TIME, {})
 
 
-class DeliveryStoppedError(Exception):
-    """The output kept failing until the program was told to stop; the micro-batch replays."""
-
-
-class RejectedError(StreamerError):
-    """Messages have failed, and `error_handling.strict` wants none of their micro-batch written."""
-
-
 def _no_answers(answers: Mapping[str, Batch], refusals: Mapping[str, str]) -> None:
     """Nobody waits."""
+
+
+class DeliveryStoppedError(Exception):
+    """The output kept failing until the program was told to stop; the micro-batch replays."""
 
 
 class Delivery:
@@ -84,10 +82,10 @@ class Delivery:
         clock: Callable[[], int] = time.time_ns,
         on_samples: Callable[[bytes, int], None] = lambda body, at: None,
         rejections: Rejections | None = None,
+        resend: Resend | None = None,
         on_work: Callable[[BatchWork], None] = lambda work: None,
         at_once: Callable[[], int] = lambda: 1,
         running: RunningClock | None = None,
-        resend: Resend | None = None,
     ) -> None:
         """Set up.
 
@@ -184,10 +182,10 @@ class Delivery:
             writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
             if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
                 ordered = in_order(self._redelivered(batch, ordered))
-            answers, refusals = _answers(ordered)
-            rejected = [*_rejected(ordered, answers, refusals)]
+            answers, refusals = answers_of(ordered)
+            rejected = [*rejected_in(ordered, answers, refusals)]
             if rejected and self._rejections is None:
-                raise _refusal(rejected)
+                raise refusal_of(rejected)
             for number, writer in enumerate(self._writers):
                 mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
                 self._write(number, writer, batch, mine)
@@ -215,23 +213,6 @@ class Delivery:
         self._report_work(ordered, statuses, began_at, delivery)
         self._on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
-
-    def _report_work(
-        self,
-        frames: Sequence[Frame],
-        statuses: Mapping[int, Mapping[str, Any]],
-        began: int,
-        delivery: int,
-    ) -> None:
-        """Say how long the micro-batch was in hand, where windows may expire for it."""
-        if not isinstance(self._window, SystemWindow) or not statuses:
-            return
-        tasks = [TaskWork.read(frame.body) for frame in frames if frame.kind == FrameKind.WORK]
-        took = together(tasks, max(self._at_once(), 1))
-        at = max(status["now"] for status in statuses.values())
-        work = BatchWork(at, began, *took, delivery)
-        if work.total > self._window.patience:
-            self._on_work(work)
 
     def absorb(self, frames: Sequence[Frame]) -> None:
         """Log, count and time what was done beside the micro-batches."""
@@ -292,6 +273,23 @@ class Delivery:
         while seconds > 0 and not self._stopping():
             self._sleep(min(seconds, 0.25))
             seconds -= 0.25
+
+    def _report_work(
+        self,
+        frames: Sequence[Frame],
+        statuses: Mapping[int, Mapping[str, Any]],
+        began: int,
+        delivery: int,
+    ) -> None:
+        """Say how long the micro-batch was in hand, where windows may expire for it."""
+        if not isinstance(self._window, SystemWindow) or not statuses:
+            return
+        tasks = [TaskWork.read(frame.body) for frame in frames if frame.kind == FrameKind.WORK]
+        took = together(tasks, max(self._at_once(), 1))
+        at = max(status["now"] for status in statuses.values())
+        work = BatchWork(at, began, *took, delivery)
+        if work.total > self._window.patience:
+            self._on_work(work)
 
     def _wait_for_room(self, rejections: Rejections) -> None:
         """Take no further messages while as many rejected ones wait as can be kept."""
@@ -390,7 +388,7 @@ class Delivery:
                 writer.write(batch, frames)
             except RefusedRoutesError as error:
                 # All others are written.
-                self._refused += [_unwritten(place, *one) for one in error.refused]
+                self._refused += [unwritten(place, *one) for one in error.refused]
 
         began = self._until_done(
             write, "write to the output", {**place, "micro_batch": batch}, failed
@@ -456,63 +454,3 @@ class Delivery:
                 self._log("ERROR", f"{text}; trying again", fields)
             self._pause(wait)
             wait = min(wait * 2, LONGEST_WAIT)
-
-
-def _answers(frames: Sequence[Frame]) -> tuple[dict[str, Batch], dict[str, str]]:
-    """Return the requests that tasks have dealt with: what answers them, and why not."""
-    answers: dict[str, Batch] = {}
-    refusals: dict[str, str] = {}
-    for frame in frames:
-        if frame.kind == FrameKind.ANSWER:
-            more, refused = unpacked(frame.body)
-            for request, messages in more.items():
-                answers.setdefault(request, []).extend(messages)
-            refusals |= refused
-    return answers, refusals
-
-
-def _rejected(
-    frames: Sequence[Frame], answers: Mapping[str, Batch], refusals: dict[str, str]
-) -> Iterator[Rejected]:
-    """Return what outputs have rejected; refusals get what was sent by another task than read it.
-
-    Args:
-        frames: the micro-batch's.
-        answers: the requests that wait for its messages.
-        refusals: why some of them are refused.
-    """
-    for frame in frames:
-        if frame.kind != FrameKind.REJECTED:
-            continue
-        for one in unpacked_rejected(frame.body):
-            requests = {str(message.meta.get(REQUEST, "")) for message in one.batch}
-            waiting = requests & answers.keys() if one.fate == Fate.KEPT else set()
-            for request in sorted(waiting):
-                refusals.setdefault(request, one.text)
-            yield one._replace(fate=Fate.ANSWERED) if waiting else one
-
-
-def _refusal(rejected: Sequence[Rejected]) -> RejectedError:
-    """Return what says that messages were rejected, where nobody takes them."""
-    total, first = sum(one.messages for one in rejected), rejected[0]
-    what = "1 message has" if total == 1 else f"{total} messages have"
-    error = first.text.removeprefix("rejecting due to failed processing: ")
-    return RejectedError(
-        f"{what} failed and must not be written to {first.labels['path']}, since "
-        f"error_handling.strict is set; the first{_by(first.source)}: {' '.join(error.split())}"
-    )
-
-
-def _unwritten(place: Labels, frame: Frame, why: str) -> Rejected:
-    """Return bytes that no file could take as a message, which is written again as it is."""
-    path, label = place.get("path", "root.").removeprefix("root."), place.get("label", "")
-    message = Message(frame.body, {ROUTE: frame.route})
-    return Rejected(path, label, why, Reason.INVALID, [], Fate.KEPT, None, 1, [message])
-
-
-def _by(source: Sequence[str]) -> str:
-    """Return which component a failure comes from, in words, when it is known."""
-    if not source:
-        return ""
-    name, label, path = source
-    return f" by {name}{f' {label!r}' if label else ''} at {path}"

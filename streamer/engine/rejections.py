@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import msgpack
@@ -22,9 +21,9 @@ import orjson
 from streamer.durations import SECOND
 from streamer.engine.frame import Frame, FrameKind
 from streamer.engine.location import Anywhere, remove_file, replace_file
-from streamer.engine.rejected import Fate, Rejected, packed_rejected, unpacked_rejected
+from streamer.engine.rejected import Fate, Rejected, unpacked_rejected
+from streamer.engine.rejected_files import WaitingMessages, pack_one, unpack_file, waiting_of
 from streamer.errors import StreamerError
-from streamer.timestamps import format_rfc3339
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -56,54 +55,6 @@ class CountLine(Protocol):
 
     def __call__(self, name: str, labels: Mapping[str, str], by: int = 1) -> None:
         """Add."""
-
-
-@dataclass(slots=True)
-class WaitingMessages:
-    """Messages that wait to be sent again, without their payloads.
-
-    Attributes:
-        batch: the micro-batch that has left them.
-        index: their place in its file.
-        output: the config path of the output.
-        label: of the output.
-        text: why they were rejected last.
-        reason: a `Reason`, or `UNSENT`.
-        messages: how many there are.
-        size: bytes in the file.
-        since: when they were rejected first, Unix ns.
-        tries: how often they have been sent.
-        due: when they are sent again, Unix ns.
-        written: the micro-batch that has written them; None while they wait.
-    """
-
-    batch: int
-    index: int
-    output: str
-    label: str
-    text: str
-    reason: str
-    messages: int
-    size: int
-    since: int
-    tries: int = 1
-    due: int = 0
-    written: int | None = None
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Return label and path of the output, as metrics have them."""
-        return {"label": self.label, "path": f"root.{self.output}"}
-
-    def document(self) -> dict[str, Any]:
-        """Return what the API shows of them."""
-        return {
-            **self.labels,
-            "since": format_rfc3339(self.since),
-            "tries": self.tries,
-            "reason": self.reason,
-            "error": self.text,
-        }
 
 
 class Rejections:
@@ -194,7 +145,7 @@ class Rejections:
         for file in self._place.glob("*.rejected"):
             batch = int(file.name.partition(".")[0])
             try:
-                since, entries = _unpacked_file(file.read_bytes())
+                since, entries = unpack_file(file.read_bytes())
             except (ValueError, TypeError, msgpack.UnpackException) as error:
                 raise StreamerError(
                     f"{file} cannot be read ({error}): it holds rejected messages; restore it from "
@@ -206,7 +157,7 @@ class Rejections:
                 if kept.get("gone"):
                     continue
                 # Who starts the program again has mostly mended something.
-                made = _waiting(batch, index, one, size, since, now)
+                made = waiting_of(batch, index, one, size, since, now)
                 made.tries = kept.get("tries", 1)
                 made.text, made.reason = kept.get("text", one.text), kept.get("reason", one.reason)
                 made.written = kept.get("written")
@@ -240,6 +191,26 @@ class Rejections:
             waiting = [one for one in self._waiting.values() if one.written is None]
             tried = all(one.tries >= TRIES_AT_THE_END for one in waiting)
             return bool(waiting) and tried and not self._busy and not self._outcome
+
+    def is_over_at_the_end(self, checkpoint: str) -> bool:
+        """Tell, once the input has ended, whether nothing waits any more.
+
+        Args:
+            checkpoint: where what waits is, in words.
+
+        Raises:
+            StreamerError: something waits, and was sent again often enough.
+        """
+        oldest, number = self.oldest(), self.messages
+        if not self.is_given_up or oldest is None:
+            return self.is_over
+        what = "message is" if number == 1 else "messages are"
+        raise StreamerError(
+            f"the input has ended, and {number} rejected {what} left in the checkpoint "
+            f"{checkpoint}, sent {TRIES_AT_THE_END} times at least; the first to "
+            f"{oldest.labels['path']}: {' '.join(oldest.text.split())}; a further start sends them "
+            "again, and with auto_replay_nacks: false in the input it drops them"
+        )
 
     def oldest(self) -> WaitingMessages | None:
         """Return the messages that wait for longest, or None."""
@@ -294,11 +265,11 @@ class Rejections:
             if kept:
                 now = self._clock()
                 _make_directory(self._place)
-                bodies = [*map(_packed, kept)]
+                bodies = [*map(pack_one, kept)]
                 self._lengths[batch] = len(bodies)
                 replace_file(self._file(batch), b"".join([msgpack.packb(now), *bodies]), _MODE)
                 for index, (one, body) in enumerate(zip(kept, bodies, strict=True)):
-                    made = _waiting(batch, index, one, len(body), now, now)
+                    made = waiting_of(batch, index, one, len(body), now, now)
                     made.due = now + _FIRST_PAUSE_S * SECOND
                     self._waiting[batch, index] = made
             elif before:
@@ -394,7 +365,7 @@ class Rejections:
     def _bodies(self, chosen: Sequence[WaitingMessages]) -> dict[tuple[int, int], Rejected]:
         found = {}
         for batch in {one.batch for one in chosen}:
-            _, entries = _unpacked_file(self._file(batch).read_bytes())
+            _, entries = unpack_file(self._file(batch).read_bytes())
             for index, (one, _) in enumerate(entries):
                 found[batch, index] = one
         return found
@@ -469,32 +440,6 @@ def _by(source: Sequence[str]) -> str:
         return ""
     name, label, path = source
     return f" (by {name}{f' {label!r}' if label else ''} at {path})"
-
-
-def _waiting(
-    batch: int, index: int, one: Rejected, size: int, since: int, due: int
-) -> WaitingMessages:
-    where = (batch, index, one.output, one.label, one.text, one.reason)
-    return WaitingMessages(*where, max(len(one.batch), 1), size, since, due=due)
-
-
-def _packed(one: Rejected) -> bytes:
-    return b"".join(packed_rejected([one]))
-
-
-def _unpacked_file(body: bytes) -> tuple[int, list[tuple[Rejected, int]]]:
-    """Return when a file was written, and what is in it, each with its size."""
-    unpacker = msgpack.Unpacker(max_buffer_size=0)
-    unpacker.feed(body)
-    since: int = unpacker.unpack()
-    begin = unpacker.tell()
-    entries: list[tuple[Rejected, int]] = []
-    while begin < len(body):
-        unpacker.skip()
-        end = unpacker.tell()
-        entries.append((next(unpacked_rejected(body[begin:end])), end - begin))
-        begin = end
-    return since, entries
 
 
 def _make_directory(place: Anywhere) -> None:

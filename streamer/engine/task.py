@@ -16,6 +16,7 @@ from streamer.engine.reading import REPORTER
 from streamer.engine.rejected import Origins, Rejected, packed_rejected, rejected_of
 from streamer.engine.spans import Tracing
 from streamer.engine.undelivered import Undelivered, chunks, encode_undelivered
+from streamer.limits import DEFAULT_LIMITS, Limits, use_limits
 from streamer.message import Execution
 from streamer.plan import Plan
 from streamer.sampling import WANTED, Sampler
@@ -54,15 +55,17 @@ class Task:
         strict: bool = False,
         live: str = "",
         tracing: Tracing | None = None,
+        limits: Limits = DEFAULT_LIMITS,
         patience: int = 0,
         origins: Origins = _REPLAYED,
     ) -> None:
         """Begin; lines less severe than `level` are left out. `live` is an `Ear`'s address.
 
-        `tracing` notes what the task does, where somebody wants to know. `patience` is how long it
-        waits for outputs in all, ns; 0 for ever. `origins` says how the task's messages are given
-        again.
+        `tracing` notes what the task does, where somebody wants to know. `limits` hold in this
+        process from now on. `patience` is how long it waits for outputs in all, ns; 0 for ever.
+        `origins` says how the task's messages are given again.
         """
+        use_limits(limits)
         self.origins = origins
         self._undelivered: list[bytes] = []
         self._tracing = tracing
@@ -93,6 +96,7 @@ class Task:
             strict=plan.strict,
             live=plan.live,
             tracing=tracing,
+            limits=plan.limits,
             patience=plan.patience,
             origins=origins,
         )

@@ -14,6 +14,7 @@ from streamer.engine.file_routes import RefusedRoutesError, draft_of, unusable
 from streamer.engine.frame import Frame
 from streamer.engine.journal import FileJournal
 from streamer.engine.served import ServedWriter
+from streamer.permissions import ALL, Permissions
 from streamer.plan import Plan
 from streamer.source.opening import Room
 from streamer.spec import ParsedComponent
@@ -34,14 +35,22 @@ class Writer(Protocol):
 class FileWriter:
     """Appends frames to the files that their routes name, exactly once."""
 
-    def __init__(self, journal: Path, append: bool, varies: bool = False) -> None:
+    def __init__(
+        self,
+        journal: Path,
+        append: bool,
+        permissions: Permissions = ALL,
+        varies: bool = False,
+    ) -> None:
         """Set up.
 
         Args:
             journal: the path of the journal.
             append: whether bytes are appended; without it each frame replaces its file.
+            permissions: which files may be written.
             varies: whether routes depend on messages, which are to blame for one that is no file.
         """
+        self._permissions = permissions
         self._journal = FileJournal(journal)
         self._append = append
         self._varies = varies
@@ -56,7 +65,8 @@ class FileWriter:
         refused: list[tuple[Frame, str]] = []
         if self._varies:
             problems = {
-                one: unusable(one, self._append) for one in {frame.route for frame in frames}
+                route: unusable(self._permissions.file(route), self._append)
+                for route in {frame.route for frame in frames}
             }
             refused = [(frame, why) for frame in frames if (why := problems[frame.route])]
             frames = [frame for frame in frames if not problems[frame.route]]
@@ -68,11 +78,11 @@ class FileWriter:
     def _write(self, batch: int, frames: Sequence[Frame]) -> None:
         if not self._append:
             for frame in frames:
-                _replace(frame.route, frame.body)
+                _replace(self._permissions.file(frame.route), frame.body)
             return
         by_file: dict[str, list[bytes]] = {}
         for frame in frames:
-            by_file.setdefault(frame.route, []).append(frame.body)
+            by_file.setdefault(self._permissions.file(frame.route), []).append(frame.body)
         self._journal.begin(batch, by_file)
         try:
             for path, bodies in by_file.items():
@@ -121,7 +131,7 @@ def writers_of(
     def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
             file = plan.context().build(output).output
-            return FileWriter(journal, file.append, file.varies)
+            return FileWriter(journal, file.append, output.permissions, file.varies)
         return StreamWriter(stdout, overlay)
 
     for number, output in enumerate(plan.written):

@@ -13,6 +13,7 @@ from streamer.http.errors import HttpError
 from streamer.http.fields import HEADERS, METADATA, URL, VERB
 from streamer.http.framing import is_framing, is_hop_by_hop
 from streamer.http.multipart import Part, write_multipart
+from streamer.http.url_text import UrlText
 from streamer.message import Batch, Execution, Message
 from streamer.metafilter import MetadataFilter
 from streamer.spec import Parsed
@@ -64,7 +65,7 @@ class RequestMaker:
             parts: the parts of every body, in the place of the messages.
         """
         headers: Mapping[str, str] = parsed[HEADERS]
-        self._url = compile_interpolation(parsed[URL])
+        self._url = UrlText(compile_interpolation(parsed[URL]))
         self._verb: str = parsed[VERB]
         self._headers = {name: compile_interpolation(text) for name, text in headers.items()}
         self._metadata = MetadataFilter(parsed[METADATA])
@@ -79,8 +80,8 @@ class RequestMaker:
     @property
     def depends_on_message(self) -> bool:
         """Whether the URL or a header depends on the message."""
-        texts = (self._url, *self._headers.values())
-        return any(text.static is None for text in texts) or self._metadata.is_set
+        own_headers = any(text.static is None for text in self._headers.values())
+        return self.has_own_urls or own_headers or self._metadata.is_set
 
     def make(self, batch: Batch, ex: Execution) -> Request:
         """Make a request.
@@ -142,7 +143,7 @@ def _described(part: PartTexts, batch: Batch, ex: Execution) -> Part:
     return headers, _bytes("part body", part.body, batch, ex)
 
 
-def _text(what: str, text: Interpolation, batch: Batch, index: int, ex: Execution) -> str:
+def _text(what: str, text: Interpolation | UrlText, batch: Batch, index: int, ex: Execution) -> str:
     if text.static is not None:
         return text.static
     try:

@@ -2,13 +2,15 @@
 
 "Messages can be written to different files by using interpolation functions in the path field."
 Folders are made as needed. A failed message is written like any other, as in Benthos. A message
-whose path cannot be found, or cannot be that of a file, is rejected: see `sending.rejection`.
+whose path cannot be found, cannot be that of a file or leaves `base`, is rejected: see
+`sending.rejection`.
 """
 
 from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -25,10 +27,18 @@ from streamer.source.places import writable_place
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 PATH: Final = "path"
+BASE: Final = "base"
 
 _NAME_BYTES: Final = 255
 _PATH_BYTES: Final = 4096
 _SHOWN: Final = 200
+
+
+def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    base, path = parsed[BASE], parsed[PATH]
+    if base and "${!" not in path and not is_below(base, path):
+        yield PATH, f"is {path!r}, which is not below base, {base!r}"
+
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -44,8 +54,20 @@ SPEC: Final = Spec(
             check=lambda text: None if text else "is empty; expected the path of a file",
             examples=("/tmp/data.txt", '/tmp/${! json("document.id") }.json'),
         ),
+        Field(
+            BASE,
+            "string",
+            "A directory that no path may leave: where `path` holds something of a message, `../` "
+            "or a path from the root would lead anywhere. A message whose path leaves it is not "
+            "written. Paths do not become relative to it. Not in Benthos.",
+            access=Access.FILE,
+            default="",
+            advanced=True,
+            examples=("./out",),
+        ),
         CODEC_FIELD,
     ),
+    check=_problems,
     categories=("Local",),
     runs="driver",
     delivery="exactly once",
@@ -60,9 +82,10 @@ class FileOutput:
             `encode` replaces the file's content.
     """
 
-    def __init__(self, path: Interpolation, codec: Codec) -> None:
+    def __init__(self, path: Interpolation, codec: Codec, base: str = "") -> None:
         self._path = path
         self._codec = codec
+        self._base = base
         self._only = None if path.static is None else clean_path(path.static)
         self.append = codec.append
 
@@ -102,7 +125,7 @@ class FileOutput:
         for index, message in enumerate(batch):
             try:
                 # Benthos's file output sees one message at a time, not the batch.
-                path = clean_path(self._path.text_of([message], 0, ex))
+                path = self._of([message], ex)
             except MessageError as error:
                 errors[index] = invalid(f"path interpolation error: {error}")
                 continue
@@ -113,6 +136,12 @@ class FileOutput:
         if errors:
             raise SendError(next(iter(errors.values())), errors)
         return routed
+
+    def _of(self, batch: Batch, ex: Execution) -> str:
+        path = clean_path(self._path.text_of(batch, 0, ex))
+        if self._base and not is_below(self._base, path):
+            raise MessageError(f"{path!r} is not below the base {self._base!r}")
+        return path
 
     def probe(self) -> str:
         """Look whether the file can be written, or the folder that all files are in."""
@@ -151,7 +180,14 @@ def clean_path(path: str) -> str:
     return cleaned[1:] if cleaned.startswith("//") else cleaned
 
 
+def is_below(base: str, path: str) -> bool:
+    """Tell whether a path leads to something below a directory; links are not followed."""
+    whole = os.path.abspath(path)
+    above = os.path.join(os.path.abspath(base), "")
+    return whole.startswith(above) and len(whole) > len(above)
+
+
 def build(parsed: Parsed, context: BuildContext) -> FileOutput:
     """Compile the path and take the codec."""
     path = compile_interpolation(parsed[PATH])
-    return FileOutput(path, read_codec(parsed[CODEC]))
+    return FileOutput(path, read_codec(parsed[CODEC]), parsed[BASE])

@@ -46,6 +46,21 @@ class _Parcel(NamedTuple):
     exact: bool
 
 
+class Link:
+    """Whether an output was connected from this process when it was used last.
+
+    A sender is built anew for every task, while a connection lasts as long as the worker: without
+    this, each micro-batch would count as one more connection.
+
+    Attributes:
+        is_up: whether it was.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a connection."""
+        self.is_up = False
+
+
 class Sender(Composition):
     """An output with all that belongs to it. Several threads may use it at once.
 
@@ -55,9 +70,21 @@ class Sender(Composition):
     """
 
     def __init__(
-        self, output: Any, component: ParsedComponent, processors: Sequence[Processor] = ()
+        self,
+        output: Any,
+        component: ParsedComponent,
+        processors: Sequence[Processor] = (),
+        link: Link | None = None,
     ) -> None:
-        """Take an output, where it stands, and the processors beside it."""
+        """Take an output, where it stands, and the processors beside it.
+
+        Args:
+            output: the output.
+            component: where it stands.
+            processors: those beside it.
+            link: outlives this sender; one of its own when None.
+        """
+        self._link = Link() if link is None else link
         self.output = output
         self._name = component.name
         self._path = component.path
@@ -203,7 +230,7 @@ class Sender(Composition):
                 errors = send()
                 break
             except NotConnectedError as error:
-                self._connected = False
+                self._connected = self._link.is_up = False
                 ex.count("output_connection_lost", 1, **fields)
                 self._origin.log(ex, "WARN", f"Connection of {self._name} lost: {error.text}")
                 losses += 1
@@ -257,7 +284,9 @@ class Sender(Composition):
                 try:
                     self.output.connect(ex)
                 except (SendError, OSError) as error:
-                    ex.count("output_connection_failed", 1, **self._origin.fields)
+                    what = "lost" if self._link.is_up else "failed"
+                    self._link.is_up = False
+                    ex.count(f"output_connection_{what}", 1, **self._origin.fields)
                     text = f"Failed to connect to {self._name}: {_text(error)}"
                     self._origin.log(ex, "ERROR", text)
                     ex.tell("ERROR", f"Messages wait: {text}", self._origin.fields)
@@ -268,7 +297,9 @@ class Sender(Composition):
                         return text
                 else:
                     self._connected, self._refusal = True, ""
-                    ex.count("output_connection_up", 1, **self._origin.fields)
+                    if not self._link.is_up:
+                        self._link.is_up = True
+                        ex.count("output_connection_up", 1, **self._origin.fields)
         return ""
 
 

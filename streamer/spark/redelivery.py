@@ -97,11 +97,11 @@ _TURNS: Final = Turns()
 class Redelivery:
     """Sends batches from the driver through outputs in workers, by a small job of Spark's."""
 
-    def __init__(self, plan: Plan, stopping: Callable[[], bool]) -> None:
-        """Take the stream's plan, and what tells whether the stream is to stop."""
+    def __init__(self, plan: Plan, session: SparkSession | None, stopping: threading.Event) -> None:
+        """Take the stream's plan, its session, and what is set when the stream is to stop."""
         self._plan = plan
+        self._session = session
         self._stopping = stopping
-        self.session: SparkSession | None = None
 
     def send(self, undelivered: Sequence[Undelivered], batch: int) -> list[Frame]:
         """Try once to send batches, in order, from the thread that delivers the micro-batch.
@@ -117,12 +117,12 @@ class Redelivery:
         Raises:
             DeliveryStoppedError: the stream is to stop, and it is not its turn yet.
         """
-        assert self.session is not None
+        assert self._session is not None
         probes = len(undelivered) == 1 and len(undelivered[0].batches) == 1
         plan = replace(self._plan, patience=_PROBE_PATIENCE) if probes else self._plan
         bodies = pa.array([encode_undelivered(one) for one in undelivered], pa.binary())
-        with _TURNS.turn(max(cores(plan.master) // _CORES_A_TURN, 1), self._stopping):
-            rows = self.session.createDataFrame(pa.Table.from_arrays([bodies], schema=_BODY))
+        with _TURNS.turn(max(cores(plan.master) // _CORES_A_TURN, 1), self._stopping.is_set):
+            rows = self._session.createDataFrame(pa.Table.from_arrays([bodies], schema=_BODY))
             job = rows.coalesce(1).mapInArrow(_resend_stage(plan), FRAME_SCHEMA)
             table = job.toArrow()
         columns = [column.to_pylist() for column in table.columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
@@ -9,13 +10,34 @@ from pyspark.sql import SparkSession
 
 from streamer.engine.blame import marking
 from streamer.engine.frame import Frame
+from streamer.engine.location import Anywhere
 from streamer.engine.rejected import Rejected, packed_rejected, unpacked_rejected
+from streamer.engine.rejections import LogLine, Rejections
 from streamer.engine.replay import replay
+from streamer.engine.signals import Signals
 from streamer.plan import Plan
+from streamer.plan.rejecting import replays
 from streamer.spark.micro_batch import heard
 from streamer.spark.stages import FRAME, FRAME_SCHEMA, arrow, begin_task
 
 _Batches = Iterable[pa.RecordBatch]
+
+
+def rejections_of(plan: Plan, place: Anywhere, signals: Signals, log: LogLine) -> Rejections:
+    """Return what takes the rejected messages of a stream.
+
+    Args:
+        plan: the stream's plan.
+        place: where they are kept.
+        signals: by which a micro-batch is asked for.
+        log: takes log lines.
+    """
+    return Rejections(
+        place,
+        log,
+        wake=lambda: signals.set_woken(time.time_ns()),
+        replays=replays(plan.input, plan.resources),
+    )
 
 
 def replay_in_worker(

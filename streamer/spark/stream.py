@@ -19,6 +19,7 @@ from streamer.answering import Answers
 from streamer.caching.shared import Host
 from streamer.engine.batch_progress import BatchMeter
 from streamer.engine.beside import apart
+from streamer.engine.checkpoint_figures import CheckpointFigures
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
@@ -28,20 +29,18 @@ from streamer.engine.meters import Meters
 from streamer.engine.outset import look_at_outputs
 from streamer.engine.places import Labels, Places
 from streamer.engine.recent import LAG, Recent
-from streamer.engine.rejections import Rejections, WaitingMessages
 from streamer.engine.signals import Signals
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace
 from streamer.engine.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said
+from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered, replies
 from streamer.plan.plan import cores
-from streamer.plan.rejecting import replays
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
@@ -54,10 +53,11 @@ from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
 from streamer.spark.redelivery import PATIENCE, Redelivery
-from streamer.spark.replay import replay_in_worker
+from streamer.spark.replay import rejections_of, replay_in_worker
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
+from streamer.spark.spools import open_checked
 from streamer.spark.staying import say_what_stays
 
 _PLACE = ("label", "path")
@@ -73,7 +73,9 @@ class Stream:
         trouble: why the newest try of a micro-batch failed, and which component it is of; its text
             is empty once one is delivered.
         delivered: micro-batches that were delivered since this was made.
+        last_delivery: when the newest was, Unix s; None before the first.
         batch_meter: how far the micro-batch in hand has got.
+        rejections: what outputs have rejected.
     """
 
     def __init__(
@@ -125,12 +127,7 @@ class Stream:
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
-        self._rejections = Rejections(
-            checkpoint.rejected,
-            log,
-            wake=lambda: self._signals.set_woken(time.time_ns()),
-            replays=replays(plan.input, plan.resources),
-        )
+        self.rejections = rejections_of(self.plan, checkpoint.rejected, self._signals, log)
         self._delivery = Delivery(
             writers,
             log,
@@ -142,18 +139,20 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
-            rejections=self._rejections,
+            rejections=self.rejections,
+            resend=lambda *some: Redelivery(self.plan, self._session, self._stopping).send(*some),
             on_work=self._signals.set_work,
             at_once=lambda: self._signals.tasks() or cores(self.plan.master),
-            resend=lambda undelivered, number: self._redelivery.send(undelivered, number),
         )
         self._results = results
+        self._disk = CheckpointFigures(checkpoint.directory, whole=not checkpoint.is_elsewhere)
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
         self._newest_told = False
-        self._unstarted = ""
+        self._unstarted = self._waiting = ""
         self.trouble = NO_TROUBLE
         self.delivered = 0
+        self.last_delivery: float | None = None if former is None else former.last_delivery
         self.tap: Tap = Tap() if former is None else former.tap
         self.recent: Recent = Recent() if former is None else former.recent
         if former is None:
@@ -185,14 +184,10 @@ class Stream:
                 self._house.stop()
             raise
         self.plan = replace(self.plan, live=self._ear.address, patience=PATIENCE)
-        self._redelivery = Redelivery(self.plan, self._stopping.is_set)
         self._ours, kafka = apart(self._source)
-        signals, gauge, begins = self._signals, self._gauge, checkpoint.kafka_begins_at
-        self._kafka = (
-            KafkaSide(kafka, self.plan, checkpoint.spark, signals, gauge, log, begins)
-            if kafka
-            else None
-        )
+        hears = self._signals, self._gauge, self._count, self.batch_meter.messages, log
+        begins, at = checkpoint.kafka_begins_at, checkpoint.spark
+        self._kafka = KafkaSide(kafka, self.plan, at, *hears, begins) if kafka else None
 
     def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:
         known = self._checkpoint.record().get("inputs", {})
@@ -208,7 +203,9 @@ class Stream:
     def _open_source(self) -> Replayable:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
-        found = opened(source, house.room())
+        found = open_checked(
+            self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
+        )
         say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind
@@ -237,7 +234,7 @@ class Stream:
         self._cores.tell(session, begins=True)
         self._newest_told = False
         self.meters.count("input_connection_up", self._places.input)
-        self._rejections.resend = lambda rejected: replay_in_worker(session, self.plan, rejected)
+        self.rejections.resend = lambda rejected: replay_in_worker(session, self.plan, rejected)
         try:
             self._checkpoint.forget_unplanned()
             self._query = self._begun_query(session)
@@ -270,9 +267,7 @@ class Stream:
         self.batch_meter.begin(self._checkpoint.batch(number))
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        wanted = self.tap.most
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), wanted)
-        self._redelivery.session = batch.sparkSession
+        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), self.tap.most)
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         if self._kafka is not None:
@@ -283,6 +278,7 @@ class Stream:
             )
             self.trouble = NO_TROUBLE
             self.delivered += 1
+            self.last_delivery = round(time.time(), 3)
             self._cores.tell(batch.sparkSession)
             HANDLES.let_go(time.monotonic())
         except (BrokenPipeError, DeliveryStoppedError) as e:
@@ -305,8 +301,7 @@ class Stream:
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
             ends = [status.get("newest_end") for status in statuses.values()]
-            newest = max((end for end in ends if end is not None), default=None)
-            self._signals.set_newest(newest)
+            self._signals.set_newest(max((end for end in ends if end is not None), default=None))
             self._newest_told = True
 
     def snapshot(self) -> Snapshot:
@@ -326,7 +321,7 @@ class Stream:
 
     def gauges(self) -> dict[str, float]:
         """Return what is measured when it is asked for: what is kept on the disk."""
-        return gauges_of(self._results)
+        return gauges_of(self._results) | self._disk.gauges()
 
     @property
     def meters(self) -> Meters:
@@ -348,16 +343,6 @@ class Stream:
         """
         self._pace.set(seconds, 0.0 if self.answers else patience)
 
-    @property
-    def oldest_rejected(self) -> WaitingMessages | None:
-        """The rejected messages that wait for longest to be sent; None when none do."""
-        return self._rejections.oldest()
-
-    @property
-    def problem(self) -> str:
-        """Why no micro-batch gets on; empty when all is well."""
-        return self.trouble.text
-
     def interrupt(self) -> None:
         """Give up waiting for what fails, from another thread; `stop` comes next."""
         self._stopping.set()
@@ -373,7 +358,7 @@ class Stream:
         """
         assert self._query is not None
         self._checkpoint.look_held()
-        self._rejections.tick()
+        self.rejections.tick()
         try:
             active = self._query.isActive
         except (Py4JError, OSError) as e:
@@ -389,34 +374,22 @@ class Stream:
                 raise self._broken
             self._recover(str(self._query.exception() or "Spark ended the query"))
             return False
-        if self._kafka is not None and (trouble := self._kafka.trouble()) is not None:
-            self.trouble = Trouble(trouble, self._places.input) if trouble else NO_TROUBLE
-        statuses = list(self._delivery.statuses.values())
+        if self._kafka is not None:
+            self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
+        before, self._waiting = self._waiting, self._house.waiting
+        self.trouble = with_waiting(self.trouble, before, self._waiting, self._places.input)
+        statuses = self.statuses()
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False
         keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
         if not keeps and any(s.get("open", 0) for s in statuses):
             return False
-        return self._has_sent_rejected()
+        return self.rejections.is_over_at_the_end(str(self._checkpoint))
 
-    def _has_sent_rejected(self) -> bool:
-        """Tell, at the end of the input, whether no rejected message waits.
-
-        Raises:
-            StreamerError: some wait, and were sent again often enough.
-        """
-        rejections = self._rejections
-        if not rejections.is_given_up:
-            return rejections.is_over
-        oldest, number = rejections.oldest(), rejections.messages
-        assert oldest is not None
-        what = "message is" if number == 1 else "messages are"
-        raise StreamerError(
-            f"the input has ended, and {number} rejected {what} left in the checkpoint "
-            f"{self._checkpoint}, sent {oldest.tries} times at least; the first to "
-            f"{oldest.labels['path']}: {' '.join(oldest.text.split())}; a further start sends them "
-            "again, and with auto_replay_nacks: false in the input it drops them"
-        )
+    @property
+    def outage(self) -> bool:
+        """Whether the input's server does not answer, so that nobody knows what waits there."""
+        return bool(self._kafka and self._kafka.outage)
 
     def finish(self) -> None:
         """After the end of a bounded input, when all is written: the next start begins anew."""
@@ -472,7 +445,7 @@ class Stream:
 
     def _stop_query(self, timeout: float) -> bool:
         self._stopping.set()
-        self._rejections.close()
+        self.rejections.close()
         self._own.stop()
         self._ear.close()
         self._signals.stop()
@@ -497,8 +470,7 @@ class Stream:
             if self._query is not None:
                 self._query.stop()
         except (Py4JError, OSError) as e:
-            text = said(str(e))
-            self._log("WARN", f"The query was left behind: {text}", {})
+            self._log("WARN", f"The query was left behind: {said(str(e))}", {})
 
     def _trouble(self, error: str) -> Trouble:
         """Return why a micro-batch has failed."""

@@ -11,7 +11,7 @@ import pytest
 
 from streamer.answering import REQUEST
 from streamer.engine.delivery import DeliveryStoppedError
-from streamer.engine.rejections import WaitingMessages
+from streamer.engine.rejected_files import WaitingMessages
 from streamer.engine.writers import writers_of
 from tests.servers.http import Asked, Reply, http_server
 

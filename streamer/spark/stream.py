@@ -1,4 +1,7 @@
-"""Run one stream: start its query, watch it, stop it between two micro-batches."""
+"""Run one stream: start its query, watch it, stop it between two micro-batches.
+
+In one file because these are the steps of one object's life.
+"""
 
 from __future__ import annotations
 
@@ -382,9 +385,8 @@ class Stream:
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False
         keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
-        if not keeps and any(s.get("open", 0) for s in statuses):
-            return False
-        return self.rejections.is_over_at_the_end(str(self._checkpoint))
+        opened = not keeps and any(s.get("open", 0) for s in statuses)
+        return not opened and self.rejections.is_over_at_the_end(str(self._checkpoint))
 
     @property
     def outage(self) -> bool:
@@ -478,9 +480,8 @@ class Stream:
 
     def _recover(self, error: str) -> None:
         self.batch_meter.end()
-        kafka = self._kafka
         # A broker that was away says nothing about the micro-batch.
-        excused = kafka is not None and kafka.recovers(error, self._stopping)
+        excused = self._kafka is not None and self._kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)
         retries = self._retries
         retries.failed(self._delivery.batch, excused, trouble.lasts)

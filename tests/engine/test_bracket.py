@@ -165,3 +165,16 @@ def test_what_waits_for_a_transaction_to_begin_is_handed_over_whole_and_goes_on_
         assert list(stage.resend(some.batches, 5, ex)) == []
     stage.finish()
     assert output.told == ["begin", "a", "b", "c", "commit"]
+
+
+def test_a_message_that_failed_takes_all_back_also_when_nothing_follows_it():
+    output, ex = Told(), _ex(strict=True)
+    stage = _stage(output)
+    failed = [Message(b"x").with_error("no")]
+    list(
+        stage.payloads(
+            [*batches("a"), *[[Message(b"%d" % n)] for n in range(9_999)], failed], 0, ex
+        )
+    )
+    stage.finish()
+    assert (output.told[0], output.told[-1]) == ("begin", "abort")

@@ -26,7 +26,7 @@ output:
     back_pressure: 1h
     output: { retry: { output: { http_client: { url: 'http://127.0.0.1:%d', retries: 0 } } } }
 """
-GONE_S, SILENCE_S = 15.0, 5.0
+GONE_S, SILENCE_S = 15.0, 4.0
 
 
 def marked(mark: str) -> set[int]:

@@ -263,13 +263,11 @@ class Stream:
             self._kafka.plans(batch, number)
         tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), self.tap.most)
         table = batch.toArrow()
-        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self._kafka is not None:
             self._kafka.delivered()
         try:
-            self._delivery.deliver(
-                self._checkpoint.batch(number), [Frame(*row) for row in rows], began
-            )
+            self._delivery.deliver(self._checkpoint.batch(number), frames, began)
             self.trouble = NO_TROUBLE
             self.delivered += 1
             self.last_delivery = round(time.time(), 3)
@@ -304,8 +302,7 @@ class Stream:
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""
         delivery = self._delivery
-        counts = dict(delivery.meters.counts)
-        return Snapshot.of(list(delivery.statuses.values()), counts, delivery.batch)
+        return Snapshot.of(self.statuses(), dict(delivery.meters.counts), delivery.batch)
 
     def statuses(self) -> list[Mapping[str, Any]]:
         """Return the newest status of each shard."""

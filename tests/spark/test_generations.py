@@ -262,11 +262,11 @@ class Breaks:
         return (_broken, ("kept",))
 
 
-_BREAKS = [False]
+_BREAKS = {"now": False}
 
 
 def _broken(text: str) -> str:
-    if _BREAKS[0]:
+    if _BREAKS["now"]:
         raise ZeroDivisionError(text)
     return text
 
@@ -275,7 +275,7 @@ def _broken(text: str) -> str:
 def test_nothing_that_reading_it_again_raises_ends_a_start(held, harm, monkeypatch) -> None:
     path = held.directory / "running.plan"
     write_value(path, Breaks())
-    monkeypatch.setitem(_BREAKS, 0, True)
+    monkeypatch.setitem(_BREAKS, "now", True)
     if harm != "error":
         path.write_bytes(harm)
     lines: list[Any] = []

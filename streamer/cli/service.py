@@ -24,6 +24,7 @@ from streamer.config.read import read_yaml
 from streamer.config.secrets import with_variables
 from streamer.config.source import Source
 from streamer.config.templates.template import INSTALLED
+from streamer.engine.clock_watch import ClockWatch
 from streamer.engine.delivery import LogLine
 from streamer.engine.start_progress import StartProgress
 from streamer.errors import ConfigError, Lint, StreamerError
@@ -225,7 +226,8 @@ class _Service:
         begun, restored = threading.Event(), threading.Event()
         flags = options.api, options.prefixed
         api = Api(manager, root, log, *flags, opened=begun, restored=restored)
-        log("INFO", "Starting", {"streams": len(files), "checkpoints": str(self._place)})
+        streams = manager.boot.count(files)
+        log("INFO", "Starting", {"streams": streams, "checkpoints": str(self._place)})
         began = time.monotonic()
         server: HttpServer | None = None
         exports = ExitStack()
@@ -393,7 +395,9 @@ class _Service:
             self._log(level, text, {"url": url})
 
     def _wait(self, store: Store) -> int:
+        clocks = ClockWatch(self._log)
         while not self._stopper.asked.wait(_LOOK):
+            clocks.look()
             if not self._host.alive():
                 text = "Spark's JVM has ended (killed, or out of memory: spark.conf."
                 hint = "spark.driver.memory sets its heap); start again to go on"

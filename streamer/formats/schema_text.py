@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from streamer import urls
+from streamer.permissions import ALL, Permissions
 
 _FILE: Final = "file://"
 _HTTP: Final = "http://"
-_PATIENCE: Final = 10.0
+_TIMEOUT_S: Final = 10.0
 
 
 def url_problem(url: str) -> str | None:
@@ -21,21 +21,17 @@ def url_problem(url: str) -> str | None:
     return f"is {url!r}; must start with {_FILE} or {_HTTP}"
 
 
-def read_schema(url: str) -> str:
+def read_schema(url: str, permissions: Permissions = ALL) -> str:
     """Read a schema.
 
     Raises:
-        OSError: it is not there, or nobody answers within ten seconds.
+        OSError: it is not there, or there is no whole answer within ten seconds.
         ValueError: it is no text.
+        NotPermittedError: it is in a file, and these are out of reach.
     """
     if url.startswith(_FILE):
-        return Path(url.removeprefix(_FILE)).read_text(encoding="utf-8")
-    from http.client import HTTPException
-    from urllib.request import urlopen
+        return permissions.read(url.removeprefix(_FILE)).decode()
+    # Imported here: who reads a schema from a file needs no client.
+    from streamer.deadline import exchange
 
-    try:
-        with urlopen(url, timeout=_PATIENCE) as answer:
-            return str(answer.read().decode())
-    except HTTPException as error:
-        # What answers is no HTTP server, or the path has white space.
-        raise OSError(f"{url}: {error}") from None
+    return exchange("GET", url, _TIMEOUT_S).decode()

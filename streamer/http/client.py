@@ -46,6 +46,8 @@ from streamer.spec import BuildContext, Kind, Parsed
 if TYPE_CHECKING:
     import httpx2
 
+    from streamer.deadline import Deadline
+
 _BLOCK: Final = 64 << 10
 
 
@@ -90,6 +92,14 @@ class Answer:
             raise HttpError(f"{scrub_urls(str(self.response.url))}: {_reason(error)}") from None
 
 
+Pause = Callable[[Execution, int, int], bool]
+
+
+def _sleep(ex: Execution, period: int, took: int) -> bool:
+    ex.sleep(period)
+    return True
+
+
 class HttpClient:
     """Sends requests as the fields of `client_fields` say. Several threads may use it."""
 
@@ -100,6 +110,7 @@ class HttpClient:
         *,
         body: Interpolation | None = None,
         parts: Sequence[PartTexts] = (),
+        pause: Pause = _sleep,
     ) -> None:
         """Set up; nothing is connected before the first request.
 
@@ -108,7 +119,10 @@ class HttpClient:
             context: gives the rate limit, and keeps the connections.
             body: the body of every request, in the place of the messages.
             parts: the parts of every body, in the place of the messages.
+            pause: waits before a further try, and says whether there is to be one: it is given the
+                run, the pause and how long the failed try took, ns.
         """
+        self._pause = pause
         self._maker = RequestMaker(parsed, body, parts)
         self._parsed = parsed
         self._context = context
@@ -179,21 +193,22 @@ class HttpClient:
             if self._limit is not None:
                 wait_for_access(self._limit, ex)
             try:
+                began = ex.elapsed()
                 answer = self._once(request, ex, whole)
                 break
             except HttpError as error:
-                if left <= 0 or error.status in self._drop:
+                if error.status in self._backoff and repeated:
+                    period = min(period * 2, max(longest, period))
+                took = ex.elapsed() - began
+                if left <= 0 or error.status in self._drop or not self._pause(ex, period, took):
                     raise HttpError(
                         f"{scrub_urls(request.url)}: {error}",
                         error.status,
                         error.headers,
                         error.body,
                     ) from None
-                if error.status in self._backoff and repeated:
-                    period = min(period * 2, max(longest, period))
             left -= 1
             repeated = True
-            ex.sleep(period)
         try:
             yield answer
         finally:
@@ -230,7 +245,8 @@ class HttpClient:
         import httpx2
 
         connections = self._context.lasting("connections", lambda: Connections(self._parsed))
-        client = connections.take()
+        taken = connections.take()
+        client, deadline = taken
         began = time.monotonic()
         response: httpx2.Response | None = None
         headers, failure, body = list(request.headers), "", b""
@@ -244,9 +260,10 @@ class HttpClient:
             )
             response = client.send(made, stream=True)
             if whole:
-                body = self._read(response, began)
+                body = self._read(response, deadline)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            failure = _reason(error)
+            late = deadline.is_over or isinstance(error, httpx2.TimeoutException)
+            failure = self._late(response) if late and self._parsed[TIMEOUT] else _reason(error)
         except BaseException:
             client.close()
             raise
@@ -260,21 +277,27 @@ class HttpClient:
         if response is None or failure:
             if response is not None:
                 response.close()
-            connections.give(client)
+            connections.give(taken)
             raise HttpError(failure)
-        return Answer(response.status_code, found, body, response, lambda: connections.give(client))
+        return Answer(response.status_code, found, body, response, lambda: connections.give(taken))
 
-    def _read(self, response: httpx2.Response, began: float) -> bytes:
+    def _read(self, response: httpx2.Response, deadline: Deadline) -> bytes:
         """Read a body, for which there is no more time than for the whole request."""
         import httpx2
 
-        timeout = self._parsed[TIMEOUT]
         blocks = []
         for block in response.iter_bytes(_BLOCK):
             blocks.append(block)
-            if timeout and time.monotonic() - began > timeout / SECOND:
-                raise httpx2.ReadTimeout("timed out while reading the body")
+            # What is inflated from little takes time too.
+            if deadline.is_over:
+                raise httpx2.ReadTimeout("timed out")
         return b"".join(blocks)
+
+    def _late(self, response: httpx2.Response | None) -> str:
+        """Return what is said of an exchange whose time is over."""
+        seconds = self._parsed[TIMEOUT] / SECOND
+        what = "waiting for the answer" if response is None else "reading the body"
+        return f"timed out while {what}: it is not whole within {seconds:g} s (timeout)"
 
     def _succeeded(self, status: int) -> bool:
         if status in self._drop or status in self._backoff:

@@ -192,5 +192,6 @@ def build(parsed: Parsed, context: BuildContext) -> Files:
         parsed[LAZY_QUOTES],
         parsed[BATCH_COUNT],
     )
+    paths, delete = tuple(parsed[PATHS]), parsed[DELETE_ON_FINISH]
     restarts = parsed[FIELD_ON_REPLACED] == RESTART
-    return Files(tuple(parsed[PATHS]), scanner, parsed[DELETE_ON_FINISH], restarts=restarts)
+    return Files(paths, scanner, delete, permissions=parsed.permissions, restarts=restarts)

@@ -68,9 +68,6 @@ SPEC: Final = Spec(
 def build(parsed: Parsed, context: BuildContext) -> Files:
     """Make the input; its files are listed by `opened`, when the stream starts."""
     scanner = build_scanner(parsed, context)
-    return Files(
-        tuple(parsed[FIELD_PATHS]),
-        scanner,
-        parsed[FIELD_DELETE_ON_FINISH],
-        restarts=parsed[FIELD_ON_REPLACED] == RESTART,
-    )
+    paths, delete = tuple(parsed[FIELD_PATHS]), parsed[FIELD_DELETE_ON_FINISH]
+    restarts = parsed[FIELD_ON_REPLACED] == RESTART
+    return Files(paths, scanner, delete, permissions=parsed.permissions, restarts=restarts)

@@ -134,5 +134,6 @@ def _group_of(file: Any, number: int) -> tuple[int, int]:
 
 def build(parsed: Parsed, context: BuildContext) -> Files:
     """Make the input; its files are listed by `opened`, when the stream starts."""
-    restarts = parsed[FIELD_ON_REPLACED] == RESTART
-    return Files(tuple(parsed[PATHS]), ParquetScanner(parsed[BATCH_COUNT]), restarts=restarts)
+    scanner, restarts = ParquetScanner(parsed[BATCH_COUNT]), parsed[FIELD_ON_REPLACED] == RESTART
+    permissions = parsed.permissions
+    return Files(tuple(parsed[PATHS]), scanner, permissions=permissions, restarts=restarts)

@@ -21,6 +21,7 @@ from streamer.kafka.errors import (
     GROUP_IN_USE,
     GROUP_REFUSED,
     NO_LEADERS,
+    RIGHTS_MISSING,
     TOPIC_REFUSED,
     UNKNOWN_PARTITION,
     UNKNOWN_TOPIC,
@@ -89,6 +90,27 @@ class Cluster:
         """Return the addresses of all brokers, as they tell them themselves."""
         listed = self._listing(patience).brokers.values()
         return sorted(f"{broker.host}:{broker.port}" for broker in listed)
+
+    def ping(self, topic: str | None, timeout: float) -> None:
+        """Ask one question, to see whether brokers answer and lead what is read.
+
+        Args:
+            topic: the only topic that is read; None for all.
+            timeout: seconds.
+
+        Raises:
+            KafkaError: none answers in time, or a partition has no leader.
+        """
+        try:
+            listed = self._admin().list_topics(topic, timeout=timeout)
+        except Exception as error:
+            heard = self._said_of_late(timeout)
+            self._renew()
+            raise unreached(self._connection, heard, told(error)[1]) from None
+        for name, described in listed.topics.items():
+            for number, partition in described.partitions.items() if topic is not None else ():
+                if partition.leader < 0:
+                    raise self._leaderless(name, number)
 
     def topics(self, patience: float) -> dict[str, tuple[int, ...]]:
         """Return the partitions of all topics that the client may see."""
@@ -273,10 +295,13 @@ class Cluster:
         listed = self.topics(patience)
         for topic, number in missing:
             if number in listed.get(topic, ()):
-                raise KafkaError(
-                    f"the partition {topic}:{number} has no leader now; expected a broker of "
-                    f"{', '.join(self._connection.brokers)} to lead it, check that all of them run"
-                )
+                raise self._leaderless(topic, number)
+
+    def _leaderless(self, topic: str, number: int) -> KafkaError:
+        return KafkaError(
+            f"the partition {topic}:{number} has no leader now; expected a broker of "
+            f"{', '.join(self._connection.brokers)} to lead it, check that all of them run"
+        )
 
     def _answer(
         self, answer: Future[Any], patience: float, allowed: tuple[int, ...]
@@ -298,7 +323,8 @@ class Cluster:
                 if code == TIMED_OUT:
                     self._renew()
                 raise unreached(self._connection, heard, text) from None
-            raise KafkaError(f"Kafka refuses{self._who()}: {text}") from None
+            final = code in (BAD_TOPIC, *RIGHTS_MISSING)
+            raise KafkaError(f"Kafka refuses{self._who()}: {text}", final) from None
 
     def _renew(self) -> None:
         """Ask by a new client from now on.

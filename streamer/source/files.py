@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from streamer.errors import StreamerError
 from streamer.message import Execution
+from streamer.permissions import ALL, Permissions
 from streamer.source.identity import Identity, identity
 from streamer.source.opening import Room
 from streamer.source.ranges import ByteRange, blocks
@@ -96,6 +97,7 @@ class Files:
         delete_on_finish: whether files are deleted when the checkpoint has them.
         files: absolute paths. A list from an earlier start comes first, unchanged (`resume`).
         shown: the paths as they were written or matched, by absolute path.
+        permissions: whether files may be read.
         restarts: whether a file that has replaced the one that was read is read from its beginning;
             else that is an error.
     """
@@ -105,6 +107,7 @@ class Files:
     delete_on_finish: bool = False
     files: tuple[str, ...] = ()
     shown: Mapping[str, str] = field(default_factory=dict)
+    permissions: Permissions = ALL
     restarts: bool = False
 
     def opened(self, room: Room) -> Files:
@@ -125,7 +128,8 @@ class Files:
         """
         # A file of an earlier start may have been deleted since; it is no error that it is gone.
         listed = set(known)
-        shown = expand(path for path in self.paths if os.path.abspath(path) not in listed)
+        paths = map(self.permissions.file, self.paths)
+        shown = expand(path for path in paths if os.path.abspath(path) not in listed)
         files = (*known, *(path for path in shown if path not in listed))
         shown |= {os.path.abspath(path): path for path in self.paths}
         return replace(self, files=files, shown=shown)
@@ -274,6 +278,7 @@ class Files:
         Raises:
             StreamerError: the file is not where this is read.
         """
+        self.permissions.file(piece.path if isinstance(piece, ScannedPiece) else piece.range.path)
         if piece.anew:
             text = "A file that was read in part was replaced; the new one is read from the start"
             ex.log("WARN", text, {"source": piece.shown})
@@ -318,7 +323,7 @@ class Files:
 
     def probe(self) -> str:
         """Open every file; see `Probing`."""
-        files = expand(self.paths)
+        files = expand(map(self.permissions.file, self.paths))
         if not files:
             raise StreamerError(f"no file matches {', '.join(self.paths)}")
         for pattern in self.paths:

@@ -110,8 +110,8 @@ def drain_of(checkpoint: Checkpoint) -> Drain | None:
         raise CheckpointError(
             f"a deploy was letting open windows out when it was broken off, and {path} cannot be "
             f"read ({e}); start the streamer that began it once more with the same checkpoint, or "
-            f"take `draining` out of {checkpoint.root / 'streamer.json'} and start the former "
-            "config"
+            f"take `draining` and `checksum` out of {checkpoint.root / 'streamer.json'} and start "
+            "the former config"
         ) from None
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from streamer.disk import sync_data
+from streamer.engine.sums import is_summed, summed
 from streamer.errors import StreamerError
 
 
@@ -55,7 +54,7 @@ class FileJournal:
             lengths = {file: _length(file) for file in files}
         draft = self._path.with_suffix(".tmp")
         with draft.open("wb") as out:
-            out.write(json.dumps(_summed({"batch": batch, "lengths": lengths})).encode())
+            out.write(json.dumps(summed({"batch": batch, "lengths": lengths})).encode())
             out.flush()
             sync_data(out.fileno())
         draft.replace(self._path)
@@ -69,18 +68,12 @@ class FileJournal:
                 os.truncate(file, length)
 
 
-def _summed(found: dict[str, Any]) -> dict[str, Any]:
-    return {**found, "checksum": zlib.crc32(json.dumps(found).encode())}
-
-
 def _read(path: Path) -> tuple[int, dict[str, int]]:
     try:
         found = json.loads(path.read_bytes())
-        held = {"batch": found["batch"], "lengths": dict(found["lengths"])}
-        # Version 0.1 has written no check sum.
-        if "checksum" in found and found != _summed(held):
+        if not is_summed(found):
             raise ValueError("its check sum is another one")
-        return int(held["batch"]), held["lengths"]
+        return int(found["batch"]), dict(found["lengths"])
     except (ValueError, KeyError, TypeError) as e:
         raise StreamerError(
             f"{path} says how long output files were before the last micro-batch, and is damaged "

@@ -11,6 +11,7 @@ import json
 from typing import Any, Final
 
 from streamer.engine.location import Location, numbers_in
+from streamer.engine.sums import is_summed
 from streamer.spark.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.damage import REMEDY, damaged
 
@@ -60,7 +61,7 @@ def _wrong_in(spark: Location) -> str:
         return f"{spark}/commits/{newest - 1} is missing, and what it says would be done again"
     if newest and len(planned) > 1 and planned[-2] != newest - 1:
         return f"{spark}/offsets/{newest - 1} is missing"
-    return _wrong_metadata(spark) or _older_copy(spark, planned[-_LOOKED_AT:])
+    return _wrong_metadata(spark) or _wrong_offsets(spark, planned[-_LOOKED_AT:])
 
 
 def _wrong_metadata(spark: Location) -> str:
@@ -80,8 +81,8 @@ def _wrong_metadata(spark: Location) -> str:
     )
 
 
-def _older_copy(spark: Location, numbers: list[int]) -> str:
-    """Return what is wrong when a micro-batch's offsets are those of one before."""
+def _wrong_offsets(spark: Location, numbers: list[int]) -> str:
+    """Return what is wrong when offsets are not those of their micro-batch."""
     before: tuple[str, int] | None = None
     for number in numbers:
         file = spark / "offsets" / str(number)
@@ -89,17 +90,26 @@ def _older_copy(spark: Location, numbers: list[int]) -> str:
             text = file.read_text()
         except FileNotFoundError:
             return ""  # On a file system elsewhere, while it is swept.
-        now = text, _time_of(text)
+        offset = _offset_in(text)
+        if not is_summed(offset):
+            return f"{file} is not what was written: its check sum is another one"
+        now = text, _time_of(offset)
         if before is not None and (now[0] == before[0] or 0 < now[1] < before[1]):
             return f"{file} is a copy of an older one, so that what was read would be read again"
         before = now
     return ""
 
 
-def _time_of(text: str) -> int:
-    """Return the time of a micro-batch, which never runs backwards; 0 when there is none."""
+def _offset_in(text: str) -> dict[str, Any]:
+    """Return the offset of our own source; empty when there is none."""
     try:
-        found: Any = json.loads(text.splitlines()[2])
-        return int(found["time"])
-    except (IndexError, KeyError, TypeError, ValueError):
-        return 0
+        found = json.loads(text.splitlines()[2])
+    except (IndexError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _time_of(offset: dict[str, Any]) -> int:
+    """Return the time of a micro-batch, which never runs backwards; 0 when there is none."""
+    found = offset.get("time", 0)
+    return found if isinstance(found, int) else 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from streamer.engine.journal import FileJournal
+from streamer.engine.sums import summed
 from streamer.errors import StreamerError
 from streamer.retention.layout import Layout, Manifest, RetentionError
 from streamer.spark.checkpoint import Checkpoint, CheckpointError
@@ -80,6 +81,18 @@ def test_a_file_of_a_log_that_is_gone_is_named(held: Checkpoint, gone, named: st
 def test_offsets_that_are_a_copy_of_older_ones_are_named(held: Checkpoint, older: int) -> None:
     shutil.copy(held.spark / "offsets" / str(older), held.spark / "offsets" / "4")
     with pytest.raises(CheckpointError, match="offsets/4 is a copy of an older one"):
+        check_consistent(held)
+
+
+@pytest.mark.parametrize("name", ["3", "4"])
+def test_another_digit_in_an_offset_is_found(held: Checkpoint, name: str) -> None:
+    for number in range(5):
+        offset = {"data": {"pos": 10 + number}, "tick": 7, "time": 50 + number}
+        logged(held.spark, "offsets", number, summed(offset))
+    check_consistent(held)
+    file = held.spark / "offsets" / name
+    file.write_text(file.read_text().replace('"pos": 1', '"pos": 2'))
+    with pytest.raises(CheckpointError, match=f"offsets/{name} is not what was written"):
         check_consistent(held)
 
 

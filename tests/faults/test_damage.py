@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import urllib.request
 from pathlib import Path
 
@@ -50,3 +51,39 @@ def test_a_flipped_bit_of_what_was_taken_stops_the_stream_until_it_is_to_be_skip
     expected = iter([*(b"a:" + body for body in sent), b"a:more"])
     found = lines_of(out)
     assert len(found) == 21 - int(lost) and all(line in expected for line in found)
+
+
+WINDOWS = """
+buffer:
+  tumbling_window: { size: 1h, end_of_input: flush }
+output: { drop: {} }
+spark: { shards: 1, trigger_interval: 500ms, master: "local[1]" }
+"""
+
+
+def test_an_older_copy_of_a_file_of_state_is_not_gone_on_with(tmp_path: Path) -> None:
+    port, checkpoint = free_port(), tmp_path / "c"
+    config = tmp_path / "windows.yaml"
+    config.write_text(INPUT.format(port=port) + WINDOWS)
+
+    def logged() -> int:
+        return len(list(checkpoint.glob("spark/commits/[0-9]*")))
+
+    with program(config, checkpoint) as running:
+        running.wait_running()
+        for number in range(3):
+            before = logged()
+            assert post(port, "/a/post", b'{"n":%d}' % number)[0] == 200
+            running.wait_for(lambda before=before: logged() > before, 60, "a micro-batch")
+        assert running.stop() == 0
+    logs = {
+        int(path.name.partition("_")[0]): path
+        for path in checkpoint.glob("spark/state/0/0/**/*.changelog")
+    }
+    newest = max(logs)
+    shutil.copy(logs[newest - 1], logs[newest])
+    with program(config, checkpoint) as running:
+        running.wait_running()
+        post(port, "/a/post", b'{"n":9}')
+        assert running.finish(120) == 1
+        assert any("the windows' state is damaged" in text for text in running.messages())

@@ -233,12 +233,15 @@ class Execution:
         sampler: takes samples of messages, see `sampling`; None where nobody watches.
         reading: counts what the task reads of its input, see `engine.reading`; None where nobody
             asks.
+        calls: counts the calls of processors, see `pipeline.crashes`; None unless a worker has
+            died.
+        crashes: knows messages of the piece that end a worker; None unless one has died.
     """
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
         *("counters", "counter_bounds", "tallies", "figures", "rejected", "answers"),
-        *("micro_batch", "sampler", "reading"),
+        *("micro_batch", "sampler", "reading", "calls", "crashes"),
     )
 
     def __init__(
@@ -268,6 +271,8 @@ class Execution:
         self.micro_batch: MicroBatch | None = None
         self.sampler: Any = None
         self.reading: Any = None
+        self.calls: Any = None
+        self.crashes: Any = None
 
     def tally(self, key: tuple[str, str, str]) -> Tally:
         """Return what a component has done in this run so far, to be added to."""

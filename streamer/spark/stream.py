@@ -19,6 +19,7 @@ from streamer.answering import Answers
 from streamer.caching.shared import Host
 from streamer.engine.batch_progress import BatchMeter
 from streamer.engine.beside import apart
+from streamer.engine.crash_search import crashes_of
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
@@ -44,6 +45,7 @@ from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
+from streamer.spark.crashes import Crashes
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.handles import HANDLES
@@ -118,6 +120,8 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._caches: Host | None = None
         self._retries = Retries()
+        self._crashes = Crashes(checkpoint.root)
+        self._in_hand = -1
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
@@ -258,7 +262,9 @@ class Stream:
         if self._kafka is not None:
             self._kafka.plans(batch, number)
         wanted = self.tap.most
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), wanted)
+        self._in_hand = self._checkpoint.batch(number)
+        crashes = self._crashes.order(self._in_hand).text()
+        tell(batch, self._checkpoint.identity, self._in_hand, wanted, crashes)
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         if self._kafka is not None:
@@ -473,6 +479,7 @@ class Stream:
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)
+        excused = self._look_for_crashes(error, trouble) or excused
         retries = self._retries
         retries.failed(self._delivery.batch, excused, trouble.lasts)
         self.meters.count("batch_failed", {})
@@ -497,3 +504,23 @@ class Stream:
             except NotStartedError as e:
                 # What starts the query can be killed as well: it is one more failure.
                 self._unstarted = e.said
+
+    def _look_for_crashes(self, error: str, trouble: Trouble) -> bool:
+        """Have messages that end workers searched; return whether some were found, as was wanted.
+
+        What was found is in the checkpoint before the micro-batch is tried again.
+        """
+        batch = self._in_hand
+        place = {**trouble.place, "micro_batch": batch}
+        found = crashes_of(error)
+        if found:
+            self._crashes.found(batch, found)
+            for crash in found:
+                where = {"label": crash.label, "path": crash.path, "micro_batch": batch}
+                text = f"A message of {crash.size} bytes ends its worker ({crash.reason})"
+                sample = {"sample": crash.sample}
+                self._log("ERROR", f"{text}: it will be marked as failed", {**where, **sample})
+        elif trouble.ended and self._crashes.ended(batch, error):
+            text = "A worker has ended with messages in hand: they are tried one by one to find"
+            self._log("WARN", f"{text} the one that has ended it, if one has", place)
+        return bool(found)

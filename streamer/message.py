@@ -233,6 +233,8 @@ class Execution:
         sampler: takes samples of messages, see `sampling`; None where nobody watches.
         reading: counts what the task reads of its input, see `engine.reading`; None where nobody
             asks.
+        patience: how long outputs wait before they hand over what is unsent, see
+            `sending.patience`; None where they wait for ever.
         calls: counts the calls of processors, see `pipeline.crashes`; None unless a worker has
             died.
         crashes: knows messages of the piece that end a worker; None unless one has died.
@@ -241,7 +243,7 @@ class Execution:
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
         *("counters", "counter_bounds", "tallies", "figures", "rejected", "answers"),
-        *("micro_batch", "sampler", "reading", "calls", "crashes"),
+        *("micro_batch", "sampler", "reading", "patience", "calls", "crashes"),
     )
 
     def __init__(
@@ -271,6 +273,7 @@ class Execution:
         self.micro_batch: MicroBatch | None = None
         self.sampler: Any = None
         self.reading: Any = None
+        self.patience: Any = None
         self.calls: Any = None
         self.crashes: Any = None
 

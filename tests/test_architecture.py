@@ -44,7 +44,7 @@ ORDER: tuple[frozenset[str], ...] = (
             "zstd",
         }
     ),
-    frozenset({"figures", "redaction"}),
+    frozenset({"figures", "permissions", "redaction"}),
     frozenset({"deadline", "value", "yaml_scalars"}),
     frozenset({"message"}),
     frozenset({"lazy_batch", "sampling"}),
@@ -84,6 +84,10 @@ NEIGHBOURS = {
     ("streamer.processors.bloblang", "streamer.processors.mapping"),
     # The page of all metrics is made of their list.
     ("streamer.metrics.page", "streamer.metrics.catalogue"),
+    ("streamer.metrics.page", "streamer.metrics.metric"),
+    ("streamer.metrics.process", "streamer.metrics.metric"),
+    ("streamer.metrics.catalogue", "streamer.metrics.process"),
+    ("streamer.metrics.catalogue", "streamer.metrics.metric"),
 }
 
 TOP_LEVEL = {"pyproject.toml", "streamer", "configs", "schemas", "tests", "deploy", "README.md"}

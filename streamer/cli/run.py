@@ -170,6 +170,7 @@ def _run(run: _Run) -> int:
     life, log, status, stopper = run.life, run.log, run.status, run.stopper
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
+    life.checkpoint.skips_damaged = bool(run.options.skip_damaged)
     life.open(status if sys.stdout.isatty() else None, on_reset)
     session = run.spark.session()
     if not life.plan.master.startswith("local"):

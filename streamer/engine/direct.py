@@ -68,14 +68,7 @@ class DirectStage:
         plan, tracing = self._plan, None
         if plan.traced:
             tracing = Tracing("input", Origin(plan.input).fields, time.time_ns())
-        task = Task(
-            plan.level,
-            self._now,
-            strict=plan.strict,
-            live=plan.live,
-            tracing=tracing,
-            limits=plan.limits,
-        )
+        task = Task.of(plan, self._now, tracing)
         task.execution.micro_batch = self._micro_batch
         task.execution.crashes = piece_crashes(number, arrival)
         made = self._payloads(source, number, piece, task.execution, tracing)

@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from streamer.engine.crash_search import CrashOrder
+from streamer.engine.crash_search import CrashOrder, crashes_of
+from streamer.engine.delivery import LogLine
 from streamer.engine.location import Anywhere, replace_file
+from streamer.engine.troubles import Trouble
 from streamer.pipeline.crashes import Crash
 
 NAME: Final = "crashes.json"
@@ -44,6 +46,33 @@ class Crashes:
     def order(self, batch: int) -> CrashOrder:
         """Return what the tasks of a micro-batch must know."""
         return self._order if batch == self._batch else CrashOrder()
+
+    def look(self, batch: int, error: str, trouble: Trouble, log: LogLine) -> bool:
+        """See whether a micro-batch has failed for a message that ends workers.
+
+        What a task has found is in the checkpoint before the micro-batch is tried again.
+
+        Args:
+            batch: the micro-batch.
+            error: all that Spark says of its failure.
+            trouble: what that comes to.
+            log: takes a line for each message, and one when a search begins.
+
+        Returns:
+            Whether messages were found, so that the failure was wanted.
+        """
+        found = crashes_of(error)
+        if found:
+            self.found(batch, found)
+        elif trouble.ended and self.ended(batch, error):
+            text = "A worker has ended with messages in hand: they are tried one by one to find"
+            place = {**trouble.place, "micro_batch": batch}
+            log("WARN", f"{text} the one that has ended it, if one has", place)
+        for crash in found:
+            where = {"label": crash.label, "path": crash.path, "micro_batch": batch}
+            text = f"A message of {crash.size} bytes ends its worker ({crash.reason})"
+            log("ERROR", f"{text}: it will be marked as failed", {**where, "sample": crash.sample})
+        return bool(found)
 
     def ended(self, batch: int, error: str) -> bool:
         """Hear that a worker has ended; return whether the messages will now be searched.

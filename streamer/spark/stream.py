@@ -19,7 +19,7 @@ from streamer.answering import Answers
 from streamer.caching.shared import Host
 from streamer.engine.batch_progress import BatchMeter
 from streamer.engine.beside import apart
-from streamer.engine.crash_search import crashes_of
+from streamer.engine.checkpoint_figures import CheckpointFigures
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
@@ -35,7 +35,7 @@ from streamer.engine.spans import BatchTrace
 from streamer.engine.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said
+from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
@@ -53,9 +53,11 @@ from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
+from streamer.spark.redelivery import PATIENCE, Redelivery
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
+from streamer.spark.spools import open_checked
 from streamer.spark.staying import say_what_stays
 
 _PLACE = ("label", "path")
@@ -71,6 +73,7 @@ class Stream:
         trouble: why the newest try of a micro-batch failed, and which component it is of; its text
             is empty once one is delivered.
         delivered: micro-batches that were delivered since this was made.
+        last_delivery: when the newest was, Unix s; None before the first.
         batch_meter: how far the micro-batch in hand has got.
     """
 
@@ -136,17 +139,19 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
+            resend=lambda *some: Redelivery(self.plan, self._session, self._stopping).send(*some),
             on_work=self._signals.set_work,
             at_once=lambda: self._signals.tasks() or cores(self.plan.master),
         )
         self._results = results
+        self._disk = CheckpointFigures(checkpoint.directory, whole=not checkpoint.is_elsewhere)
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
         self._newest_told = False
-        self._rejected = ""
-        self._unstarted = ""
+        self._rejected = self._unstarted = self._waiting = ""
         self.trouble = NO_TROUBLE
         self.delivered = 0
+        self.last_delivery: float | None = None if former is None else former.last_delivery
         self.tap: Tap = Tap() if former is None else former.tap
         self.recent: Recent = Recent() if former is None else former.recent
         if former is None:
@@ -177,14 +182,11 @@ class Stream:
             if former is None:
                 self._house.stop()
             raise
-        self.plan = replace(self.plan, live=self._ear.address)
+        self.plan = replace(self.plan, live=self._ear.address, patience=PATIENCE)
         self._ours, kafka = apart(self._source)
-        signals, gauge, begins = self._signals, self._gauge, checkpoint.kafka_begins_at
-        self._kafka = (
-            KafkaSide(kafka, self.plan, checkpoint.spark, signals, gauge, log, begins)
-            if kafka
-            else None
-        )
+        hears = self._signals, self._gauge, self._count, self.batch_meter.messages, log
+        begins, at = checkpoint.kafka_begins_at, checkpoint.spark
+        self._kafka = KafkaSide(kafka, self.plan, at, *hears, begins) if kafka else None
 
     def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:
         known = self._checkpoint.record().get("inputs", {})
@@ -199,7 +201,9 @@ class Stream:
     def _open_source(self) -> Replayable:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
-        found = opened(source, house.room())
+        found = open_checked(
+            self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
+        )
         say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind
@@ -226,8 +230,7 @@ class Stream:
         self._signals.clear()
         self._pace.tell()
         self._cores.tell(session, begins=True)
-        self._newest_told = False
-        self._rejected = ""
+        self._newest_told, self._rejected = False, ""
         self.meters.count("input_connection_up", self._places.input)
         try:
             self._checkpoint.forget_unplanned()
@@ -261,10 +264,9 @@ class Stream:
         self.batch_meter.begin(self._checkpoint.batch(number))
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        wanted = self.tap.most
         self._in_hand = self._checkpoint.batch(number)
         crashes = self._crashes.order(self._in_hand).text()
-        tell(batch, self._checkpoint.identity, self._in_hand, wanted, crashes)
+        tell(batch, self._checkpoint.identity, self._in_hand, self.tap.most, crashes)
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         if self._kafka is not None:
@@ -275,6 +277,7 @@ class Stream:
             )
             self.trouble = NO_TROUBLE
             self.delivered += 1
+            self.last_delivery = round(time.time(), 3)
             self._cores.tell(batch.sparkSession)
             HANDLES.let_go(time.monotonic())
         except RejectedError as e:
@@ -300,8 +303,7 @@ class Stream:
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
             ends = [status.get("newest_end") for status in statuses.values()]
-            newest = max((end for end in ends if end is not None), default=None)
-            self._signals.set_newest(newest)
+            self._signals.set_newest(max((end for end in ends if end is not None), default=None))
             self._newest_told = True
 
     def snapshot(self) -> Snapshot:
@@ -321,7 +323,7 @@ class Stream:
 
     def gauges(self) -> dict[str, float]:
         """Return what is measured when it is asked for: what is kept on the disk."""
-        return gauges_of(self._results)
+        return gauges_of(self._results) | self._disk.gauges()
 
     @property
     def meters(self) -> Meters:
@@ -342,11 +344,6 @@ class Stream:
                 whoever waits for an answer gets it as soon as ever.
         """
         self._pace.set(seconds, 0.0 if self.answers else patience)
-
-    @property
-    def problem(self) -> str:
-        """Why no micro-batch gets on; empty when all is well."""
-        return self.trouble.text
 
     def interrupt(self) -> None:
         """Give up waiting for what fails, from another thread; `stop` comes next."""
@@ -380,13 +377,20 @@ class Stream:
             raised = self._rejected or str(self._query.exception() or "Spark ended the query")
             self._recover(raised)
             return False
-        if self._kafka is not None and (trouble := self._kafka.trouble()) is not None:
-            self.trouble = Trouble(trouble, self._places.input) if trouble else NO_TROUBLE
-        statuses = list(self._delivery.statuses.values())
+        if self._kafka is not None:
+            self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
+        before, self._waiting = self._waiting, self._house.waiting
+        self.trouble = with_waiting(self.trouble, before, self._waiting, self._places.input)
+        statuses = self.statuses()
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False
         keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
         return keeps or not any(s.get("open", 0) for s in statuses)
+
+    @property
+    def outage(self) -> bool:
+        """Whether the input's server does not answer, so that nobody knows what waits there."""
+        return bool(self._kafka and self._kafka.outage)
 
     def finish(self) -> None:
         """After the end of a bounded input, when all is written: the next start begins anew."""
@@ -466,8 +470,7 @@ class Stream:
             if self._query is not None:
                 self._query.stop()
         except (Py4JError, OSError) as e:
-            text = said(str(e))
-            self._log("WARN", f"The query was left behind: {text}", {})
+            self._log("WARN", f"The query was left behind: {said(str(e))}", {})
 
     def _trouble(self, error: str) -> Trouble:
         """Return why a micro-batch has failed."""
@@ -479,7 +482,7 @@ class Stream:
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)
-        excused = self._look_for_crashes(error, trouble) or excused
+        excused = self._crashes.look(self._in_hand, error, trouble, self._log) or excused
         retries = self._retries
         retries.failed(self._delivery.batch, excused, trouble.lasts)
         self.meters.count("batch_failed", {})
@@ -504,23 +507,3 @@ class Stream:
             except NotStartedError as e:
                 # What starts the query can be killed as well: it is one more failure.
                 self._unstarted = e.said
-
-    def _look_for_crashes(self, error: str, trouble: Trouble) -> bool:
-        """Have messages that end workers searched; return whether some were found, as was wanted.
-
-        What was found is in the checkpoint before the micro-batch is tried again.
-        """
-        batch = self._in_hand
-        place = {**trouble.place, "micro_batch": batch}
-        found = crashes_of(error)
-        if found:
-            self._crashes.found(batch, found)
-            for crash in found:
-                where = {"label": crash.label, "path": crash.path, "micro_batch": batch}
-                text = f"A message of {crash.size} bytes ends its worker ({crash.reason})"
-                sample = {"sample": crash.sample}
-                self._log("ERROR", f"{text}: it will be marked as failed", {**where, **sample})
-        elif trouble.ended and self._crashes.ended(batch, error):
-            text = "A worker has ended with messages in hand: they are tried one by one to find"
-            self._log("WARN", f"{text} the one that has ended it, if one has", place)
-        return bool(found)

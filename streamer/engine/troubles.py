@@ -10,6 +10,7 @@ import re
 from typing import Final, NamedTuple
 
 from streamer.engine.blame import Blamed
+from streamer.engine.crash_search import without_crashes
 from streamer.engine.places import Labels, Places
 from streamer.landing.damage import SIGN
 
@@ -68,12 +69,14 @@ class Trouble(NamedTuple):
         place: label and path of the component; empty when it is none's.
         lasts: whether the same again is likely to fail as well, as where what is kept is damaged.
         passing: whether the machine lacks what it may have again later: disk, descriptors, memory.
+        ended: whether a worker has ended, perhaps by the message that it had in hand.
     """
 
     text: str
     place: Labels = _NOBODY
     lasts: bool = False
     passing: bool = False
+    ended: bool = False
 
 
 NO_TROUBLE: Final = Trouble("")
@@ -104,7 +107,10 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     error = error.partition("=== Streaming Query ===")[0]
     blamed = Blamed.found(error)
     if blamed is not None:
-        return Trouble(blamed.text, {"label": blamed.label, "path": blamed.path})
+        # A message that takes all memory ends its worker, or is told so in good time.
+        ended = blamed.text.startswith("MemoryError")
+        place = {"label": blamed.label, "path": blamed.path}
+        return Trouble(without_crashes(blamed.text), place, ended=ended)
     if _NO_DESCRIPTORS.search(error):
         text = "the machine or the process has no file descriptors left: raise ulimit -n"
         return Trouble(text, places.state, passing=True)
@@ -159,6 +165,7 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
         return Trouble(
             "a Python worker ended (killed, or out of memory): what it did is done again",
             _stage(error, places),
+            ended=True,
         )
     if (found := _KAFKA.search(error)) is not None:
         return Trouble(f"Kafka: {found[2].strip()} ({found[1]})", places.input)

@@ -10,6 +10,7 @@
             /drain.plan      what runs until the windows before such a deploy are out
             /running.plan    what runs, where a later start may have to let its windows out
             /files*.json     lengths of output files before the micro-batch in hand
+            /crashes.json    messages of the micro-batch in hand that end a worker
             /signals         hints between driver and planner
             /results         results that are kept for queries (`streamer.retention`)
 ```
@@ -326,6 +327,12 @@ class Checkpoint:
             # replays and cut files back.
             for journal in self.directory.glob("files*.json"):
                 journal.unlink()
+            # For the same reason nothing stays of messages that ended workers.
+            crashes = self.root / "crashes.json"
+            if isinstance(crashes, Path):
+                crashes.unlink(missing_ok=True)
+            else:
+                crashes.delete()
             self._forget()
         return finished
 

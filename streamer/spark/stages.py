@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.engine.blame import marking
+from streamer.engine.crash_search import CRASH_ORDER
 from streamer.engine.direct import DirectStage
 from streamer.engine.folding import folded_since
 from streamer.engine.frame import Frame
@@ -25,7 +26,7 @@ from streamer.engine.ticks import reading, time_of
 from streamer.plan import Plan
 from streamer.sampling import WANTED
 from streamer.source.replayable import Replayable
-from streamer.spark.micro_batch import heard, heard_plan, reporter, samples_wanted
+from streamer.spark.micro_batch import crash_order, heard, heard_plan, reporter, samples_wanted
 from streamer.spark.shards import labels
 from streamer.spark.state_mark import checked_head, marked
 from streamer.window import Row as PackRow
@@ -91,6 +92,7 @@ def begin_task(plan: Plan) -> None:
     It looks for cycles less often: documents have none, and there are many.
     """
     WANTED.set(samples_wanted())
+    CRASH_ORDER.set(crash_order())
     REPORTER.set(reporter(plan.live))
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)

@@ -45,6 +45,7 @@ from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
+from streamer.spark.crashes import Crashes
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.handles import HANDLES
@@ -122,6 +123,8 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._caches: Host | None = None
         self._retries = Retries()
+        self._crashes = Crashes(checkpoint.root)
+        self._in_hand = -1
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
@@ -261,7 +264,9 @@ class Stream:
         self.batch_meter.begin(self._checkpoint.batch(number))
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), self.tap.most)
+        self._in_hand = self._checkpoint.batch(number)
+        crashes = self._crashes.order(self._in_hand).text()
+        tell(batch, self._checkpoint.identity, self._in_hand, self.tap.most, crashes)
         table = batch.toArrow()
         frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self._kafka is not None:
@@ -474,6 +479,7 @@ class Stream:
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)
+        excused = self._crashes.look(self._in_hand, error, trouble, self._log) or excused
         retries = self._retries
         retries.failed(self._delivery.batch, excused, trouble.lasts)
         self.meters.count("batch_failed", {})

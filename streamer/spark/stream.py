@@ -37,7 +37,7 @@ from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
 from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
-from streamer.errors import StreamerError
+from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
@@ -488,11 +488,8 @@ class Stream:
         self._log("DEBUG", error, {"micro_batch": self._delivery.batch + 1})
         reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
         if retries.exhausted or self._stopping.is_set():
-            failed = StreamerError(
-                f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
-            )
-            failed.passing = excused or trouble.passing
-            raise failed
+            text = f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
+            raise as_passing(StreamerError(text), excused or trouble.passing)
         pause = retries.pause
         text = f"The micro-batch failed: {trouble.text}; trying again in {pause:g} s"
         self._log("ERROR", text, {**trouble.place, "micro_batch": self._delivery.batch + 1})

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import errno
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+_PASSING_ERRNOS: Final = frozenset(
+    (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT)
+)
 
 
 class StreamerError(Exception):
-    """An error whose text is meant for the user; the command line prints it without a traceback."""
+    """An error whose text is meant for the user; the command line prints it without a traceback.
+
+    Attributes:
+        passing: whether the same may work later though nothing of the config changes, since a
+            server is away, or the machine has no descriptors, memory or disk left; None where the
+            error that it was made of says so.
+    """
+
+    passing: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +59,28 @@ class ConfigError(StreamerError):
 
 class MessageError(StreamerError):
     """One message could not be processed; the message is marked with the text and goes on."""
+
+
+def is_passing(error: BaseException) -> bool:
+    """Tell whether what failed may work later though nothing of the config changes.
+
+    Args:
+        error: an error; the first one in its chain of causes that is known decides.
+    """
+    for one in _chain(error):
+        if isinstance(one, StreamerError) and one.passing is not None:
+            return one.passing
+        if isinstance(one, ConnectionError | TimeoutError | MemoryError):
+            return True
+        if isinstance(one, OSError) and one.errno in _PASSING_ERRNOS:
+            return True
+    return False
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    at: BaseException | None = error
+    seen: set[int] = set()
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        at = at.__cause__ or at.__context__

@@ -44,7 +44,7 @@ ORDER: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset({"figures", "redaction"}),
-    frozenset({"value", "yaml_scalars"}),
+    frozenset({"deadline", "value", "yaml_scalars"}),
     frozenset({"message"}),
     frozenset({"lazy_batch", "sampling"}),
     frozenset({"answering", "documents", "logs"}),

@@ -21,6 +21,7 @@ from streamer.cli.status import Running, StartStatus, StatusLine, banner
 from streamer.cli.stopper import Stopper
 from streamer.config import Config
 from streamer.durations import SECOND, format_duration
+from streamer.engine.clock_watch import ClockWatch
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.errors import StreamerError
@@ -179,6 +180,7 @@ def _run(run: _Run) -> int:
     life.start(session)
     log("INFO", "Running", {"seconds": round(run.progress.seconds, 1)})
     meter = _Meter()
+    clocks = ClockWatch(log)
     warmed = False
     with _watched(run) as look:
         while not stopper.asked.is_set():
@@ -186,6 +188,7 @@ def _run(run: _Run) -> int:
                 if life.poll():
                     break
                 look()
+                clocks.look()
             except BrokenPipeError:
                 log("ERROR", "The standard output was closed by its reader; stopping", {})
                 _leave(run)

@@ -24,6 +24,7 @@ from streamer.config.read import read_yaml
 from streamer.config.secrets import with_variables
 from streamer.config.source import Source
 from streamer.config.templates.template import INSTALLED
+from streamer.engine.clock_watch import ClockWatch
 from streamer.engine.delivery import LogLine
 from streamer.engine.start_progress import StartProgress
 from streamer.errors import ConfigError, Lint, StreamerError
@@ -384,7 +385,9 @@ class _Service:
             self._log(level, text, {"url": url})
 
     def _wait(self, store: Store) -> int:
+        clocks = ClockWatch(self._log)
         while not self._stopper.asked.wait(_LOOK):
+            clocks.look()
             if not self._host.alive():
                 text = "Spark's JVM has ended (killed, or out of memory: spark.conf."
                 hint = "spark.driver.memory sets its heap); start again to go on"

@@ -16,12 +16,15 @@ from streamer.engine.frame import Frame, FrameKind, in_order
 from streamer.engine.keeping import Keeper
 from streamer.engine.meters import EVENT_TIME, Meters, key_of
 from streamer.engine.places import NOWHERE, Labels, Places
+from streamer.engine.running_clock import RunningClock
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.window_meters import closed
+from streamer.engine.work import BatchWork, TaskWork, together
 from streamer.engine.writers import Writer
 from streamer.errors import StreamerError
 from streamer.message import Batch
+from streamer.window.system import SystemWindow
 from streamer.window.words import AnyWindow
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
@@ -65,6 +68,9 @@ class Delivery:
         window: AnyWindow | None = None,
         clock: Callable[[], int] = time.time_ns,
         on_samples: Callable[[bytes, int], None] = lambda body, at: None,
+        on_work: Callable[[BatchWork], None] = lambda work: None,
+        at_once: Callable[[], int] = lambda: 1,
+        running: RunningClock | None = None,
     ) -> None:
         """Set up.
 
@@ -82,7 +88,14 @@ class Delivery:
             window: the settings of windows; None without.
             clock: the wall clock, ns.
             on_samples: hears samples of messages, and when they came, ns.
+            on_work: hears how long the stream's own processors and outputs had a micro-batch in
+                hand, where that is so long that windows may expire for it.
+            at_once: how many tasks run at once.
+            running: times the delivery; it stands while the program does.
         """
+        self._on_work = on_work
+        self._at_once = at_once
+        self._running = running or RunningClock()
         self._results = results
         self._window = window
         self._clock = clock
@@ -140,11 +153,13 @@ class Delivery:
                     self._log(level, text, {**told, **fields})
         self._refuse(ordered)
         self._written = []
-        writing = self._now()
-        for number, writer in enumerate(self._writers):
-            mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
-            self._write(number, writer, batch, mine)
-        self._keep(batch, ordered)
+        writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
+        with self._running.timed():
+            for number, writer in enumerate(self._writers):
+                mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
+                self._write(number, writer, batch, mine)
+            self._keep(batch, ordered)
+            delivery = self._running.since(mark)
         took = self._now() - writing
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
         statuses = {
@@ -163,8 +178,26 @@ class Delivery:
         self.statuses.update(statuses)
         self._traced(batch, ordered, self._now() - (writing if began is None else began))
         self.batch = batch
+        self._report_work(ordered, statuses, began_at, delivery)
         self._on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
+
+    def _report_work(
+        self,
+        frames: Sequence[Frame],
+        statuses: Mapping[int, Mapping[str, Any]],
+        began: int,
+        delivery: int,
+    ) -> None:
+        """Say how long the micro-batch was in hand, where windows may expire for it."""
+        if not isinstance(self._window, SystemWindow) or not statuses:
+            return
+        tasks = [TaskWork.read(frame.body) for frame in frames if frame.kind == FrameKind.WORK]
+        took = together(tasks, max(self._at_once(), 1))
+        at = max(status["now"] for status in statuses.values())
+        work = BatchWork(at, began, *took, delivery)
+        if work.total > self._window.patience:
+            self._on_work(work)
 
     def _refuse(self, frames: Sequence[Frame]) -> None:
         """Stop before anything is written when a message must not be."""

@@ -46,6 +46,8 @@ class FrameKind(IntEnum):
     """Samples of messages, as a JSON list of [label, path, samples]: see `sampling`."""
     SPAN = 10
     """What a task did and when, for a trace, as JSON: see `spans.TaskSpan`."""
+    WORK = 12
+    """How long a task's own processors and outputs took, as JSON: see `work.TaskWork`."""
 
 
 class Frame(NamedTuple):

@@ -16,6 +16,8 @@ _NOBODY: Final[Labels] = {}
 
 _OOM: Final = re.compile(r"java\.lang\.OutOfMemoryError(?::\s*([^\n]*))?")
 _FULL: Final = re.compile(r"No space left on device|Disk quota exceeded|ENOSPC")
+_NO_DESCRIPTORS: Final = re.compile(r"Too many open files|EMFILE|ENFILE")
+_NO_MEMORY: Final = re.compile(r"Cannot allocate memory|ENOMEM|unable to create native thread")
 _THERE: Final = re.compile(r"\(TID \d+\) \((\S+) executor (?!driver\))\w+\)")
 """Where a task ran that was lost, on a cluster."""
 
@@ -61,11 +63,13 @@ class Trouble(NamedTuple):
         text: what went wrong, in a line, and what to do where that is known.
         place: label and path of the component; empty when it is none's.
         lasts: whether the same again is likely to fail as well, as where what is kept is damaged.
+        passing: whether the machine lacks what it may have again later: disk, descriptors, memory.
     """
 
     text: str
     place: Labels = _NOBODY
     lasts: bool = False
+    passing: bool = False
 
 
 NO_TROUBLE: Final = Trouble("")
@@ -84,6 +88,12 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     blamed = Blamed.found(error)
     if blamed is not None:
         return Trouble(blamed.text, {"label": blamed.label, "path": blamed.path})
+    if _NO_DESCRIPTORS.search(error):
+        text = "the machine or the process has no file descriptors left: raise ulimit -n"
+        return Trouble(text, places.state, passing=True)
+    if _NO_MEMORY.search(error):
+        text = "the machine has no memory left for another process or thread"
+        return Trouble(text, _stage(error, places), passing=True)
     if (found := _OOM.search(error)) is not None:
         more = f" ({found[1].strip()})" if found[1] else ""
         return Trouble(
@@ -94,7 +104,7 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
         there = _THERE.search(error)
         worker = f"a disk of the worker {there[1]} is full, or " if there else ""
         text = f"{worker}the disk of the checkpoint {checkpoint} is full: make room there"
-        return Trouble(text, places.state)
+        return Trouble(text, places.state, passing=True)
     if _is_gone(error, checkpoint):
         text = f"the checkpoint {checkpoint} was removed or changed while the stream runs"
         return Trouble(f"{text}; restore it, or start anew", places.state)

@@ -9,7 +9,7 @@ from streamer import urls
 
 _FILE: Final = "file://"
 _HTTP: Final = "http://"
-_PATIENCE: Final = 10.0
+_TIMEOUT_S: Final = 10.0
 
 
 def url_problem(url: str) -> str | None:
@@ -25,17 +25,12 @@ def read_schema(url: str) -> str:
     """Read a schema.
 
     Raises:
-        OSError: it is not there, or nobody answers within ten seconds.
+        OSError: it is not there, or there is no whole answer within ten seconds.
         ValueError: it is no text.
     """
     if url.startswith(_FILE):
         return Path(url.removeprefix(_FILE)).read_text(encoding="utf-8")
-    from http.client import HTTPException
-    from urllib.request import urlopen
+    # Imported here: who reads a schema from a file needs no client.
+    from streamer.deadline import exchange
 
-    try:
-        with urlopen(url, timeout=_PATIENCE) as answer:
-            return str(answer.read().decode())
-    except HTTPException as error:
-        # What answers is no HTTP server, or the path has white space.
-        raise OSError(f"{url}: {error}") from None
+    return exchange("GET", url, _TIMEOUT_S).decode()

@@ -46,6 +46,8 @@ from streamer.spec import BuildContext, Kind, Parsed
 if TYPE_CHECKING:
     import httpx2
 
+    from streamer.deadline import Deadline
+
 _BLOCK: Final = 64 << 10
 
 
@@ -230,7 +232,8 @@ class HttpClient:
         import httpx2
 
         connections = self._context.lasting("connections", lambda: Connections(self._parsed))
-        client = connections.take()
+        taken = connections.take()
+        client, deadline = taken
         began = time.monotonic()
         response: httpx2.Response | None = None
         headers, failure, body = list(request.headers), "", b""
@@ -244,9 +247,10 @@ class HttpClient:
             )
             response = client.send(made, stream=True)
             if whole:
-                body = self._read(response, began)
+                body = self._read(response, deadline)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            failure = _reason(error)
+            late = deadline.is_over or isinstance(error, httpx2.TimeoutException)
+            failure = self._late(response) if late and self._parsed[TIMEOUT] else _reason(error)
         except BaseException:
             client.close()
             raise
@@ -260,21 +264,27 @@ class HttpClient:
         if response is None or failure:
             if response is not None:
                 response.close()
-            connections.give(client)
+            connections.give(taken)
             raise HttpError(failure)
-        return Answer(response.status_code, found, body, response, lambda: connections.give(client))
+        return Answer(response.status_code, found, body, response, lambda: connections.give(taken))
 
-    def _read(self, response: httpx2.Response, began: float) -> bytes:
+    def _read(self, response: httpx2.Response, deadline: Deadline) -> bytes:
         """Read a body, for which there is no more time than for the whole request."""
         import httpx2
 
-        timeout = self._parsed[TIMEOUT]
         blocks = []
         for block in response.iter_bytes(_BLOCK):
             blocks.append(block)
-            if timeout and time.monotonic() - began > timeout / SECOND:
-                raise httpx2.ReadTimeout("timed out while reading the body")
+            # What is inflated from little takes time too.
+            if deadline.is_over:
+                raise httpx2.ReadTimeout("timed out")
         return b"".join(blocks)
+
+    def _late(self, response: httpx2.Response | None) -> str:
+        """Return what is said of an exchange whose time is over."""
+        seconds = self._parsed[TIMEOUT] / SECOND
+        what = "waiting for the answer" if response is None else "reading the body"
+        return f"timed out while {what}: it is not whole within {seconds:g} s (timeout)"
 
     def _succeeded(self, status: int) -> bool:
         if status in self._drop or status in self._backoff:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamer.durations import SECOND
 from streamer.errors import StreamerError
@@ -17,10 +17,22 @@ from streamer.tls import TLS, tls_context
 if TYPE_CHECKING:
     import httpx2
 
+    from streamer.deadline import Deadline
+
 _MOST_REDIRECTS: Final = 10
 _KEPT: Final = 100
+_CONNECT_TIMEOUT_S: Final = 10.0
+"""Where the answer may take any time, since it goes on: within this, there is a connection."""
+
 # As in Go, no proxy of the environment stands between a program and its own machine.
 _OWN_MACHINE: Final = ("all://localhost", "all://127.0.0.1", "all://[::1]")
+
+
+class Connection(NamedTuple):
+    """A client that does one exchange at a time, and the deadline of that exchange."""
+
+    client: httpx2.Client
+    deadline: Deadline
 
 
 class Connections:
@@ -44,46 +56,58 @@ class Connections:
 
         self._parsed = parsed
         self._tls = tls_context(parsed[TLS]) or httpx2.create_ssl_context()
-        self._idle: deque[httpx2.Client] = deque()
+        self._idle: deque[Connection] = deque()
         self.give(self._made())
         self.signer = Signer(parsed)
         conf = parsed[OAUTH2]
         self.tokens = Tokens(conf) if conf is not None and conf[ENABLED] else None
 
-    def take(self) -> httpx2.Client:
-        """Return a client that nobody else uses until it is given back."""
+    def take(self) -> Connection:
+        """Return a client that nobody else uses until it is given back; its time begins now."""
         try:
-            return self._idle.pop()
+            found = self._idle.pop()
         except IndexError:
-            return self._made()
+            found = self._made()
+        timeout = self._parsed[TIMEOUT]
+        found.deadline.start(timeout / SECOND if timeout else None)
+        return found
 
-    def give(self, client: httpx2.Client) -> None:
+    def give(self, connection: Connection) -> None:
         """Take a client back, for the next one who needs one."""
         if len(self._idle) < _KEPT:
-            self._idle.append(client)
+            self._idle.append(connection)
         else:
-            client.close()
+            connection.client.close()
 
-    def _made(self) -> httpx2.Client:
+    def _made(self) -> Connection:
         import httpx2
+
+        from streamer.deadline import Deadline, keep_deadline
 
         parsed = self._parsed
         proxy, timeout = parsed[PROXY_URL] or None, parsed[TIMEOUT]
         try:
-            return httpx2.Client(
+            made = httpx2.Client(
                 verify=self._tls,
                 http2=not parsed[DISABLE_HTTP2],
                 proxy=proxy,
                 mounts=None if proxy else dict.fromkeys(_OWN_MACHINE),
-                timeout=timeout / SECOND if timeout else None,
+                timeout=(
+                    timeout / SECOND
+                    if timeout
+                    else httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S)
+                ),
                 follow_redirects=parsed[FOLLOW_REDIRECTS],
                 max_redirects=_MOST_REDIRECTS,
                 headers={"User-Agent": "streamer"},
             )
         except (ValueError, httpx2.InvalidURL) as error:
             raise StreamerError(f"failed to parse proxy_url string: {error}") from None
+        deadline = Deadline()
+        keep_deadline(made, deadline)
+        return Connection(made, deadline)
 
     def __del__(self) -> None:
         """Close the connections when nobody can use them any more."""
-        for client in getattr(self, "_idle", ()):
-            client.close()
+        for connection in getattr(self, "_idle", ()):
+            connection.client.close()

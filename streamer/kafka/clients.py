@@ -21,6 +21,7 @@ from streamer.kafka.errors import (
     GROUP_IN_USE,
     GROUP_REFUSED,
     NO_LEADERS,
+    RIGHTS_MISSING,
     TOPIC_REFUSED,
     UNKNOWN_PARTITION,
     UNKNOWN_TOPIC,
@@ -322,7 +323,8 @@ class Cluster:
                 if code == TIMED_OUT:
                     self._renew()
                 raise unreached(self._connection, heard, text) from None
-            raise KafkaError(f"Kafka refuses{self._who()}: {text}") from None
+            final = code in (BAD_TOPIC, *RIGHTS_MISSING)
+            raise KafkaError(f"Kafka refuses{self._who()}: {text}", final) from None
 
     def _renew(self) -> None:
         """Ask by a new client from now on.

@@ -30,6 +30,8 @@ ILLEGAL_GENERATION: Final = 22
 # Who keeps the groups is still being found: the cluster is new, or its brokers have changed.
 COORDINATOR_MOVES: Final = (14, 15, 16)
 """Loading, not available, not the coordinator: in a moment it will be."""
+RIGHTS_MISSING: Final = (TOPIC_REFUSED, GROUP_REFUSED, 31, 33, 34, 53, 58)
+"""Topic, group and cluster refused; SASL's mechanism or state; transactional id; SASL itself."""
 GROUP_IN_USE: Final = (UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION)
 
 # "sasl_ssl://localhost:9093/bootstrap: " and "(after 0ms in state CONNECT)".
@@ -61,6 +63,7 @@ class KafkaError(StreamerError):
     def __init__(self, text: str, final: bool = False) -> None:
         """Take the text for the user."""
         self.final = final
+        self.passing = not final
         super().__init__(text)
 
 

@@ -436,7 +436,7 @@ _STREAM: Final = (
         ("state",),
         "0 or 1",
         "Of a stream of the service, 1 for the state that it is in: `starting`, `running`, "
-        "`restarting`, `paused`, `ended`, `failed` or `stopped`.",
+        "`restarting`, `waiting`, `paused`, `ended`, `failed` or `stopped`.",
         "failed: /streams says why; mend it, then `streamer resume`.",
     ),
     Metric(

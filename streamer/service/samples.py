@@ -34,7 +34,16 @@ _APART: Final = frozenset(
     }
 )
 
-STATES: Final = ("starting", "running", "restarting", "paused", "ended", "failed", "stopped")
+STATES: Final = (
+    "starting",
+    "running",
+    "restarting",
+    "waiting",
+    "paused",
+    "ended",
+    "failed",
+    "stopped",
+)
 """The states of a stream of the service."""
 
 

@@ -134,6 +134,8 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
+            on_work=self._signals.set_work,
+            at_once=lambda: self._signals.tasks() or cores(self.plan.master),
         )
         self._results = results
         self._disk = CheckpointFigures(checkpoint.directory, whole=not checkpoint.is_elsewhere)
@@ -477,9 +479,11 @@ class Stream:
         self._log("DEBUG", error, {"micro_batch": self._delivery.batch + 1})
         reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
         if retries.exhausted or self._stopping.is_set():
-            raise StreamerError(
+            failed = StreamerError(
                 f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
             )
+            failed.passing = excused or trouble.passing
+            raise failed
         pause = retries.pause
         text = f"The micro-batch failed: {trouble.text}; trying again in {pause:g} s"
         self._log("ERROR", text, {**trouble.place, "micro_batch": self._delivery.batch + 1})

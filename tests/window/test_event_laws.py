@@ -233,3 +233,35 @@ def test_a_right_window_may_be_opened_as_long_as_its_last_millisecond_is(
         assert_batches(expected, found, {})
         assert found.dropped == dict(expected.dropped)
     assert found.dropped == ({"second": "late"} if late else {})
+
+
+@pytest.mark.parametrize("scope", ["stream", "key"])
+def test_what_is_late_for_a_window_that_idleness_closed_moves_the_clock_that_keys_share(
+    scope: str,
+) -> None:
+    # Key "a" has lost [20, 50) to idleness, so "late" is; the stream has seen its time all the
+    # same, and [0, 30) has closed for the key "b".
+    rules = Hopping(
+        keyed=True,
+        clock_scope=scope,  # type: ignore[arg-type]
+        idle_timeout=5,
+        size=30,
+        every=20,
+        end_of_input="flush",
+    )
+    batches = [
+        MicroBatch(0, (Event("opens", 25, "a", 0),)),
+        MicroBatch(10),
+        MicroBatch(10, (Event("late", 35, "a", 1), Event("new", 25, "b", 1)), ended=True),
+    ]
+    for shards in (1, 3):
+        oracle = HoppingOracle(rules)
+        stream = EventStream(rules, shards=shards, chance=random.Random(0))
+        shard_of: dict[str, int] = {}
+        for batch in batches:
+            expected, found = oracle.step(batch), stream.step(batch)
+            assert found.dropped == dict(expected.dropped)
+            assert_batches(expected, found, shard_of)
+        starts = {"stream": [20], "key": [0, 20]}[scope]
+        assert found.dropped == {"late": "late"}
+        assert [batch.start for batch in expected.batches] == starts

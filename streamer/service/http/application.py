@@ -228,6 +228,8 @@ class Api:
                 asked = await self._asked(request, endpoint)
             except TooLargeError:
                 return error_reply(413, "Error: the body is larger than a config may be")
+            except TimeoutError:
+                return error_reply(408, "Error: the body has not come in time")
             except UnicodeDecodeError:
                 return error_reply(400, "Error: the body is not UTF-8")
             return await self._answered(endpoint, asked)

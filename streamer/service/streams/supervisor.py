@@ -19,7 +19,7 @@ from streamer.config import Config
 from streamer.engine.delivery import LogLine
 from streamer.engine.tapping import Tap
 from streamer.engine.troubles import said
-from streamer.errors import StreamerError
+from streamer.errors import StreamerError, is_passing
 from streamer.plan.judgement import Judgement
 from streamer.service.replacing import OnReset
 
@@ -32,6 +32,7 @@ class State(StrEnum):
     STARTING = "starting"
     RUNNING = "running"
     RESTARTING = "restarting"
+    WAITING = "waiting"
     PAUSED = "paused"
     ENDED = "ended"
     FAILED = "failed"
@@ -41,10 +42,13 @@ class State(StrEnum):
 _STARTING: Final = 20.0
 """Seconds after which a stream that has delivered nothing is not taken to be starting."""
 
+_MAX_WAIT_PAUSE_S: Final = 30.0
+"""Between two tries of a stream that waits for a server or the machine: each takes seconds."""
+
 _BUSY: Final = 30.0
 """Seconds for which a stream that has delivered something is taken to be busy."""
 
-ACTIVE = frozenset({State.STARTING, State.RUNNING, State.RESTARTING})
+ACTIVE = frozenset({State.STARTING, State.RUNNING, State.RESTARTING, State.WAITING})
 """The states in which messages flow, or are about to."""
 
 
@@ -164,7 +168,8 @@ class Supervisor:
 
     Attributes:
         state: what the stream does.
-        reason: why it failed, or is being restarted; empty otherwise.
+        reason: why it failed, is being restarted, or what it waits for and since when; empty
+            otherwise.
         restarts: how often it was started again.
     """
 
@@ -178,6 +183,7 @@ class Supervisor:
         gate: Gate,
         told: Callable[[State], None] = lambda state: None,
         now: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         """Begin with a stream that is stopped.
 
@@ -190,7 +196,11 @@ class Supervisor:
             gate: what it passes when it starts.
             told: hears of every state that the stream comes to by itself.
             now: a clock that never runs backwards, s.
+            wall: the time of day, seconds since 1970.
         """
+        self._wall = wall
+        self._waits = 0
+        self._waits_since = 0.0
         self._make = make
         self._log = log
         self._policy = policy
@@ -294,7 +304,7 @@ class Supervisor:
             job()
 
     def _wait(self) -> float | None:
-        if self.state == State.RESTARTING:
+        if self.state in (State.RESTARTING, State.WAITING):
             return max(self._again - self._now(), 0.0)
         return self._look() if self._run is not None else None
 
@@ -325,11 +335,13 @@ class Supervisor:
         if self._run is not None:
             return
         self._failures, self._failed_at = 0, -1
+        self._waits = 0
         self.restarts = 0
         try:
             self._start()
         except BaseException as e:
-            if not patient:
+            # What a server or the machine lacks now says nothing about the config.
+            if not patient and not is_passing(e):
                 self._come_to(State.STOPPED)
                 if isinstance(e, Exception):
                     raise
@@ -337,7 +349,8 @@ class Supervisor:
             self._failed(e)
 
     def _start(self) -> None:
-        self._come_to(State.STARTING)
+        if self.state != State.WAITING:
+            self._come_to(State.STARTING)
         self._in_gate = self._now() if self._gate.enter() else None
         try:
             run = self._make()
@@ -378,11 +391,17 @@ class Supervisor:
         batch = self._run.batch() if self._run is not None else self._failed_at
         if batch > self._failed_at:
             self._failures, self._failed_at = 0, batch
-        self._failures += 1
+            self._waits = 0
+        passing = is_passing(error)
+        self._failures += not passing
         try:
             self._end(0.0)
         except BaseException as e:
             self._log("WARN", f"Something of the stream was left behind: {e}", {})
+        if passing:
+            self._wait_until_passed(text)
+            return
+        self._waits = 0
         if self._failures > self._policy.limit:
             self._log("ERROR", f"The stream has failed, and is not started again: {text}", {})
             self._come_to(State.FAILED, text)
@@ -394,6 +413,20 @@ class Supervisor:
         self._log("ERROR", f"The stream failed: {text}; starting it again in {pause:g} s", {})
         self._come_to(State.RESTARTING, text)
         self._told(State.RESTARTING)
+
+    def _wait_until_passed(self, text: str) -> None:
+        """Try again for ever, with growing pauses: it is not the config that is at fault."""
+        if not self._waits:
+            self._waits_since = self._wall()
+        self._waits += 1
+        pause = min(self._policy.pause(self._waits), _MAX_WAIT_PAUSE_S)
+        self._again = self._now() + pause
+        self.restarts += 1
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._waits_since))
+        reason = f"{text}; waiting since {since}"
+        self._log("ERROR", f"The stream waits: {reason}; trying again in {pause:g} s", {})
+        self._come_to(State.WAITING, reason)
+        self._told(State.WAITING)
 
     def _come_to(self, state: State, reason: str = "") -> None:
         if state != State.STARTING:

@@ -85,6 +85,13 @@ class WindowOracle(ABC):
             changed = self.take(arrived)
             if changed is None:
                 out.dropped.append((event.id, "late"))
+                # Decided: late though the clock has not reached the end of its windows, since
+                # idleness or the end of an input closed them: the clock that all keys share has
+                # seen its time. One key's closed windows say nothing of how far the stream is, and
+                # are known to no other shard. By the clock alone what is late is behind it, and
+                # moves nothing.
+                if self.fields.clock_scope == "stream":
+                    self.intake.take(arrived)
                 continue
             self.intake.take(arrived)
             for window in changed:

@@ -9,6 +9,7 @@ const STYLES = {
   running: "good",
   starting: "accent",
   restarting: "warn",
+  waiting: "warn",
   failed: "bad",
   paused: "plain",
   ended: "plain",
@@ -16,7 +17,7 @@ const STYLES = {
 };
 
 /** How urgent a state is: what needs somebody comes first. */
-export const URGENCY = ["failed", "restarting", "starting", "running", "paused", "ended", "stopped"];
+export const URGENCY = ["failed", "restarting", "waiting", "starting", "running", "paused", "ended", "stopped"];
 
 /**
  * Return what shows a state. A stream that runs and does not get on is so shown.

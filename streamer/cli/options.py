@@ -45,6 +45,7 @@ class Options:
         resources: files with further resources, globs and directories expanded.
         chilled: whether a config runs in spite of findings that it can run with; None for no.
         watch: what is done when the config's files change; None when nobody looks.
+        wait_for_inputs: whether a start waits for servers that are away; None for no.
     """
 
     config: str | None = None
@@ -55,6 +56,7 @@ class Options:
     resources: tuple[str, ...] = ()
     chilled: bool | None = None
     watch: Watch | None = None
+    wait_for_inputs: bool | None = None
 
     def over(self, other: Options) -> Options:
         """Return these options, with those that are not set taken from other ones."""
@@ -145,9 +147,18 @@ def watch_options(command: F) -> F:
     return command
 
 
+wait_option = click.option(
+    "--wait-for-inputs",
+    is_flag=True,
+    default=None,
+    help="When a broker or another server of an input is away at the start, wait for it as a "
+    "stream that runs does, instead of ending with 1.",
+)
+
+
 def running_options(command: F) -> F:
     """Add the options of commands that run a config: those of others, and what deploys do."""
-    return stream_options(watch_options(command))
+    return stream_options(watch_options(wait_option(command)))
 
 
 sets_option = click.option(
@@ -219,6 +230,7 @@ def options_of(
     on_reset: str | None = None,
     rollback_on_failure: bool = False,
     rollback_after: str = "",
+    wait_for_inputs: bool | None = None,
 ) -> Options:
     """Return the options as the command line gave them to a command.
 
@@ -229,7 +241,8 @@ def options_of(
     files = tuple(dict.fromkeys(expand(resources)))
     watch = watch_of(watcher, on_reset, rollback_on_failure, rollback_after)
     sets = sets_of(sets, master)
-    return Options(config, sets, checkpoint, level, impure, files, chilled, watch)
+    waits = wait_for_inputs or None
+    return Options(config, sets, checkpoint, level, impure, files, chilled, watch, waits)
 
 
 def sets_of(sets: tuple[str, ...], master: str | None) -> tuple[str, ...]:

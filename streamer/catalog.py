@@ -17,16 +17,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from streamer.bloblang import shut
 from streamer.caching import CountedCache
 from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.landing.processed import Processed
 from streamer.lasting import Lasting
+from streamer.permissions import NotPermittedError, limited
 from streamer.pipeline.observed import UNOBSERVED, observed
 from streamer.rate_limiting import CountedRateLimit
 from streamer.sending.sender import Link, Sender
 from streamer.spec import Kind, ParsedComponent, Spec
+from streamer.spec.reach import problems_of_component
 
 T = TypeVar("T")
 
@@ -293,8 +294,12 @@ class _Context:
         context = _Context(
             component, self._resources, self._built, self._lasting, whole=self._whole
         )
+        permitted = component.permissions
+        known = _own_spec(component.kind, component.name)
+        for message, hint in problems_of_component(component, known, permitted):
+            raise NotPermittedError(f"{message}; {hint}")
         # Workers build what the driver has read: what was not allowed there is not allowed here.
-        with shut(component.pure):
+        with limited(permitted):
             made = make(component.config, context)
         if component.kind == Kind.INPUT and self._whole and component.processors:
             return Processed(made, context.all(component.processors))

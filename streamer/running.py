@@ -7,13 +7,14 @@ it has ended. Messages in both directions are parted as a codec says.
 from __future__ import annotations
 
 import os
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from queue import Empty, Queue
 from typing import IO, Final, NamedTuple
+
+from streamer.permissions import ALL, Permissions
 
 LINES: Final = "lines"
 LENGTHS: Final = "length_prefixed_uint32_be"
@@ -52,7 +53,14 @@ class _Heard(NamedTuple):
 class Program:
     """A program and its pipes. Threads may share it; one at a time is answered."""
 
-    def __init__(self, command: Sequence[str], most: int, send: str, receive: str) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        most: int,
+        send: str,
+        receive: str,
+        permissions: Permissions = ALL,
+    ) -> None:
         """Take the command; nothing is started yet.
 
         Args:
@@ -60,11 +68,13 @@ class Program:
             most: bytes that an answer may have.
             send: how messages are parted that the program gets.
             receive: how those are that it writes.
+            permissions: whether it may be run.
         """
         self._command = command
         self._most = most
         self._send = _ENCODERS[send]
         self._receive = receive
+        self._permissions = permissions
         self._running: _Running | None = None
         self._lock = threading.Lock()
 
@@ -105,7 +115,7 @@ class Program:
 
     def _start(self) -> _Running:
         try:
-            return _Running(self._command, self._most, self._receive)
+            return _Running(self._command, self._most, self._receive, self._permissions)
         except (OSError, ValueError) as error:
             raise RunError(not_run(self._command[0], error)) from None
 
@@ -113,9 +123,10 @@ class Program:
 class _Running:
     """One start of a program."""
 
-    def __init__(self, command: Sequence[str], most: int, receive: str) -> None:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+    def __init__(
+        self, command: Sequence[str], most: int, receive: str, permissions: Permissions
+    ) -> None:
+        self._process = permissions.start(command, bufsize=0)
         self._heard: Queue[_Heard] = Queue(_HELD)
         assert self._process.stdout is not None and self._process.stderr is not None
         for stream, codec, error in (

@@ -120,8 +120,10 @@ def tls_context(parsed: Parsed) -> ssl.SSLContext | None:
     context = ssl.create_default_context()
     try:
         if parsed[ROOT_CAS] or parsed[ROOT_CAS_FILE]:
+            file = parsed[ROOT_CAS_FILE]
             context = ssl.create_default_context(
-                cafile=parsed[ROOT_CAS_FILE] or None, cadata=parsed[ROOT_CAS] or None
+                cafile=parsed.permissions.file(file) if file else None,
+                cadata=parsed[ROOT_CAS] or None,
             )
         for cert in parsed[CLIENT_CERTS]:
             _show(context, cert)
@@ -136,7 +138,8 @@ def tls_context(parsed: Parsed) -> ssl.SSLContext | None:
 def _show(context: ssl.SSLContext, cert: Parsed) -> None:
     password = cert["password"] or None
     if cert["cert_file"]:
-        context.load_cert_chain(cert["cert_file"], cert["key_file"], password)
+        named = cert.permissions.file
+        context.load_cert_chain(named(cert["cert_file"]), named(cert["key_file"]), password)
         return
     # OpenSSL takes a key from a file only; nobody else can read this one.
     handle, name = tempfile.mkstemp(suffix=".pem")

@@ -39,11 +39,12 @@ ORDER: tuple[frozenset[str], ...] = (
             "svg",
             "tally",
             "lasting",
+            "limits",
             "urls",
             "zstd",
         }
     ),
-    frozenset({"figures", "redaction"}),
+    frozenset({"figures", "permissions", "redaction"}),
     frozenset({"deadline", "value", "yaml_scalars"}),
     frozenset({"message"}),
     frozenset({"lazy_batch", "sampling"}),

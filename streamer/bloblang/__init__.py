@@ -12,11 +12,9 @@ from streamer.bloblang.mapping import Mapping, compile_mapping
 from streamer.bloblang.outside import (
     Luggage,
     impure_allowed,
-    is_shut,
     luggage,
     no_impure,
     noting,
-    shut,
 )
 from streamer.bloblang.resolver import Uses
 
@@ -29,9 +27,7 @@ __all__ = [
     "compile_interpolation",
     "compile_mapping",
     "impure_allowed",
-    "is_shut",
     "luggage",
     "no_impure",
     "noting",
-    "shut",
 ]

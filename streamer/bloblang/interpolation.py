@@ -53,6 +53,11 @@ class Interpolation:
         return (_again, (self.text, outside.impure, outside.directory, luggage))
 
     @property
+    def parts(self) -> list[str | None]:
+        """What stands between the expressions, in order, with None for each of these."""
+        return [part if isinstance(part, str) else None for part in self._parts]
+
+    @property
     def queries(self) -> list[tree.Node]:
         """The resolved expressions in it, in order."""
         return [part for part in self._parts if not isinstance(part, str)]

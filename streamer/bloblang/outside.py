@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 from streamer.bloblang.errors import QueryError
+from streamer.permissions import current_permissions
 
 Key = tuple[str, str]
 """`("file", absolute path)` or `("env", name)`."""
@@ -21,7 +22,6 @@ Key = tuple[str, str]
 _noted: dict[Key, Any] = {}
 _brought: dict[Key, Any] = {}
 _allowed = True
-_shut: ContextVar[bool] = ContextVar("_shut", default=False)
 _heard: ContextVar[set[Key] | None] = ContextVar("_heard", default=None)
 
 
@@ -37,27 +37,6 @@ def noting() -> Iterator[set[Key]]:
         yield found
     finally:
         _heard.reset(before)
-
-
-@contextmanager
-def shut(closed: bool = True) -> Iterator[None]:
-    """Refuse impure functions and imports in what is compiled in this very context meanwhile.
-
-    Others go on compiling what they want, in other threads: this is for texts of strangers.
-
-    Args:
-        closed: False takes them again, for a text of our own among those of strangers.
-    """
-    before = _shut.set(closed)
-    try:
-        yield
-    finally:
-        _shut.reset(before)
-
-
-def is_shut() -> bool:
-    """Whether impure functions and imports are refused in this very context; see `shut`."""
-    return _shut.get()
 
 
 @contextmanager
@@ -130,7 +109,7 @@ class Outside:
             json_numbers: whether messages come from JSON.
         """
         self.json_numbers = json_numbers
-        self.impure = _allowed and impure is not False and not _shut.get()
+        self.impure = _allowed and impure is not False and current_permissions().local
         self.directory = os.path.abspath(directory)
         self.read: dict[Key, Any] = {}
         self._sealed = False

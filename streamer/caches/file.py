@@ -16,6 +16,7 @@ from typing import Final
 
 from streamer.caching import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.message import Execution
+from streamer.permissions import ALL, Permissions
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 DIRECTORY: Final = "directory"
@@ -40,16 +41,17 @@ SPEC: Final = Spec(
 class FileCache:
     """Values in files."""
 
-    def __init__(self, directory: Path) -> None:
-        """Take the directory."""
+    def __init__(self, directory: Path, permissions: Permissions = ALL) -> None:
+        """Take the directory, and whether it may be used."""
         self._directory = directory
+        self._permissions = permissions
 
     def get(self, key: str, ex: Execution) -> bytes:
         """Read the key's file."""
         path = self._path(key)
         with _told(path):
             try:
-                return path.read_bytes()
+                return self._permissions.read(path)
             except FileNotFoundError:
                 raise KeyNotFoundError from None
 
@@ -79,7 +81,7 @@ class FileCache:
         inside = os.path.join(os.path.normpath(self._directory), "")
         if "\0" in key or not way.startswith(inside):
             raise CacheError(f"the key {key!r} is no path of a file below {self._directory}")
-        return Path(way)
+        return Path(self._permissions.file(way))
 
 
 @contextmanager
@@ -110,4 +112,4 @@ def _written(path: Path, value: bytes) -> Iterator[str]:
 
 def build(parsed: Parsed, context: BuildContext) -> FileCache:
     """Take the directory."""
-    return FileCache(Path(parsed[DIRECTORY]))
+    return FileCache(Path(parsed[DIRECTORY]), parsed.permissions)

@@ -45,6 +45,8 @@ class Options:
         resources: files with further resources, globs and directories expanded.
         chilled: whether a config runs in spite of findings that it can run with; None for no.
         watch: what is done when the config's files change; None when nobody looks.
+        skip_damaged: whether to go on behind what is damaged of what inputs have received; None
+            for no.
         wait_for_inputs: whether a start waits for servers that are away; None for no.
     """
 
@@ -56,6 +58,7 @@ class Options:
     resources: tuple[str, ...] = ()
     chilled: bool | None = None
     watch: Watch | None = None
+    skip_damaged: bool | None = None
     wait_for_inputs: bool | None = None
 
     def over(self, other: Options) -> Options:
@@ -113,6 +116,15 @@ chilled_option = click.option(
 )
 
 
+skip_damaged_option = click.option(
+    "--skip-damaged",
+    is_flag=True,
+    default=None,
+    help="Go on behind messages that came in and are damaged on the disk; they are lost, and "
+    "counted. For one start.",
+)
+
+
 def watch_options(command: F) -> F:
     """Add the options that say what is done when files change."""
     for option in reversed(
@@ -158,7 +170,7 @@ wait_option = click.option(
 
 def running_options(command: F) -> F:
     """Add the options of commands that run a config: those of others, and what deploys do."""
-    return stream_options(watch_options(wait_option(command)))
+    return stream_options(watch_options(wait_option(skip_damaged_option(command))))
 
 
 sets_option = click.option(
@@ -230,6 +242,7 @@ def options_of(
     on_reset: str | None = None,
     rollback_on_failure: bool = False,
     rollback_after: str = "",
+    skip_damaged: bool | None = None,
     wait_for_inputs: bool | None = None,
 ) -> Options:
     """Return the options as the command line gave them to a command.
@@ -241,8 +254,8 @@ def options_of(
     files = tuple(dict.fromkeys(expand(resources)))
     watch = watch_of(watcher, on_reset, rollback_on_failure, rollback_after)
     sets = sets_of(sets, master)
-    waits = wait_for_inputs or None
-    return Options(config, sets, checkpoint, level, impure, files, chilled, watch, waits)
+    given = skip_damaged or None, wait_for_inputs or None
+    return Options(config, sets, checkpoint, level, impure, files, chilled, watch, *given)
 
 
 def sets_of(sets: tuple[str, ...], master: str | None) -> tuple[str, ...]:

@@ -172,6 +172,7 @@ def _run(run: _Run) -> int:
     life, log, status, stopper = run.life, run.log, run.status, run.stopper
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
+    life.checkpoint.skips_damaged = bool(run.options.skip_damaged)
     overlay = status if sys.stdout.isatty() else None
     if run.options.wait_for_inputs:
         from streamer.cli.patient_start import open_patiently

@@ -74,6 +74,7 @@ class ServiceOptions:
     restarts: int
     watch: Watch | None = None
     standby: bool = False
+    skip_damaged: bool = False
 
 
 def run_service(options: ServiceOptions) -> int:
@@ -178,6 +179,7 @@ class _Service:
         self._host: Any = None
         self._rest: Any = None
         self._conf: Mapping[str, str] = {}
+        self._begun: set[str] = set()
         # They are there for the thread that has read them, and streams are deployed in others.
         self._templates = template_files()
 
@@ -377,7 +379,15 @@ class _Service:
         return SparkRun(
             *(stream_id, config, checkpoints, self._host, log, self._level, view, back),
             on_reset=OnReset(asked) if asked else None,
+            skips_damaged=self._options.skip_damaged and self._begins(stream_id),
         )
+
+    def _begins(self, stream_id: str) -> bool:
+        """Whether a stream has not run yet in this program; from now on it has."""
+        if stream_id in self._begun:
+            return False
+        self._begun.add(stream_id)
+        return True
 
     def _tell(self, url: str) -> None:
         self._log("INFO", "Listening for HTTP requests", {"url": url})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer import catalog
-from streamer.bloblang import is_shut
 from streamer.config.fields import find, problem_text, read_body, read_field, read_fields
 from streamer.config.findings import did_you_mean
 from streamer.config.labels import read_label
@@ -17,6 +16,7 @@ from streamer.config.templates.template import template_of
 from streamer.config.unavailable import available_text, missing_text, unavailable
 from streamer.config.unset import holds_unset
 from streamer.extras import EXTRA_OF, install_hint, is_installed, lacking_text, unless_lacking
+from streamer.permissions import current_permissions
 from streamer.spec import Field, Kind, Parsed, ParsedComponent, Spec
 
 _PROCESSORS: Final = Field(
@@ -98,7 +98,7 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
         processors=others.get("processors") or (),
         mapping=others.get("mapping") or "",
         file=key.source.name,
-        pure=is_shut(),
+        permissions=current_permissions(),
     )
     if name in SERVING:
         entry = node.entries.get(name) or node.entries.get("plugin")

@@ -17,6 +17,7 @@ from streamer.config.file import read_file
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
 from streamer.config.ignores import find_ignores, without_ignored
 from streamer.config.markdown import is_markdown, snippets
+from streamer.config.message_paths import check_message_paths
 from streamer.config.model import Config
 from streamer.config.nodes import Mapping, described
 from streamer.config.old_spellings import without_disabled
@@ -183,6 +184,7 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
     check_repeats(reading, root, parsed, resources)
     if reading.options.thorough:
         check_whole(reading, root)
+        check_message_paths(reading, parsed, resources)
         if not holds_resources_only(root):
             check_answers(reading, parsed["buffer"])
     if findings.harmful:

@@ -10,7 +10,6 @@ from collections.abc import Mapping as MappingType
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from streamer.bloblang import shut
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import did_you_mean
@@ -22,6 +21,7 @@ from streamer.config.sections import SECTIONS
 from streamer.config.source import Source
 from streamer.config.tests_section import DEFINITION_FIELDS, check_tests
 from streamer.errors import ConfigError
+from streamer.permissions import ALL, Permissions, limited
 from streamer.spec import Kind, Parsed, ParsedComponent
 
 RESOURCE_KINDS: Final = (
@@ -51,13 +51,13 @@ class ResourceText:
         name: what findings call the text.
         text: YAML; what it holds beside resources is not looked at.
         env: the environment's variables.
-        trusted: whether its mappings may be impure, whatever the config's may.
+        permissions: what its components may do, whatever those of the config may.
     """
 
     name: str
     text: str
     env: MappingType[str, str]
-    trusted: bool = True
+    permissions: Permissions = ALL
 
 
 class _Written(NamedTuple):
@@ -121,7 +121,7 @@ def read_resource_file(
         for name in root.entries.keys() - _NAMES.keys():
             del root.entries[name]
     reading.ignores += find_ignores(source, root)
-    with shut(text is not None and not text.trusted):
+    with limited(text.permissions if text is not None else ALL):
         parsed = read_fields(reading, FILE_FIELDS, root, "", root)
     check_tests(reading.findings, path, parsed["tests"] or ())
     return resources_of(reading, parsed, root), root

@@ -216,6 +216,15 @@ _ALL: Final = (
         runs_ignored=True,
     ),
     Rule(
+        "message_path",
+        "A message says where the output `file` writes, and nothing keeps it below a directory: "
+        "who can send messages can have any file written that the program may write.",
+        "Set `base` to the directory that no path is to leave, or take only what cannot be a path, "
+        'such as `${! this.id.hash("sha256").encode("hex") }`.',
+        level="warning",
+        runs_ignored=True,
+    ),
+    Rule(
         "missing_component",
         "Nothing says which component is meant.",
         "Write its name as a field, such as `stdin: {}`.",

@@ -35,6 +35,8 @@ from streamer.source.opening import Room
 
 _CLOSING: Final = "Server closing"
 _FULL_SECONDS: Final = "1"
+_PACKED_AT_ONCE: Final = 1000
+"""Messages of a request that are packed in no time."""
 
 
 @dataclass
@@ -116,7 +118,7 @@ class Intake:
         """Return when messages are safe, or what answers them when something does."""
         asks = self.room.answers
         if asks is None:
-            await self._commit.put(self._record(raws, meta, ""))
+            await self._commit.put(await self._packed(raws, meta, ""))
             return []
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Batch] = loop.create_future()
@@ -127,7 +129,8 @@ class Intake:
 
         request = asks.ask(hear)
         try:
-            await self._commit.put(self._record(raws, {**meta, REQUEST: request}, request))
+            record = await self._packed(raws, {**meta, REQUEST: request}, request)
+            await self._commit.put(record)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 # Its time was over while it was written, and it is processed now: who waits for an
@@ -136,6 +139,12 @@ class Intake:
             return await answered
         finally:
             asks.forget(request)
+
+    async def _packed(self, raws: list[bytes], meta: Mapping[str, Any], request: str) -> Record:
+        if len(raws) <= _PACKED_AT_ONCE:
+            return self._record(raws, meta, request)
+        # Other requests, and probes, are answered meanwhile.
+        return await asyncio.to_thread(self._record, raws, meta, request)
 
     def _record(self, raws: list[bytes], meta: Mapping[str, Any], request: str) -> Record:
         if len(raws) != 1:

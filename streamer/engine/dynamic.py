@@ -24,6 +24,7 @@ from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.lanes import Lanes
 from streamer.message import Batch, Message
+from streamer.permissions import limited
 from streamer.plan import Plan
 from streamer.plan.resources import resolved
 from streamer.plan.written import written_inside
@@ -131,7 +132,8 @@ class DynamicWriter:
         except yaml.YAMLError as error:
             raise StreamerError(f"the config is no YAML: {error}") from None
         document = {"output": {_TEMPLATE: {"outputs": {name: body}}}}
-        config = parse_config(orjson.dumps(document).decode(), env={})
+        with limited(self._component.permissions):
+            config = parse_config(orjson.dumps(document).decode(), env={})
         made = self._started(name, config.output.config["outputs"][name])
         with self._changed:
             self._removed(name)
@@ -173,7 +175,7 @@ class DynamicWriter:
         if not frames:
             return
         batches = [_batch(frame.body) for frame in frames]
-        task = Task(self._plan.level, live=self._plan.live)
+        task = Task(self._plan.level, live=self._plan.live, limits=self._plan.limits)
         outputs = list(self._waited_for().values())
         made = Lanes(lambda: None, len(outputs)).map(
             lambda _, output, ex: self._sent(output, batches, ex), outputs, task.execution

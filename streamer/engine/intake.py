@@ -103,7 +103,7 @@ def _packed(
     if early and plan.folding.text is not None and folded.identity in (None, plan.folding.identity):
         fold = fold_for(plan.folding.text)
     tracing = Tracing("input", Origin(plan.input).fields, time.time_ns()) if plan.traced else None
-    task = Task(plan.level, strict=plan.strict, live=plan.live, tracing=tracing)
+    task = Task(plan.level, strict=plan.strict, live=plan.live, tracing=tracing, limits=plan.limits)
     ex = task.execution
     # In the mappings of the buffer, now() is the micro-batch's time.
     at_t = Execution(lambda: t, ex.log, ex.count)

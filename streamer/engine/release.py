@@ -59,7 +59,7 @@ def release(
         kernel_rows.append(row)
     buffer, output = Origin(plan.buffer).fields, Origin(plan.output).fields
     tracing = Tracing("buffer", buffer, time.time_ns()) if plan.traced else None
-    task = Task(plan.level, now, strict=plan.strict, live=plan.live, tracing=tracing)
+    task = Task.of(plan, now, tracing)
     ex = task.execution
     ex.micro_batch = micro_batch
     having = compile_mapping(plan.having) if plan.having else None

@@ -48,8 +48,8 @@ class ServedWriter:
             cors = parsed["cors"]
             own = Own(
                 parsed["address"],
-                parsed["cert_file"],
-                parsed["key_file"],
+                parsed.permissions.file(parsed["cert_file"]),
+                parsed.permissions.file(parsed["key_file"]),
                 frozenset(cors["allowed_origins"]) if cors["enabled"] else None,
             )
 

@@ -13,6 +13,7 @@ from streamer.engine.dynamic import DynamicWriter
 from streamer.engine.frame import Frame
 from streamer.engine.journal import FileJournal
 from streamer.engine.served import ServedWriter
+from streamer.permissions import ALL, Permissions
 from streamer.plan import Plan
 from streamer.source.opening import Room
 from streamer.spec import ParsedComponent
@@ -32,8 +33,9 @@ class Writer(Protocol):
 class FileWriter:
     """Appends frames to the files that their routes name, exactly once."""
 
-    def __init__(self, journal: Path, append: bool) -> None:
+    def __init__(self, journal: Path, append: bool, permissions: Permissions = ALL) -> None:
         """Take the journal's path; without `append` each frame replaces its file."""
+        self._permissions = permissions
         self._journal = FileJournal(journal)
         self._append = append
 
@@ -43,11 +45,11 @@ class FileWriter:
             return
         if not self._append:
             for frame in frames:
-                _replace(frame.route, frame.body)
+                _replace(self._permissions.file(frame.route), frame.body)
             return
         by_file: dict[str, list[bytes]] = {}
         for frame in frames:
-            by_file.setdefault(frame.route, []).append(frame.body)
+            by_file.setdefault(self._permissions.file(frame.route), []).append(frame.body)
         self._journal.begin(batch, by_file)
         try:
             for path, bodies in by_file.items():
@@ -95,7 +97,9 @@ def writers_of(
 
     def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
-            return FileWriter(journal, plan.context().build(output).output.append)
+            return FileWriter(
+                journal, plan.context().build(output).output.append, output.permissions
+            )
         return StreamWriter(stdout, overlay)
 
     for number, output in enumerate(plan.written):

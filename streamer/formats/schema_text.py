@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from streamer import urls
+from streamer.permissions import ALL, Permissions
 
 _FILE: Final = "file://"
 _HTTP: Final = "http://"
@@ -21,15 +21,16 @@ def url_problem(url: str) -> str | None:
     return f"is {url!r}; must start with {_FILE} or {_HTTP}"
 
 
-def read_schema(url: str) -> str:
+def read_schema(url: str, permissions: Permissions = ALL) -> str:
     """Read a schema.
 
     Raises:
         OSError: it is not there, or there is no whole answer within ten seconds.
         ValueError: it is no text.
+        NotPermittedError: it is in a file, and these are out of reach.
     """
     if url.startswith(_FILE):
-        return Path(url.removeprefix(_FILE)).read_text(encoding="utf-8")
+        return permissions.read(url.removeprefix(_FILE)).decode()
     # Imported here: who reads a schema from a file needs no client.
     from streamer.deadline import exchange
 

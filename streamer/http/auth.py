@@ -8,12 +8,12 @@ import hmac
 import secrets
 import threading
 import time
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote_plus, urlencode
 
 from streamer.http.auth_fields import BASIC_AUTH, ENABLED, JWT, OAUTH
 from streamer.http.errors import HttpError
+from streamer.permissions import Permissions
 from streamer.spec import Parsed
 
 AUTHORIZATION: Final = "Authorization"
@@ -53,7 +53,7 @@ class Signer:
 
         with self._lock:
             if self._key is None:
-                self._key = _read_key(conf["private_key_file"])
+                self._key = _read_key(conf["private_key_file"], conf.permissions)
         try:
             return jwt.encode(
                 dict(conf["claims"]), self._key, conf["signing_method"], dict(conf["headers"])
@@ -66,11 +66,11 @@ def _enabled(conf: Parsed | None) -> Parsed | None:
     return conf if conf is not None and conf[ENABLED] else None
 
 
-def _read_key(file: str) -> Any:
+def _read_key(file: str, permissions: Permissions) -> Any:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
-        return load_pem_private_key(Path(file).read_bytes(), None)
+        return load_pem_private_key(permissions.read(file), None)
     except (OSError, ValueError, TypeError) as error:
         raise HttpError(f"failed to read private key {file!r}: {error}") from None
 

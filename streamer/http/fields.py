@@ -49,7 +49,9 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
         Field(
             URL,
             "string",
-            "The URL to send requests to.",
+            "The URL to send requests to. What an expression in it brings must not have segments "
+            "`.` or `..`, which lead elsewhere: such a message fails. An expression that is the "
+            "whole URL is taken as it is.",
             access=Access.ADDRESS,
             interpolated=True,
             check=lambda url: (

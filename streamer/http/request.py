@@ -13,6 +13,7 @@ from streamer.http.errors import HttpError
 from streamer.http.fields import HEADERS, METADATA, URL, VERB
 from streamer.http.framing import is_framing, is_hop_by_hop
 from streamer.http.multipart import Part, write_multipart
+from streamer.http.url_text import UrlText
 from streamer.message import Batch, Execution, Message
 from streamer.metafilter import MetadataFilter
 from streamer.spec import Parsed
@@ -64,7 +65,7 @@ class RequestMaker:
             parts: the parts of every body, in the place of the messages.
         """
         headers: Mapping[str, str] = parsed[HEADERS]
-        self._url = compile_interpolation(parsed[URL])
+        self._url = UrlText(compile_interpolation(parsed[URL]))
         self._verb: str = parsed[VERB]
         self._headers = {name: compile_interpolation(text) for name, text in headers.items()}
         self._metadata = MetadataFilter(parsed[METADATA])
@@ -131,7 +132,7 @@ def _described(part: PartTexts, batch: Batch, ex: Execution) -> Part:
     return headers, _bytes("part body", part.body, batch, ex)
 
 
-def _text(what: str, text: Interpolation, batch: Batch, index: int, ex: Execution) -> str:
+def _text(what: str, text: Interpolation | UrlText, batch: Batch, index: int, ex: Execution) -> str:
     if text.static is not None:
         return text.static
     try:

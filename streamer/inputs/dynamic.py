@@ -28,6 +28,7 @@ from streamer.landing.following import (
 from streamer.landing.landed import Landed
 from streamer.landing.lander import Lander, StoppedError
 from streamer.landing.store import Store
+from streamer.permissions import ALL, Permissions, limited
 from streamer.source.opening import Branch, Room, opened
 from streamer.source.replayable import Offset, Replayable
 from streamer.spec import BuildContext, Field, Kind, Parsed, ParsedComponent, Spec
@@ -57,6 +58,7 @@ SPEC: Final = Spec(
         Field(PREFIX, "string", "What the paths begin with.", default=""),
     ),
     categories=("Utility",),
+    takes_configs=True,
     runs="children",
     limits="what was added over HTTP is gone at the next start",
 )
@@ -71,12 +73,14 @@ class DynamicInput:
         prefix: what the paths begin with.
         context: builds inputs with their processors.
         file: the file that it stands in.
+        permissions: what those that are added may do.
     """
 
     inputs: Mapping[str, ParsedComponent]
     prefix: str
     context: BuildContext
     file: str = ""
+    permissions: Permissions = ALL
 
     def opened(self, room: Room) -> Landed:
         """Begin to read; return what has landed.
@@ -137,7 +141,8 @@ class _Fan:
 
     def put(self, name: str, text: str) -> None:
         """Start an input, or change it; the same config again changes nothing."""
-        component = self._room.read_config(Kind.INPUT, text)
+        with limited(self._of.permissions):
+            component = self._room.read_config(Kind.INPUT, text)
         with self._changing:
             before = self._inputs.get(name)
             if before is None or before.text != text:
@@ -209,4 +214,7 @@ def _yaml(document: Any) -> str:
 
 def build(parsed: Parsed, context: BuildContext) -> DynamicInput:
     """Take the inputs; they are built when they are opened."""
-    return DynamicInput(parsed[INPUTS], parsed[PREFIX], context.whole(), context.component.file)
+    component = context.component
+    return DynamicInput(
+        parsed[INPUTS], parsed[PREFIX], context.whole(), component.file, component.permissions
+    )

@@ -12,6 +12,7 @@ from typing import Final
 
 from streamer.source.files import Files
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec.replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
 from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
 
 FIELD_PATHS: Final = "paths"
@@ -48,6 +49,7 @@ SPEC: Final = Spec(
             default=False,
             advanced=True,
         ),
+        REPLACED_FIELD,
         *SCANNED_FIELDS,
     ),
     check=_check,
@@ -66,4 +68,6 @@ SPEC: Final = Spec(
 def build(parsed: Parsed, context: BuildContext) -> Files:
     """Make the input; its files are listed by `opened`, when the stream starts."""
     scanner = build_scanner(parsed, context)
-    return Files(tuple(parsed[FIELD_PATHS]), scanner, parsed[FIELD_DELETE_ON_FINISH])
+    paths, delete = tuple(parsed[FIELD_PATHS]), parsed[FIELD_DELETE_ON_FINISH]
+    restarts = parsed[FIELD_ON_REPLACED] == RESTART
+    return Files(paths, scanner, delete, permissions=parsed.permissions, restarts=restarts)

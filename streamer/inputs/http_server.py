@@ -258,8 +258,8 @@ class HttpServerInput:
                 room,
                 paths,
                 address=parsed[ADDRESS],
-                cert_file=parsed[CERT_FILE],
-                key_file=parsed[KEY_FILE],
+                cert_file=parsed.permissions.file(parsed[CERT_FILE]),
+                key_file=parsed.permissions.file(parsed[KEY_FILE]),
                 origins=frozenset(cors["allowed_origins"]) if cors["enabled"] else None,
                 reuse_port=bool(tcp and tcp["reuse_port"]),
             )

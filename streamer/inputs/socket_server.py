@@ -170,7 +170,10 @@ class SocketServerInput:
         network, tls = self.parsed[NETWORK], self._tls()
         tcp = self.parsed[TCP]
         receiver = bound(
-            network, self.parsed[ADDRESS], reuse_port=bool(tcp is not None and tcp["reuse_port"])
+            network,
+            self.parsed[ADDRESS],
+            reuse_port=bool(tcp is not None and tcp["reuse_port"]),
+            permissions=self.parsed.permissions,
         )
         address = shown(receiver, network)
         server = _Server(
@@ -193,7 +196,7 @@ class SocketServerInput:
         """Look whether the address can be listened on; see `Probing`."""
         network, address = self.parsed[NETWORK], self.parsed[ADDRESS]
         self._tls()
-        bound(network, address).close()
+        bound(network, address, permissions=self.parsed.permissions).close()
         if network.startswith("unix"):
             Path(address).unlink(missing_ok=True)
         return f"{address} can be listened on"
@@ -205,7 +208,8 @@ class SocketServerInput:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
             if tls["cert_file"] and tls["key_file"]:
-                context.load_cert_chain(tls["cert_file"], tls["key_file"])
+                files = map(tls.permissions.file, (tls["cert_file"], tls["key_file"]))
+                context.load_cert_chain(*files)
             else:
                 self_signed(context)
         except OSError as e:

@@ -20,6 +20,7 @@ from streamer.landing.landed import Landed
 from streamer.landing.lander import Lander, StoppedError, connected
 from streamer.landing.store import Store
 from streamer.message import Execution
+from streamer.permissions import ALL, Permissions
 from streamer.scanners.lines import LineScanner
 from streamer.source.opening import Room
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
@@ -92,11 +93,13 @@ class SubprocessInput:
         command: the command and its arguments.
         restarts: whether it is run again each time that it ends.
         scanner: cuts what it prints.
+        permissions: whether it may be run.
     """
 
     command: tuple[str, ...]
     restarts: bool
     scanner: LineScanner
+    permissions: Permissions = ALL
 
     def opened(self, room: Room) -> Landed:
         """Run the command; return what has landed."""
@@ -142,9 +145,7 @@ class SubprocessInput:
             store.close()
 
     def _begun(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        return self.permissions.start(self.command, stdin=subprocess.DEVNULL)
 
     def _received(self, room: Room, lander: Lander, running: subprocess.Popen[bytes]) -> None:
         ex = Execution(time.time_ns, room.log, room.count)
@@ -171,4 +172,5 @@ def _log_lines(room: Room, pipe: IO[bytes]) -> None:
 def build(parsed: Parsed, context: BuildContext) -> SubprocessInput:
     """Take the fields; the command runs once the input is opened."""
     scanner = LineScanner(max_buffer_size=parsed[MAX_BUFFER])
-    return SubprocessInput((parsed[NAME], *parsed[ARGS]), parsed[RESTART_ON_EXIT], scanner)
+    command = (parsed[NAME], *parsed[ARGS])
+    return SubprocessInput(command, parsed[RESTART_ON_EXIT], scanner, parsed.permissions)

@@ -14,6 +14,7 @@ from streamer.http.auth import AUTHORIZATION, Signer
 from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH_FIELD
 from streamer.landing.blocks import each
 from streamer.landing.commit import GroupCommit
+from streamer.landing.connecting import GREETING_TIMEOUT_S, Connecting
 from streamer.landing.landed import Landed
 from streamer.landing.lander import FIRST_PAUSE, LONGEST_PAUSE
 from streamer.landing.receiver import Reception, receive
@@ -34,8 +35,6 @@ OPEN_MESSAGE: Final = "open_message"
 OPEN_MESSAGE_TYPE: Final = "open_message_type"
 CONNECTION: Final = "connection"
 MAX_MESSAGE_SIZE: Final = "max_message_size"
-
-_HANDSHAKE_TIMEOUT_S: Final = 10.0
 
 
 def _url(text: str) -> str | None:
@@ -156,14 +155,16 @@ class WebsocketInput:
 
         signer, tls = Signer(self.parsed), tls_context(self.parsed[TLS])
         pause, failures = FIRST_PAUSE, 0
+        connecting = Connecting(room, "websocket")
         async with aiohttp.ClientSession() as session:
             while True:
                 try:
-                    await self._received(room, session, signer, tls, commit)
+                    await self._received(room, session, signer, tls, commit, connecting)
                     pause, failures = FIRST_PAUSE, 0
                     room.count("input_connection_lost")
                 except (aiohttp.ClientError, OSError) as e:
                     room.log("ERROR", f"Failed to connect to websocket: {e}", {})
+                    connecting.failed(e)
                     room.count("input_connection_failed")
                     failures += 1
                     if 0 <= retries < failures:
@@ -178,6 +179,7 @@ class WebsocketInput:
         signer: Signer,
         tls: Any,
         commit: GroupCommit,
+        connecting: Connecting,
     ) -> None:
         """Receive from one connection until it ends."""
         url = self.parsed[URL]
@@ -189,7 +191,7 @@ class WebsocketInput:
             room.log("ERROR", text, {})
 
         try:
-            async with asyncio.timeout(_HANDSHAKE_TIMEOUT_S):
+            async with asyncio.timeout(GREETING_TIMEOUT_S):
                 made = await session.ws_connect(
                     url,
                     proxy=self.parsed[PROXY_URL] or None,
@@ -199,10 +201,10 @@ class WebsocketInput:
                 )
         except TimeoutError:
             raise OSError(
-                f"{scrub_urls(url)} has not answered the handshake within "
-                f"{_HANDSHAKE_TIMEOUT_S:g} s"
+                f"{scrub_urls(url)} has not answered the handshake within {GREETING_TIMEOUT_S:g} s"
             ) from None
         async with made as ws:
+            connecting.up()
             greeting = (self.parsed[OPEN_MESSAGE] or "").encode()
             if greeting and self.parsed[OPEN_MESSAGE_TYPE] == "text":
                 await ws.send_str(greeting.decode())

@@ -11,7 +11,6 @@ import socket
 import ssl
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from streamer.errors import StreamerError
@@ -90,7 +89,7 @@ class Encryption:
 
     def _authorities(self) -> str:
         if self.parsed[ROOT_CAS_FILE]:
-            return _read(self.parsed[ROOT_CAS_FILE], f"{TLS}.{ROOT_CAS_FILE}")
+            return _read(self.parsed, ROOT_CAS_FILE, TLS)
         text: str = self.parsed[ROOT_CAS]
         return text
 
@@ -155,18 +154,19 @@ def _pair(cert: Parsed) -> tuple[str, str]:
     if cert["cert_file"]:
         place = f"{TLS}.{CLIENT_CERTS}"
         return (
-            _read(cert["cert_file"], f"{place}.cert_file"),
-            _read(cert["key_file"], f"{place}.key_file"),
+            _read(cert, "cert_file", place),
+            _read(cert, "key_file", place),
         )
     return cert["cert"], cert["key"]
 
 
-def _read(name: str, place: str) -> str:
+def _read(parsed: Parsed, field: str, place: str) -> str:
+    name = parsed[field]
     try:
-        return Path(name).read_text()
+        return parsed.permissions.read(name).decode()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
-        raise StreamerError(f"{place}: {name!r} cannot be read: {reason}") from None
+        raise StreamerError(f"{place}.{field}: {name!r} cannot be read: {reason}") from None
 
 
 def _pkcs8(key: str, password: str) -> str:

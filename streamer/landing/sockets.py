@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from streamer.errors import StreamerError
+from streamer.permissions import ALL, Permissions
 from streamer.spec import Field
 
 _DATAGRAM: Final = 1 << 16
@@ -87,17 +88,20 @@ def address_problem(network: str, address: str) -> str | None:
     return None
 
 
-def bound(network: str, address: str, *, reuse_port: bool = False) -> socket.socket:
+def bound(
+    network: str, address: str, *, reuse_port: bool = False, permissions: Permissions = ALL
+) -> socket.socket:
     """Return a socket that listens, or one that datagrams are sent to.
 
     Raises:
         StreamerError: the address is taken, or there is no such address.
+        NotPermittedError: it is a Unix socket, and these are out of reach.
     """
     packets = network in ("udp", "unixgram")
     kind = socket.SOCK_DGRAM if packets else socket.SOCK_STREAM
     try:
         if network in ("unix", "unixgram"):
-            made = _at_path(kind, address)
+            made = _at_path(kind, address, permissions)
         else:
             made = _at_port(kind, address, reuse_port)
         if not packets:
@@ -110,15 +114,15 @@ def bound(network: str, address: str, *, reuse_port: bool = False) -> socket.soc
     return made
 
 
-def _at_path(kind: int, path: str) -> socket.socket:
+def _at_path(kind: int, path: str, permissions: Permissions) -> socket.socket:
     # What a killed program has left is in nobody's way.
     if Path(path).is_socket():
-        with socket.socket(socket.AF_UNIX, kind) as asked:
+        with permissions.unix_socket(path, kind) as asked:
             try:
                 asked.connect(path)
             except ConnectionRefusedError:
                 Path(path).unlink(missing_ok=True)
-    made = socket.socket(socket.AF_UNIX, kind)
+    made = permissions.unix_socket(path, kind)
     try:
         made.bind(path)
     except OSError:

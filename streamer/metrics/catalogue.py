@@ -72,6 +72,15 @@ _INPUT: Final = (
         "Raise max_buffer_size of the scanner.",
     ),
     Metric(
+        "input_lost",
+        _C,
+        _PLACE,
+        "messages",
+        "Messages that had come in and were damaged on the disk: `--skip-damaged` has passed them "
+        "over.",
+        "The log names the files; look at the disk.",
+    ),
+    Metric(
         "kafka_lag",
         _G,
         (*_PLACE, "topic", "partition"),

@@ -52,6 +52,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Utility",),
+    takes_configs=True,
     runs="driver",
     delivery="at least once: sent again until it is taken",
     limits="a micro-batch that is replayed is sent to all outputs again",

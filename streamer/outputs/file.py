@@ -2,13 +2,15 @@
 
 "Messages can be written to different files by using interpolation functions in the path field."
 Folders are made as needed. A failed message is written like any other, as in Benthos. A message
-whose path cannot be found can never be written: Benthos sends it round for ever; here it is
-logged as an error, counted in `output_dropped{reason="path"}` and left out.
+whose path cannot be found, or leaves `base`, can never be written: Benthos sends it round for
+ever; here it is logged as an error, counted in `output_dropped{reason="path"}` and left out.
 """
 
 from __future__ import annotations
 
+import os
 import posixpath
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -26,6 +28,14 @@ from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 PATH: Final = "path"
 DROPPED_COUNTER: Final = "output_dropped"
 SENT_COUNTER: Final = "output_sent"
+BASE: Final = "base"
+
+
+def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    base, path = parsed[BASE], parsed[PATH]
+    if base and "${!" not in path and not is_below(base, path):
+        yield PATH, f"is {path!r}, which is not below base, {base!r}"
+
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -41,8 +51,20 @@ SPEC: Final = Spec(
             check=lambda text: None if text else "is empty; expected the path of a file",
             examples=("/tmp/data.txt", '/tmp/${! json("document.id") }.json'),
         ),
+        Field(
+            BASE,
+            "string",
+            "A directory that no path may leave: where `path` holds something of a message, `../` "
+            "or a path from the root would lead anywhere. A message whose path leaves it is not "
+            "written. Paths do not become relative to it. Not in Benthos.",
+            access=Access.FILE,
+            default="",
+            advanced=True,
+            examples=("./out",),
+        ),
         CODEC_FIELD,
     ),
+    check=_problems,
     categories=("Local",),
     runs="driver",
     delivery="exactly once",
@@ -57,10 +79,11 @@ class FileOutput:
             `encode` replaces the file's content.
     """
 
-    def __init__(self, path: Interpolation, codec: Codec, origin: Origin) -> None:
+    def __init__(self, path: Interpolation, codec: Codec, origin: Origin, base: str = "") -> None:
         self._path = path
         self._codec = codec
         self._origin = origin
+        self._base = base
         self._only = None if path.static is None else clean_path(path.static)
         self.append = codec.append
 
@@ -94,7 +117,7 @@ class FileOutput:
         for message in batch:
             try:
                 # Benthos's file output sees one message at a time, not the batch.
-                path = clean_path(self._path.text_of([message], 0, ex))
+                path = self._of([message], ex)
             except MessageError as error:
                 self._origin.log(ex, "ERROR", f"path interpolation error: {error}")
                 ex.count(DROPPED_COUNTER, 1, reason="path")
@@ -103,6 +126,12 @@ class FileOutput:
                 continue
             routed.append((path, message.raw))
         return routed
+
+    def _of(self, batch: Batch, ex: Execution) -> str:
+        path = clean_path(self._path.text_of(batch, 0, ex))
+        if self._base and not is_below(self._base, path):
+            raise MessageError(f"{path!r} is not below the base {self._base!r}")
+        return path
 
     def probe(self) -> str:
         """Look whether the file can be written, or the folder that all files are in."""
@@ -121,7 +150,14 @@ def clean_path(path: str) -> str:
     return cleaned[1:] if cleaned.startswith("//") else cleaned
 
 
+def is_below(base: str, path: str) -> bool:
+    """Tell whether a path leads to something below a directory; links are not followed."""
+    whole = os.path.abspath(path)
+    above = os.path.join(os.path.abspath(base), "")
+    return whole.startswith(above) and len(whole) > len(above)
+
+
 def build(parsed: Parsed, context: BuildContext) -> FileOutput:
     """Compile the path and take the codec."""
     path = compile_interpolation(parsed[PATH])
-    return FileOutput(path, read_codec(parsed[CODEC]), Origin(context.component))
+    return FileOutput(path, read_codec(parsed[CODEC]), Origin(context.component), parsed[BASE])

@@ -10,6 +10,7 @@ from typing import Any, Final
 from streamer.endpoints.address import address_problem, split_address
 from streamer.formats.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.message import Batch, Execution
+from streamer.permissions import ALL, Permissions
 from streamer.sending import NotConnectedError, Output, SendError
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
@@ -71,10 +72,17 @@ SPEC: Final = Spec(
 class Connection:
     """A connection of one worker, which is made when it is needed."""
 
-    def __init__(self, network: str, address: str, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        network: str,
+        address: str,
+        tls: ssl.SSLContext | None,
+        permissions: Permissions = ALL,
+    ) -> None:
         self._network = network
         self._address = address
         self._tls = tls
+        self._permissions = permissions
         self._socket: socket.socket | None = None
 
     def open(self) -> None:
@@ -86,7 +94,7 @@ class Connection:
         if self._socket is not None:
             return
         if self._network == "unix":
-            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            made = self._permissions.unix_socket(self._address)
             made.connect(self._address)
             host = ""
         else:
@@ -191,6 +199,7 @@ def build(parsed: Parsed, context: BuildContext) -> SocketOutput:
     """Take the worker's connection, which is not made yet."""
 
     def make() -> Connection:
-        return Connection(parsed[NETWORK].lower(), parsed[ADDRESS], tls_context(parsed[TLS]))
+        network, tls = parsed[NETWORK].lower(), tls_context(parsed[TLS])
+        return Connection(network, parsed[ADDRESS], tls, parsed.permissions)
 
     return SocketOutput(context.lasting("connection", make), read_codec(parsed[CODEC]))

@@ -14,6 +14,7 @@ from typing import IO, Final
 
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
+from streamer.permissions import ALL, Permissions
 from streamer.sending import NotConnectedError, Output, SendError
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -66,8 +67,9 @@ SPEC: Final = Spec(
 class Process:
     """A process of one worker, which is started when it is needed."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], permissions: Permissions = ALL) -> None:
         self._command = command
+        self._permissions = permissions
         self._running: subprocess.Popen[bytes] | None = None
         self._said: dict[str, deque[bytes]] = {}
         self._readers: list[threading.Thread] = []
@@ -80,8 +82,7 @@ class Process:
         """
         if self._running is not None:
             return
-        pipe = subprocess.PIPE
-        self._running = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe)
+        self._running = self._permissions.start(self._command)
         self._said = {}
         self._readers = []
         for name, stream in (("stdout", self._running.stdout), ("stderr", self._running.stderr)):
@@ -178,5 +179,7 @@ class SubprocessOutput(Output):
 
 def build(parsed: Parsed, context: BuildContext) -> SubprocessOutput:
     """Take the worker's process, which is not started yet."""
-    process = context.lasting("process", lambda: Process([parsed[NAME], *parsed[ARGS]]))
+    process = context.lasting(
+        "process", lambda: Process([parsed[NAME], *parsed[ARGS]], parsed.permissions)
+    )
     return SubprocessOutput(process, Origin(context.component))

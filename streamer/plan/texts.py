@@ -9,6 +9,7 @@ import yaml
 from streamer.config import parse_config
 from streamer.config.echo import Shown
 from streamer.errors import StreamerError
+from streamer.permissions import current_permissions
 from streamer.spec import Kind, ParsedComponent
 
 
@@ -24,8 +25,9 @@ def read_component(kind: Kind, text: str) -> ParsedComponent:
         raise StreamerError(f"the config cannot be read: {' '.join(str(e).split())}") from None
     if not isinstance(found, dict):
         raise StreamerError(f"expected the config of an {kind}, such as {{generate: {{…}}}}")
+    env: dict[str, str] | None = None if current_permissions().local else {}
     # The server of a stream that stands for nothing is never started.
-    config = parse_config(yaml.safe_dump({str(kind): found}))
+    config = parse_config(yaml.safe_dump({str(kind): found}), env=env)
     made: ParsedComponent = getattr(config, str(kind))
     return made
 

@@ -6,13 +6,13 @@ message having its contents replaced with the stdout of it."
 
 from __future__ import annotations
 
-import subprocess
 from typing import Any, Final
 
 from streamer.bloblang import Interpolation, Mapping, compile_interpolation, compile_mapping
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
+from streamer.permissions import ALL, Permissions
 from streamer.query import query_value
 from streamer.running import not_run
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
@@ -73,10 +73,17 @@ SPEC: Final = Spec(
 class CommandProcessor:
     """Runs a program for each message."""
 
-    def __init__(self, name: Interpolation, mapping: Mapping | None, origin: Origin) -> None:
+    def __init__(
+        self,
+        name: Interpolation,
+        mapping: Mapping | None,
+        origin: Origin,
+        permissions: Permissions = ALL,
+    ) -> None:
         self._name = name
         self._mapping = mapping
         self._origin = origin
+        self._permissions = permissions
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return the programs' outputs, or the messages on which they failed, marked."""
@@ -111,7 +118,7 @@ class CommandProcessor:
 
     def _run(self, message: Message, arguments: list[str], ex: Execution) -> Message:
         try:
-            done = subprocess.run(arguments, input=message.raw, capture_output=True)
+            done = self._permissions.run(arguments, message.raw)
         except (OSError, ValueError) as e:
             failed = message.with_meta(**{EXIT_CODE: -1})
             return self._origin.fail(failed, f"execution error: {not_run(arguments[0], e)}: ", ex)
@@ -155,4 +162,5 @@ def build(parsed: Parsed, context: BuildContext) -> CommandProcessor:
         compile_interpolation(parsed[NAME]),
         compile_mapping(mapping) if mapping else None,
         Origin(context.component),
+        parsed.permissions,
     )

@@ -16,6 +16,7 @@ from streamer.failure import Origin
 from streamer.grok import Captures, GrokError, Patterns, compile_expression, default_patterns
 from streamer.grok.patterns import read_patterns
 from streamer.message import Execution, Message
+from streamer.permissions import Permissions
 from streamer.pipeline.per_message import Change, PerMessage
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -138,12 +139,12 @@ def _files(path: str) -> list[Path]:
     return [Path(file) for file in found if Path(file).is_file()]
 
 
-def _read(paths: Sequence[str]) -> dict[str, str]:
+def _read(paths: Sequence[str], permissions: Permissions) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in paths:
         try:
-            for file in _files(path):
-                with file.open(encoding="utf-8") as lines:
+            for file in _files(permissions.file(path)):
+                with permissions.open(file) as lines:
                     found.update(read_patterns(lines))
         except (OSError, ValueError) as e:
             raise StreamerError(f"failed to parse patterns from path '{path}': {e}") from e
@@ -178,7 +179,7 @@ def _nested(values: dict[str, Any]) -> dict[str, Any]:
 def build(parsed: Parsed, context: BuildContext) -> PerMessage:
     """Read the pattern files and compile the expressions."""
     try:
-        patterns = _patterns(parsed, _read(parsed[PATTERN_PATHS]))
+        patterns = _patterns(parsed, _read(parsed[PATTERN_PATHS], parsed.permissions))
         expressions = [_compiled(text, patterns, parsed) for text in parsed[EXPRESSIONS]]
     except GrokError as e:
         raise StreamerError(str(e)) from None

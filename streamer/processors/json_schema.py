@@ -91,7 +91,7 @@ def _text(parsed: Parsed, context: BuildContext) -> str:
         return str(parsed[SCHEMA])
     try:
         # It is read once, not by every task anew.
-        return context.lasting("schema", lambda: read_schema(path))
+        return context.lasting("schema", lambda: read_schema(path, parsed.permissions))
     except (OSError, ValueError) as e:
         raise StreamerError(f"{_LOADING}{path}: {e}") from e
 

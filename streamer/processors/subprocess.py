@@ -131,6 +131,7 @@ def build(parsed: Parsed, context: BuildContext) -> SubprocessProcessor:
             parsed[MAX_BUFFER],
             parsed[CODEC_SEND],
             parsed[CODEC_RECV],
+            parsed.permissions,
         ),
     )
     return SubprocessProcessor(program, parsed[CODEC_SEND] == LINES, Origin(context.component))

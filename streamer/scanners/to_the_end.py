@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from streamer.bloblang.limits import MOST_BYTES
+from streamer.limits import MOST_BYTES
 from streamer.source.replayable import Raws
 from streamer.source.scanning import BLOCK, MOST, START, Cut, Mark, Opened, ScanError
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec

@@ -35,7 +35,7 @@ from streamer.engine.spans import BatchTrace
 from streamer.engine.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said
+from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
@@ -52,9 +52,11 @@ from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
+from streamer.spark.redelivery import PATIENCE, Redelivery
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
+from streamer.spark.spools import open_checked
 from streamer.spark.staying import say_what_stays
 
 _PLACE = ("label", "path")
@@ -134,6 +136,7 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
+            resend=lambda *some: Redelivery(self.plan, self._session, self._stopping).send(*some),
             on_work=self._signals.set_work,
             at_once=lambda: self._signals.tasks() or cores(self.plan.master),
         )
@@ -142,7 +145,7 @@ class Stream:
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
         self._newest_told = False
-        self._rejected = self._unstarted = ""
+        self._rejected = self._unstarted = self._waiting = ""
         self.trouble = NO_TROUBLE
         self.delivered = 0
         self.last_delivery: float | None = None if former is None else former.last_delivery
@@ -176,7 +179,7 @@ class Stream:
             if former is None:
                 self._house.stop()
             raise
-        self.plan = replace(self.plan, live=self._ear.address)
+        self.plan = replace(self.plan, live=self._ear.address, patience=PATIENCE)
         self._ours, kafka = apart(self._source)
         hears = self._signals, self._gauge, self._count, self.batch_meter.messages, log
         begins, at = checkpoint.kafka_begins_at, checkpoint.spark
@@ -193,9 +196,10 @@ class Stream:
         return house
 
     def _open_source(self) -> Replayable:
-        source: Any = self.plan.context().build(self.plan.input)
-        house = self._house
-        found = opened(source, house.room())
+        source, house = self.plan.context().build(self.plan.input), self._house
+        found = open_checked(
+            self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
+        )
         say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind
@@ -253,19 +257,17 @@ class Stream:
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
         self._checkpoint.wait_held(self._stopping.is_set)
-        self.batch_meter.begin(self._checkpoint.batch(number))
+        at = self._checkpoint.batch(number)
+        self.batch_meter.begin(at)
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        wanted = self.tap.most
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), wanted)
+        tell(batch, self._checkpoint.identity, at, self.tap.most)
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         if self._kafka is not None:
             self._kafka.delivered()
         try:
-            self._delivery.deliver(
-                self._checkpoint.batch(number), [Frame(*row) for row in rows], began
-            )
+            self._delivery.deliver(at, [Frame(*row) for row in rows], began)
             self.trouble = NO_TROUBLE
             self.delivered += 1
             self.last_delivery = round(time.time(), 3)
@@ -365,11 +367,12 @@ class Stream:
             if isinstance(self._broken, BrokenPipeError):
                 raise self._broken
             # Spark puts a traceback around what a micro-batch is rejected for.
-            raised = self._rejected or str(self._query.exception() or "Spark ended the query")
-            self._recover(raised)
+            self._recover(self._rejected or str(self._query.exception() or "Spark ended the query"))
             return False
         if self._kafka is not None:
             self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
+        before, self._waiting = self._waiting, self._house.waiting
+        self.trouble = with_waiting(self.trouble, before, self._waiting, self._places.input)
         statuses = self.statuses()
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from streamer.permissions import ALL, Permissions, current_permissions
 from streamer.spec.kind import Kind
 
 
@@ -40,12 +41,14 @@ class Parsed(Mapping[str, Any]):
     of these for arrays and a dict of these for maps; None for an optional field left out.
     """
 
-    __slots__ = ("_values", "_places")
+    __slots__ = ("_values", "_places", "permissions")
 
     def __init__(
         self, values: Mapping[str, Any], places: Mapping[str, tuple[int, int]] | None = None
     ) -> None:
         """Wrap values; `places` says where the fields stand that the user wrote."""
+        self.permissions = current_permissions()
+        """What who opens what the fields name may do, in whatever thread and process."""
         self._values = dict(values)
         self._places = {name: Place(*place) for name, place in (places or {}).items()}
 
@@ -70,11 +73,11 @@ class Parsed(Mapping[str, Any]):
         # Values may hold secrets, and a Parsed is easily logged by mistake.
         return f"Parsed({', '.join(self._values)})"
 
-    def __getstate__(self) -> tuple[dict[str, Any], dict[str, Place]]:
-        return self._values, self._places
+    def __getstate__(self) -> tuple[dict[str, Any], dict[str, Place], Permissions]:
+        return self._values, self._places, self.permissions
 
-    def __setstate__(self, state: tuple[dict[str, Any], dict[str, Place]]) -> None:
-        self._values, self._places = state
+    def __setstate__(self, state: tuple[dict[str, Any], dict[str, Place], Permissions]) -> None:
+        self._values, self._places, self.permissions = state
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +97,8 @@ class ParsedComponent:
         metrics_mappings: what the templates that have made it do to its metrics, and to those of
             what is inside of it; the innermost first.
         file: the file that its name stands in; empty for a default that nobody wrote.
-        pure: whether it was read where impure mappings are refused (`streamer.bloblang.shut`); what
-            is compiled while it is built, wherever that is, is held to the same.
+        permissions: what it may do on a machine, wherever it is built; its mappings see neither
+            files nor the environment without `local`.
     """
 
     kind: Kind
@@ -109,4 +112,4 @@ class ParsedComponent:
     mapping: str = ""
     metrics_mappings: tuple[MetricsMapping, ...] = ()
     file: str = field(default="", compare=False)
-    pure: bool = field(default=False, compare=False)
+    permissions: Permissions = field(default=ALL, compare=False)

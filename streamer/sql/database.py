@@ -6,12 +6,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.message import Execution
+from streamer.permissions import ALL, Permissions
 from streamer.sql.drivers import Driver, Rows
 from streamer.sql.errors import SqlError
 from streamer.sql.pooling import Bounds
@@ -95,6 +95,7 @@ class Database:
         bounds: Bounds,
         init_files: Sequence[str] = (),
         init_statement: str = "",
+        permissions: Permissions = ALL,
     ) -> None:
         """Take all that is needed later; nothing is connected yet.
 
@@ -104,7 +105,8 @@ class Database:
         self._driver = driver
         self._dsn = dsn
         self._bounds = bounds
-        self._scripts = [(f"init_file '{path}'", text) for path, text in _read(init_files)]
+        scripts = _read(init_files, permissions)
+        self._scripts = [(f"init_file '{path}'", text) for path, text in scripts]
         if init_statement:
             self._scripts.append(("init_statement", init_statement))
         self._lock = threading.RLock()  # whoever begins asks for the engine again
@@ -218,10 +220,10 @@ def _columns(result: CursorResult[Any]) -> list[str]:
     return [column[0] for column in description or ()]
 
 
-def _read(patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _read(patterns: Sequence[str], permissions: Permissions) -> Iterator[tuple[str, str]]:
     for pattern in patterns:
-        for path in sorted(glob(pattern, recursive=True)):
+        for path in sorted(glob(permissions.file(pattern), recursive=True)):
             try:
-                yield path, Path(path).read_text(encoding="utf-8")
+                yield path, permissions.read(path).decode()
             except (OSError, ValueError) as e:
                 raise StreamerError(f"init_files: {path}: {e}") from e

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from streamer.errors import StreamerError
+from streamer.permissions import ALL, Permissions
 from streamer.urls import address_problem
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Driver(Protocol):
         """Return what the database says of a failure."""
 
 
-def driver(name: str) -> Driver:
+def driver(name: str, permissions: Permissions = ALL) -> Driver:
     """Return a driver by the name that configs give it.
 
     Raises:
@@ -94,11 +95,11 @@ def driver(name: str) -> Driver:
     if name == SQLITE:
         from streamer.sql.sqlite import Sqlite
 
-        return Sqlite()
+        return Sqlite(permissions)
     if name == MYSQL:
         from streamer.sql.mysql import Mysql
 
-        return Mysql()
+        return Mysql(permissions)
     raise StreamerError(driver_problem(name))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from streamer.durations import parse_duration
+from streamer.permissions import ALL, Permissions
 from streamer.sql.errors import SqlError
 from streamer.timestamps import Timestamp
 from streamer.urls import address_problem
@@ -29,6 +30,7 @@ _MARKS: Final = re.compile(
     re.DOTALL,
 )
 _SECOND: Final = 10**9
+_GREETING_TIMEOUT_S: Final = 10.0
 _TIMEOUTS: Final = {
     "timeout": "connect_timeout",
     "readTimeout": "read_timeout",
@@ -64,15 +66,28 @@ _TLS: Final[dict[str, dict[str, Any]]] = {
 class Mysql:
     """MySQL as a driver."""
 
+    def __init__(self, permissions: Permissions = ALL) -> None:
+        """Take whether Unix sockets may be opened."""
+        self._permissions = permissions
+
     def engine(self, dsn: str, **pool: Any) -> Engine:
         """Return an engine for `user:password@tcp(host:port)/name?parseTime=true`."""
         import pymysql
         from sqlalchemy import create_engine
 
         given = _given(dsn)
+        if "unix_socket" in given:
+            self._permissions.unix_path(given["unix_socket"])
+
+        lasting = given.get("read_timeout")
+        given["read_timeout"] = min(lasting or _GREETING_TIMEOUT_S, _GREETING_TIMEOUT_S)
 
         def connect() -> Any:
-            return pymysql.connect(**given, autocommit=True)
+            made = pymysql.connect(**given, autocommit=True)
+            # The library has one time for reading: the server's greeting comes soon or never, but
+            # what a query gives may take as long as the DSN says.
+            made._read_timeout = lasting
+            return made
 
         return create_engine(
             "mysql+pymysql://",

@@ -232,9 +232,10 @@ def _made(parsed: Parsed) -> Callable[[], Database]:
         parsed[CONN_MAX_LIFE_TIME] or 0,
     )
     return lambda: Database(
-        driver(parsed[DRIVER]),
+        driver(parsed[DRIVER], parsed.permissions),
         parsed[DSN],
         bounds,
         parsed[INIT_FILES] or (),
         parsed[INIT_STATEMENT] or "",
+        parsed.permissions,
     )

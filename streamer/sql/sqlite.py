@@ -6,6 +6,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode
 
+from streamer.permissions import ALL, Permissions
 from streamer.timestamps import Timestamp
 
 if TYPE_CHECKING:
@@ -19,11 +20,15 @@ _FILE: Final = "file:"
 class Sqlite:
     """SQLite as a driver."""
 
+    def __init__(self, permissions: Permissions = ALL) -> None:
+        """Take whether files may be opened."""
+        self._permissions = permissions
+
     def engine(self, dsn: str, **pool: Any) -> Engine:
         """Return an engine for a file: a path, or `file:path?mode=ro&_pragma=foreign_keys(1)`."""
         from sqlalchemy import create_engine
 
-        path, pragmas = _split(dsn)
+        path, pragmas = _split(self._permissions.file(dsn))
 
         def connect() -> sqlite3.Connection:
             connection = sqlite3.connect(

@@ -16,9 +16,9 @@ from streamer.bloblang import (
     compile_mapping,
     luggage,
     no_impure,
-    shut,
 )
 from streamer.message import Message
+from streamer.permissions import NONE, limited
 from tests.bloblang.running import execution, run
 
 IMPURE = [
@@ -188,7 +188,7 @@ def test_texts_of_strangers_see_nothing_while_other_threads_compile_what_they_wa
     with ThreadPoolExecutor(1) as others:
         # Compiled before, and so in the cache.
         compile_interpolation('${! env("HOME") }')
-        with shut():
+        with limited(NONE):
             with pytest.raises(BloblangError) as caught:
                 compile_mapping(mapping)
             with pytest.raises(BloblangError):

@@ -31,7 +31,11 @@ class Service:
     """One run of the service on a directory; a second one goes on where it was."""
 
     def __init__(
-        self, directory: Path, *more: str, conf: Mapping[str, str] = MappingProxyType({})
+        self,
+        directory: Path,
+        *more: str,
+        conf: Mapping[str, str] = MappingProxyType({}),
+        local: bool = True,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         port = free_port()
@@ -44,7 +48,8 @@ class Service:
             [
                 *(sys.executable, "-m", "streamer.cli.main", "streams"),
                 *("-o", str(directory / "root.yaml"), "--checkpoints", str(directory / "c")),
-                *("--allow-local", *more),
+                *(["--allow-local"] if local else []),
+                *more,
             ],
             stdin=subprocess.DEVNULL,
             stderr=self._log,
@@ -103,10 +108,13 @@ class Service:
 
 @contextmanager
 def service(
-    directory: Path, *more: str, conf: Mapping[str, str] = MappingProxyType({})
+    directory: Path,
+    *more: str,
+    conf: Mapping[str, str] = MappingProxyType({}),
+    local: bool = True,
 ) -> Iterator[Service]:
     """Run the service and see to it that it is gone afterwards."""
-    running = Service(directory, *more, conf=conf)
+    running = Service(directory, *more, conf=conf, local=local)
     try:
         yield running
     finally:

@@ -115,3 +115,24 @@ def test_a_codec_that_is_none_is_refused(codec: str, text: str) -> None:
 )
 def test_paths_are_cleaned_as_go_cleans_them(path: str, clean: str) -> None:
     assert clean_path(path) == clean
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["../x", "a/../../x", "/etc/passwd", "..", "", "b/../..", "../output/x", "../out"],
+)
+def test_a_path_that_leaves_the_base_is_not_written(value: str) -> None:
+    logged: list[str] = []
+    ex = Execution(now=lambda: 0, log=lambda level, text, fields: logged.append(text))
+    made = output('file: { path: \'${! json("p") }${! json("v") }\', base: ./out }')
+    before = "" if value.startswith("/") else "out/"
+    batch = [Message.of({"p": before, "v": value}), Message.of({"p": "out/", "v": "a/../b/..c"})]
+    assert made.encode(batch, ex) == [("out/b/..c", f"{batch[1].raw.decode()}\n".encode())]
+    assert len(logged) == 1 and "is not below the base './out'" in logged[0]
+
+
+def test_a_path_that_is_written_out_must_be_below_the_base() -> None:
+    with pytest.raises(ConfigError, match="which is not below base"):
+        output("file: { path: /tmp/x, base: /tmp/y }")
+    assert encoded("file: { path: /tmp/y/x, base: /tmp/y/ }", "a") == [("/tmp/y/x", b"a\n")]
+    assert encoded("file: { path: /x, base: / }", "a") == [("/x", b"a\n")]

@@ -18,6 +18,7 @@ from streamer.config.resources import ResourceText
 from streamer.config.source import Source
 from streamer.config.templates.installed import installed
 from streamer.errors import ConfigError, Lint
+from streamer.permissions import limited
 from streamer.redaction import SCRUBBED
 from streamer.service.streams.allowance import SPARK_OF_SERVICE, Allowance
 from streamer.service.streams.faults import BadConfigError
@@ -80,7 +81,7 @@ class Reader:
             raise _wrong(early, stream_id)
         env = os.environ if allowance.local else {}
         try:
-            with self._templates(), allowance.compiling():
+            with self._templates(), limited(allowance.permissions):
                 config = parse_config(
                     text, stream_id, env=env, resources=self._resources(), chilled=chilled
                 )
@@ -103,7 +104,7 @@ class Reader:
             raise _wrong(early, resource.name)
         name = resource.name
         try:
-            with self._templates(), self.allowance.compiling():
+            with self._templates(), limited(self.allowance.permissions):
                 config = parse_config(
                     _NOTHING, env={}, resources=[*self._resources(), resource], chilled=chilled
                 )

@@ -140,9 +140,10 @@ class Registry:
 
     def text_of(self, resource: StoredResource) -> ResourceText:
         """Return a resource that came by API as configs are read with it."""
-        allowed = self._reader.allowance.local
+        allowance = self._reader.allowance
         name = f"{resource.kind} {resource.label}"
-        return ResourceText(name, resource.text, os.environ if allowed else {}, trusted=allowed)
+        env = os.environ if allowance.local else {}
+        return ResourceText(name, resource.text, env, allowance.permissions)
 
     def read(self, stream_id: str, revision: Revision, reader: Reader | None = None) -> Config:
         """Read the config of a revision.

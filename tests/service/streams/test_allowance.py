@@ -10,14 +10,9 @@ import pytest
 from streamer import catalog
 from streamer.config import parse_config
 from streamer.config.sections import SECTIONS
-from streamer.service.streams.allowance import (
-    Allowance,
-    _of_database_url,
-    _reach,
-    is_local_address,
-    needs_access,
-)
+from streamer.service.streams.allowance import Allowance
 from streamer.spec import Access, Field, Kind
+from streamer.spec.reach import is_local_address, needs_access, of_database_url, reach
 
 
 def walk(fields: tuple[Field, ...], path: str) -> Iterator[tuple[str, Field]]:
@@ -102,9 +97,9 @@ def test_a_choice_of_words_with_a_local_one_among_them_has_a_rule() -> None:
 def test_a_field_without_a_rule_is_refused(name: str) -> None:
     field = Field(name, "string", "Of a plugin that says nothing.")
     assert needs_access(field)
-    assert _reach(field, "x", {}) == ("has no rule for what it reaches", False)
+    assert reach(field, "x", {}) == ("has no rule for what it reaches", False)
     said = Field(name, "string", "Of one that does.", access=Access.NONE)
-    assert _reach(said, "x", {}) is None
+    assert reach(said, "x", {}) is None
 
 
 @pytest.mark.parametrize(
@@ -182,7 +177,7 @@ def test_addresses_of_servers_are_none_of_this_machine(text: str) -> None:
     ],
 )
 def test_what_a_database_s_url_reaches(driver: str, dsn: str, found: str) -> None:
-    said: Any = _of_database_url(dsn, driver)
+    said: Any = of_database_url(dsn, driver)
     assert (said is None) if not found else (found in said), said
 
 

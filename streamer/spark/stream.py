@@ -199,8 +199,7 @@ class Stream:
         return house
 
     def _open_source(self) -> Replayable:
-        source: Any = self.plan.context().build(self.plan.input)
-        house = self._house
+        source, house = self.plan.context().build(self.plan.input), self._house
         found = open_checked(
             self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
         )
@@ -261,18 +260,19 @@ class Stream:
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
         self._checkpoint.wait_held(self._stopping.is_set)
-        self.batch_meter.begin(self._checkpoint.batch(number))
+        at = self._checkpoint.batch(number)
+        self.batch_meter.begin(at)
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        self._in_hand = self._checkpoint.batch(number)
-        crashes = self._crashes.order(self._in_hand).text()
-        tell(batch, self._checkpoint.identity, self._in_hand, self.tap.most, crashes)
+        self._in_hand = at
+        crashes = self._crashes.order(at).text()
+        tell(batch, self._checkpoint.identity, at, self.tap.most, crashes)
         table = batch.toArrow()
         frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self._kafka is not None:
             self._kafka.delivered()
         try:
-            self._delivery.deliver(self._checkpoint.batch(number), frames, began)
+            self._delivery.deliver(at, frames, began)
             self.trouble = NO_TROUBLE
             self.delivered += 1
             self.last_delivery = round(time.time(), 3)
@@ -371,8 +371,7 @@ class Stream:
             if isinstance(self._broken, BrokenPipeError):
                 raise self._broken
             # Spark puts a traceback around what a micro-batch is rejected for.
-            raised = self._rejected or str(self._query.exception() or "Spark ended the query")
-            self._recover(raised)
+            self._recover(self._rejected or str(self._query.exception() or "Spark ended the query"))
             return False
         if self._kafka is not None:
             self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)

@@ -103,6 +103,9 @@ RESEND: Final = Backoff(initial=500 * MILLISECOND, longest=3 * SECOND)
 RECONNECT: Final = Backoff(initial=500 * MILLISECOND, longest=SECOND)
 """How a lost connection is sought again."""
 
+REDELIVER: Final = Backoff(initial=250 * MILLISECOND, longest=10 * SECOND)
+"""How the driver sends again what no task could deliver: each try takes a task slot for a while."""
+
 
 def read_backoff(parsed: Parsed) -> Backoff:
     """Make what the fields of `backoff_fields` describe."""

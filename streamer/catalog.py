@@ -25,7 +25,7 @@ from streamer.lasting import Lasting
 from streamer.permissions import NotPermittedError, limited
 from streamer.pipeline.observed import UNOBSERVED, observed
 from streamer.rate_limiting import CountedRateLimit
-from streamer.sending.sender import Sender
+from streamer.sending.sender import Link, Sender
 from streamer.spec import Kind, ParsedComponent, Spec
 from streamer.spec.reach import problems_of_component
 
@@ -310,7 +310,8 @@ class _Context:
         if component.kind == Kind.RATE_LIMIT:
             return CountedRateLimit(made, component)
         if component.kind == Kind.OUTPUT and (component.name != _REFERENCE or component.processors):
-            return Sender(made, component, context.all(component.processors))
+            link = context.lasting(Link, Link)
+            return Sender(made, component, context.all(component.processors), link)
         return made
 
     def all(self, components: Iterable[ParsedComponent]) -> list[Any]:

@@ -45,6 +45,7 @@ class _Part:
         self.ex.counter_bounds = around.counter_bounds
         self.ex.answers = around.answers
         self.ex.micro_batch = around.micro_batch
+        self.ex.patience = around.patience
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         self._said.append(lambda: self._around.log(level, text, fields))

@@ -233,12 +233,14 @@ class Execution:
         sampler: takes samples of messages, see `sampling`; None where nobody watches.
         reading: counts what the task reads of its input, see `engine.reading`; None where nobody
             asks.
+        patience: how long outputs wait before they hand over what is unsent, see
+            `sending.patience`; None where they wait for ever.
     """
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
         *("counters", "counter_bounds", "tallies", "figures", "rejected", "answers"),
-        *("micro_batch", "sampler", "reading"),
+        *("micro_batch", "sampler", "reading", "patience"),
     )
 
     def __init__(
@@ -268,6 +270,7 @@ class Execution:
         self.micro_batch: MicroBatch | None = None
         self.sampler: Any = None
         self.reading: Any = None
+        self.patience: Any = None
 
     def tally(self, key: tuple[str, str, str]) -> Tally:
         """Return what a component has done in this run so far, to be added to."""

@@ -39,6 +39,7 @@ ORDER: tuple[frozenset[str], ...] = (
             "svg",
             "tally",
             "lasting",
+            "limits",
             "urls",
             "zstd",
         }
@@ -83,6 +84,10 @@ NEIGHBOURS = {
     ("streamer.processors.bloblang", "streamer.processors.mapping"),
     # The page of all metrics is made of their list.
     ("streamer.metrics.page", "streamer.metrics.catalogue"),
+    ("streamer.metrics.page", "streamer.metrics.metric"),
+    ("streamer.metrics.process", "streamer.metrics.metric"),
+    ("streamer.metrics.catalogue", "streamer.metrics.process"),
+    ("streamer.metrics.catalogue", "streamer.metrics.metric"),
 }
 
 TOP_LEVEL = {"pyproject.toml", "streamer", "configs", "schemas", "tests", "deploy", "README.md"}

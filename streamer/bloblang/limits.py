@@ -1,4 +1,4 @@
-"""How much one function or method may make at once, so that one message cannot take all memory.
+"""Checks against the budget of one message (`streamer.limits`), before memory is set aside.
 
 Benthos has no such limits. What a mapping builds up step by step is not counted.
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.limits import used_limits
 
-MOST_BYTES: Final = 256 << 20
 _PIECE: Final = 1 << 16
-MOST_ELEMENTS: Final = 10_000_000
 MOST_GROUPS: Final = 1_000
 """Groups of one regular expression; RE2 takes memory for each at every step."""
 
@@ -20,20 +19,37 @@ def check_bytes(size: int, what: str) -> None:
     """Refuse to make a text or bytes that are too long.
 
     Raises:
-        QueryError: there would be more than `MOST_BYTES`.
+        QueryError: there would be more than `limits.bytes`.
     """
-    if size > MOST_BYTES:
-        raise QueryError(f"{what} of {size} bytes, more than the {MOST_BYTES} that are allowed")
+    most = used_limits().bytes
+    if size > most:
+        raise QueryError(f"{what} of {size} bytes, more than the {most} that limits.bytes allows")
 
 
 def check_unpacked(size: int) -> None:
     """Refuse to go on when too much came out of compressed data.
 
     Raises:
-        QueryError: it is more than `MOST_BYTES`.
+        QueryError: it is more than `limits.bytes`.
     """
-    if size > MOST_BYTES:
-        raise QueryError(f"the data decompress to more than the {MOST_BYTES} bytes allowed")
+    most = used_limits().bytes
+    if size > most:
+        raise QueryError(
+            f"the data decompress to more than the {most} bytes that limits.bytes allows"
+        )
+
+
+def check_messages(count: int) -> None:
+    """Refuse to make too many messages of one.
+
+    Raises:
+        QueryError: there would be more than `limits.messages`.
+    """
+    most = used_limits().messages
+    if count > most:
+        raise QueryError(
+            f"the message holds more than the {most} messages that limits.messages allows"
+        )
 
 
 class Unpacking(Protocol):
@@ -57,7 +73,7 @@ def unpacked(stream: Unpacking, data: bytes, begin: int, size: int) -> tuple[byt
         size: how much came out of streams before it.
 
     Raises:
-        QueryError: more than `MOST_BYTES` would come out; what `stream` raises goes on.
+        QueryError: more than `limits.bytes` would come out; what `stream` raises goes on.
     """
     found, at = [], begin
     while not stream.eof and at < len(data):
@@ -73,9 +89,21 @@ def check_elements(count: int, what: str) -> None:
     """Refuse to make an array that is too long.
 
     Raises:
-        ArgumentError: there would be more than `MOST_ELEMENTS`.
+        ArgumentError: there would be more than `limits.elements`.
     """
-    if count > MOST_ELEMENTS:
+    most = used_limits().elements
+    if count > most:
         raise ArgumentError(
-            f"{what} of {count} elements, more than the {MOST_ELEMENTS} that are allowed"
+            f"{what} of {count} elements, more than the {most} that limits.elements allows"
         )
+
+
+def check_depth(depth: int, what: str) -> None:
+    """Refuse to go deeper into a nested value.
+
+    Raises:
+        QueryError: it is deeper than `limits.depth`.
+    """
+    most = used_limits().depth
+    if depth > most:
+        raise QueryError(f"{what} is nested deeper than the {most} levels that limits.depth allows")

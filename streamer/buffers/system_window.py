@@ -104,9 +104,9 @@ _FIELDS: Final = (
     Field(
         ON_EXPIRED,
         "string",
-        "What becomes of a window that is overdue because the output is blocked or the machine "
-        "too slow: `drop` drops it, logged and counted, as Benthos does; `keep` emits it late. "
-        "The current and the previous window are never dropped.",
+        "What becomes of a window that is overdue because the stream's own output is blocked or "
+        "its processors are too slow: `drop` drops it, logged and counted, as Benthos does; `keep` "
+        "emits it late. The current and the previous window are never dropped.",
         default="drop",
         options=("drop", "keep"),
         advanced=True,
@@ -114,8 +114,9 @@ _FIELDS: Final = (
     Field(
         EXPIRE_AFTER,
         "string",
-        "How long a window may be overdue before `on_expired` applies. By default the larger of "
-        "10s and the slide (or the size, without one).",
+        "How long the stream's own processors and outputs may hold up a window that is due before "
+        "`on_expired` applies. By default the larger of 10s and the slide (or the size, without "
+        "one).",
         default="",
         duration=True,
         advanced=True,

@@ -45,6 +45,8 @@ class Options:
         resources: files with further resources, globs and directories expanded.
         chilled: whether a config runs in spite of findings that it can run with; None for no.
         watch: what is done when the config's files change; None when nobody looks.
+        skip_damaged: whether to go on behind what is damaged of what inputs have received; None
+            for no.
     """
 
     config: str | None = None
@@ -55,6 +57,7 @@ class Options:
     resources: tuple[str, ...] = ()
     chilled: bool | None = None
     watch: Watch | None = None
+    skip_damaged: bool | None = None
 
     def over(self, other: Options) -> Options:
         """Return these options, with those that are not set taken from other ones."""
@@ -111,6 +114,15 @@ chilled_option = click.option(
 )
 
 
+skip_damaged_option = click.option(
+    "--skip-damaged",
+    is_flag=True,
+    default=None,
+    help="Go on behind messages that came in and are damaged on the disk; they are lost, and "
+    "counted. For one start.",
+)
+
+
 def watch_options(command: F) -> F:
     """Add the options that say what is done when files change."""
     for option in reversed(
@@ -147,7 +159,7 @@ def watch_options(command: F) -> F:
 
 def running_options(command: F) -> F:
     """Add the options of commands that run a config: those of others, and what deploys do."""
-    return stream_options(watch_options(command))
+    return stream_options(watch_options(skip_damaged_option(command)))
 
 
 sets_option = click.option(
@@ -219,6 +231,7 @@ def options_of(
     on_reset: str | None = None,
     rollback_on_failure: bool = False,
     rollback_after: str = "",
+    skip_damaged: bool | None = None,
 ) -> Options:
     """Return the options as the command line gave them to a command.
 
@@ -229,7 +242,9 @@ def options_of(
     files = tuple(dict.fromkeys(expand(resources)))
     watch = watch_of(watcher, on_reset, rollback_on_failure, rollback_after)
     sets = sets_of(sets, master)
-    return Options(config, sets, checkpoint, level, impure, files, chilled, watch)
+    return Options(
+        config, sets, checkpoint, level, impure, files, chilled, watch, skip_damaged or None
+    )
 
 
 def sets_of(sets: tuple[str, ...], master: str | None) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import click
 
 from streamer.cli.remote import Remote, path_of, remote_options
 from streamer.durations import SECOND, format_duration
+from streamer.logs.form import escape_controls
 
 _LOOK: Final = 1.0
 _FORMAT = click.option(
@@ -37,7 +38,7 @@ def list_streams_cli(form: str, **service: Any) -> int:
     _table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
     for name, one in found.items():
         if said := one["reason"] or one.get("waits_for"):
-            click.echo(f"{name}: {said}")
+            click.echo(escape_controls(f"{name}: {said}"))
     return 0
 
 
@@ -77,7 +78,7 @@ def logs_cli(stream_id: str, lines: int, follow: bool, **service: Any) -> int:
         found = remote.ask("GET", path_of(stream_id, "logs"), query=query)
         for line in found:
             fields = "".join(f" {name}={value}" for name, value in line["fields"].items())
-            click.echo(f"{line['time']} {line['level']} {line['msg']}{fields}")
+            click.echo(escape_controls(f"{line['time']} {line['level']} {line['msg']}{fields}"))
         if not follow:
             return 0
         if found:
@@ -93,4 +94,4 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     for row in (names, *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        click.echo(escape_controls("  ".join(cells).rstrip()))

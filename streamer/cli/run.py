@@ -21,6 +21,7 @@ from streamer.cli.status import Running, StartStatus, StatusLine, banner
 from streamer.cli.stopper import Stopper
 from streamer.config import Config
 from streamer.durations import SECOND, format_duration
+from streamer.engine.clock_watch import ClockWatch
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.errors import StreamerError
@@ -169,6 +170,7 @@ def _run(run: _Run) -> int:
     life, log, status, stopper = run.life, run.log, run.status, run.stopper
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
+    life.checkpoint.skips_damaged = bool(run.options.skip_damaged)
     life.open(status if sys.stdout.isatty() else None, on_reset)
     session = run.spark.session()
     if not life.plan.master.startswith("local"):
@@ -179,6 +181,7 @@ def _run(run: _Run) -> int:
     life.start(session)
     log("INFO", "Running", {"seconds": round(run.progress.seconds, 1)})
     meter = _Meter()
+    clocks = ClockWatch(log)
     warmed = False
     with _watched(run) as look:
         while not stopper.asked.is_set():
@@ -186,6 +189,7 @@ def _run(run: _Run) -> int:
                 if life.poll():
                     break
                 look()
+                clocks.look()
             except BrokenPipeError:
                 log("ERROR", "The standard output was closed by its reader; stopping", {})
                 _leave(run)

@@ -24,6 +24,7 @@ from streamer.config.read import read_yaml
 from streamer.config.secrets import with_variables
 from streamer.config.source import Source
 from streamer.config.templates.template import INSTALLED
+from streamer.engine.clock_watch import ClockWatch
 from streamer.engine.delivery import LogLine
 from streamer.engine.start_progress import StartProgress
 from streamer.errors import ConfigError, Lint, StreamerError
@@ -73,6 +74,7 @@ class ServiceOptions:
     restarts: int
     watch: Watch | None = None
     standby: bool = False
+    skip_damaged: bool = False
 
 
 def run_service(options: ServiceOptions) -> int:
@@ -177,6 +179,7 @@ class _Service:
         self._host: Any = None
         self._rest: Any = None
         self._conf: Mapping[str, str] = {}
+        self._begun: set[str] = set()
         # They are there for the thread that has read them, and streams are deployed in others.
         self._templates = template_files()
 
@@ -223,7 +226,8 @@ class _Service:
         begun, restored = threading.Event(), threading.Event()
         flags = options.api, options.prefixed
         api = Api(manager, root, log, *flags, opened=begun, restored=restored)
-        log("INFO", "Starting", {"streams": len(files), "checkpoints": str(self._place)})
+        streams = manager.boot.count(files)
+        log("INFO", "Starting", {"streams": streams, "checkpoints": str(self._place)})
         began = time.monotonic()
         server: HttpServer | None = None
         exports = ExitStack()
@@ -375,7 +379,15 @@ class _Service:
         return SparkRun(
             *(stream_id, config, checkpoints, self._host, log, self._level, view, back),
             on_reset=OnReset(asked) if asked else None,
+            skips_damaged=self._options.skip_damaged and self._begins(stream_id),
         )
+
+    def _begins(self, stream_id: str) -> bool:
+        """Whether a stream has not run yet in this program; from now on it has."""
+        if stream_id in self._begun:
+            return False
+        self._begun.add(stream_id)
+        return True
 
     def _tell(self, url: str) -> None:
         self._log("INFO", "Listening for HTTP requests", {"url": url})
@@ -383,7 +395,9 @@ class _Service:
             self._log(level, text, {"url": url})
 
     def _wait(self, store: Store) -> int:
+        clocks = ClockWatch(self._log)
         while not self._stopper.asked.wait(_LOOK):
+            clocks.look()
             if not self._host.alive():
                 text = "Spark's JVM has ended (killed, or out of memory: spark.conf."
                 hint = "spark.driver.memory sets its heap); start again to go on"

@@ -15,6 +15,7 @@ from streamer.cli.options import (
     resources_option,
     sets_of,
     sets_option,
+    skip_damaged_option,
     templates_option,
     watch_of,
     watch_options,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Wait while another service runs these streams, and take over when that ends.",
 )
+@skip_damaged_option
 @watch_options
 @sets_option
 @master_option
@@ -123,4 +125,5 @@ def service_options(root_options: Options, paths: tuple[str, ...], **given: Any)
             given["rollback_after"],
         ),
         standby=given["standby"],
+        skip_damaged=bool(given["skip_damaged"] or root_options.skip_damaged),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from typing import Final
 
 from streamer.endpoints.address import address_problem
@@ -15,6 +16,17 @@ _SHA256_BYTES: Final = 32
 def _root_path(path: str) -> str | None:
     fits = not path or path.startswith("/")
     return None if fits else f"is {path!r}; expected a path that begins with /"
+
+
+def _above_zero(value: int) -> str | None:
+    return None if value > 0 else f"is {value}; expected 1 or more"
+
+
+def _host_names(names: Sequence[str]) -> str | None:
+    for name in names:
+        if not name or any(letter in name for letter in "/:*@ "):
+            return f"has {name!r}; expected the name of a host without a port: streams.example.com"
+    return None
 
 
 def _cors(parsed: Parsed) -> str | None:
@@ -89,6 +101,38 @@ HTTP: Final = Field(
             "bool",
             "Whether paths are served that show the program from inside.",
             default=False,
+        ),
+        Field(
+            "allowed_hosts",
+            "string",
+            "Names by which the server may be asked for where nobody has to say who they are, "
+            "beside addresses, `localhost` and the machine's own name. A page of another site can "
+            "give a name of its own this machine's address, and would be taken for the server's "
+            "own page.",
+            default=(),
+            shape="array",
+            check=_host_names,
+            advanced=True,
+            examples=(("streams.example.com",),),
+        ),
+        Field(
+            "max_connections",
+            "int",
+            "How many connections all servers of the program take together. Without it, as many as "
+            "leave streams a reserve of the descriptors that the process may open (`ulimit -n`): "
+            "768 of 1024, and 10,000 at most.",
+            optional=True,
+            check=_above_zero,
+            advanced=True,
+        ),
+        Field(
+            "max_connections_per_address",
+            "int",
+            "How many of them may come from one address; without it, half of all. Raise it where a "
+            "proxy stands before the program.",
+            optional=True,
+            check=_above_zero,
+            advanced=True,
         ),
         Field("cert_file", "string", "A TLS certificate, PEM.", default="", advanced=True),
         Field("key_file", "string", "The certificate's key, PEM.", default="", advanced=True),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streamer.errors import Lint
+from streamer.limits import DEFAULT_LIMITS, Limits
 from streamer.spec import Kind, Parsed, ParsedComponent
 
 
@@ -26,6 +27,7 @@ class Config:
         metrics: where metrics go.
         tracer: where traces go.
         error_handling: the `error_handling` section.
+        limits: the `limits` section.
         shutdown_delay: nanoseconds.
         shutdown_timeout: nanoseconds.
         threads: `pipeline.threads`; -1 when the config leaves it to the program.
@@ -50,6 +52,7 @@ class Config:
     error_handling: Parsed
     shutdown_delay: int
     shutdown_timeout: int
+    limits: Limits = DEFAULT_LIMITS
     threads: int = -1
     tests: tuple[Parsed, ...] = ()
     path: str = ""

@@ -7,6 +7,7 @@ from typing import Final
 
 from streamer.config.http_section import HTTP
 from streamer.config.tests_section import DEFINITION_FIELDS
+from streamer.limits import DEFAULT_LIMITS
 from streamer.spec import Access, Field
 
 _MASTER: Final = re.compile(
@@ -180,6 +181,57 @@ _SPARK: Final = Field(
     ),
 )
 
+_LIMITS: Final = Field(
+    "limits",
+    "object",
+    "What one message may come to. A component asks before it sets memory aside; a message beyond "
+    "a limit is marked as failed, and the stream goes on.",
+    advanced=True,
+    children=(
+        Field(
+            "bytes",
+            "int",
+            "How many bytes one message may be unpacked to (`decompress`, `unarchive`, "
+            "`parquet_decode`), and how long a text or value that a mapping makes may be.",
+            default=DEFAULT_LIMITS.bytes,
+            check=_above_zero,
+        ),
+        Field(
+            "elements",
+            "int",
+            "How many elements an array may have that is made from a number (`range`, Avro), how "
+            "many values a Parquet file, and how many values a jq query may emit.",
+            default=DEFAULT_LIMITS.elements,
+            check=_above_zero,
+        ),
+        Field(
+            "messages",
+            "int",
+            "How many messages `unarchive` and `parquet_decode` may make of one.",
+            default=DEFAULT_LIMITS.messages,
+            check=_above_zero,
+        ),
+        Field(
+            "depth",
+            "int",
+            "How deep records, arrays and maps of an Avro message may be nested, where its schema "
+            "contains itself.",
+            default=DEFAULT_LIMITS.depth,
+            check=_above_zero,
+        ),
+        Field(
+            "time",
+            "string",
+            "How long a processor that only computes (a mapping, a query, a decoder) may work on "
+            "one message; for ever when it is 0s.",
+            default="0s",
+            duration=True,
+            check=_interval,
+            examples=("1s",),
+        ),
+    ),
+)
+
 _PIPELINE: Final = Field(
     "pipeline",
     "object",
@@ -241,6 +293,7 @@ SECTIONS: Final = (
             ),
         ),
     ),
+    _LIMITS,
     *DEFINITION_FIELDS,
     _SPARK,
 )

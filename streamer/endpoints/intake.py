@@ -17,17 +17,26 @@ from streamer.durations import SECOND
 from streamer.endpoints.own import Own, serve
 from streamer.endpoints.registry import Handler
 from streamer.endpoints.replies import Reply, error_reply
-from streamer.endpoints.requests import BadRequestError, bodies, metadata, sent
+from streamer.endpoints.requests import (
+    BadRequestError,
+    TooLargeError,
+    bodies,
+    metadata,
+    sent,
+)
 from streamer.landing.blocks import Record, batch, each, uncut
 from streamer.landing.commit import GroupCommit
 from streamer.landing.receiver import Reception, receive
 from streamer.landing.store import Store, StoreFullError
+from streamer.logs.rare import RareLog
 from streamer.message import Batch, Execution, Message
 from streamer.rate_limiting import RateLimit, RateLimitError
 from streamer.source.opening import Room
 
 _CLOSING: Final = "Server closing"
 _FULL_SECONDS: Final = "1"
+_PACKED_AT_ONCE: Final = 1000
+"""Messages of a request that are packed in no time."""
 
 
 @dataclass
@@ -43,6 +52,8 @@ class Intake:
         reply: writes the messages that answer a request.
         welcome: what a WebSocket is sent first; nothing when empty.
         refusal: what it is sent for a message that the limit does not let in.
+        max_body_size: bytes of a body, and of a WebSocket's message.
+        max_parts: parts of a multipart body.
         delimiter: ends a message where bodies are cut; None when they are not.
     """
 
@@ -54,13 +65,17 @@ class Intake:
     reply: Reply
     welcome: bytes
     refusal: bytes
+    max_body_size: int
+    max_parts: int
     delimiter: bytes | None
     _commit: GroupCommit = field(init=False)
     _ex: Execution = field(init=False)
+    _rare: RareLog = field(init=False)
 
     def __post_init__(self) -> None:
         """Make what all requests share."""
         self._commit = GroupCommit(self.store)
+        self._rare = RareLog(self.room.log)
         self._ex = Execution(time.time_ns, self.room.log, self.room.count)
 
     async def post(self, request: web.BaseRequest, parameters: Mapping[str, str]) -> web.Response:
@@ -75,20 +90,23 @@ class Intake:
         try:
             async with asyncio.timeout(self.timeout):
                 return await self._taken(request, parameters)
+        except TooLargeError as e:
+            self._rare("WARN", "A request was refused", e)
+            return error_reply(413, "Request Entity Too Large")
         except BadRequestError as e:
-            self.room.log("WARN", f"Request read failed: {e}", {})
+            self._rare("WARN", "Request read failed", e)
             return error_reply(400, "Bad request")
         except TimeoutError:
             return error_reply(408, "Request timed out")
         except StoreFullError as e:
-            self.room.log("WARN", f"A request was refused: {e}", {})
+            self._rare("WARN", "A request was refused", e)
             return error_reply(429, "Too Many Requests", {"Retry-After": _FULL_SECONDS})
         except OSError as e:
-            self.room.log("ERROR", f"Cannot write to the spool: {e.strerror or e}", {})
+            self._rare("ERROR", "Cannot write to the spool", e.strerror or e)
             return error_reply(503, "Service unavailable")
 
     async def _taken(self, request: web.BaseRequest, parameters: Mapping[str, str]) -> web.Response:
-        raws = await bodies(request)
+        raws = await bodies(request, self.max_body_size, self.max_parts)
         meta = metadata(request, parameters)
         answers = await self._landed(raws, meta)
         response = self.reply.of(answers, self._ex)
@@ -100,7 +118,7 @@ class Intake:
         """Return when messages are safe, or what answers them when something does."""
         asks = self.room.answers
         if asks is None:
-            await self._commit.put(self._record(raws, meta, ""))
+            await self._commit.put(await self._packed(raws, meta, ""))
             return []
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Batch] = loop.create_future()
@@ -111,10 +129,22 @@ class Intake:
 
         request = asks.ask(hear)
         try:
-            await self._commit.put(self._record(raws, {**meta, REQUEST: request}, request))
+            record = await self._packed(raws, {**meta, REQUEST: request}, request)
+            await self._commit.put(record)
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                # Its time was over while it was written, and it is processed now: who waits for an
+                # answer gets none.
+                raise asyncio.CancelledError
             return await answered
         finally:
             asks.forget(request)
+
+    async def _packed(self, raws: list[bytes], meta: Mapping[str, Any], request: str) -> Record:
+        if len(raws) <= _PACKED_AT_ONCE:
+            return self._record(raws, meta, request)
+        # Other requests, and probes, are answered meanwhile.
+        return await asyncio.to_thread(self._record, raws, meta, request)
 
     def _record(self, raws: list[bytes], meta: Mapping[str, Any], request: str) -> Record:
         if len(raws) != 1:
@@ -129,7 +159,7 @@ class Intake:
         try:
             wait = await asyncio.to_thread(self.limit.access, self._ex)
         except RateLimitError as e:
-            self.room.log("WARN", f"Failed to access rate limit: {e}", {})
+            self._rare("WARN", "Failed to access rate limit", e)
             return error_reply(502, "Server error")
         if wait > 0:
             headers = {"Retry-After": str(wait // SECOND)}
@@ -145,7 +175,7 @@ class Intake:
         origin = request.headers.get(hdrs.ORIGIN)
         if origin is not None and urlsplit(origin).netloc != request.headers.get(hdrs.HOST):
             return error_reply(403, "Forbidden")
-        ws = web.WebSocketResponse(max_msg_size=0)
+        ws = web.WebSocketResponse(max_msg_size=self.max_body_size)
         if not ws.can_prepare(request):
             return error_reply(400, "Bad Request")
         await ws.prepare(request)
@@ -177,7 +207,7 @@ class Intake:
             except (OSError, StoreFullError) as e:
                 # Nobody is told over a WebSocket: not reading on is the back pressure.
                 if not told:
-                    self.room.log("WARN", f"A message of a WebSocket has to wait: {e}", {})
+                    self._rare("WARN", "A message of a WebSocket has to wait", e)
                 told = True
                 await asyncio.sleep(0.2)
                 continue

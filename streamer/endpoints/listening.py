@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from typing import Any
 
 from aiohttp import web
 
 from streamer.endpoints.address import in_url, listening_error
+from streamer.endpoints.connections import (
+    TLS_HANDSHAKE_TIMEOUT_S,
+    Guard,
+    Listener,
+    listeners,
+    process_limits,
+)
+
+
+class _GuardedSite(web.BaseSite):
+    """Where a runner listens: connections are counted, and have limits of time."""
+
+    def __init__(
+        self, runner: web.BaseRunner, listener: Listener, tls: ssl.SSLContext | None
+    ) -> None:
+        super().__init__(runner, ssl_context=tls)
+        self._listener = listener
+
+    @property
+    def name(self) -> str:
+        """The address, for aiohttp."""
+        return str(self._listener.getsockname())
+
+    async def start(self) -> None:
+        """Begin to accept connections."""
+        await super().start()
+        handlers: Any = self._runner.server
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Guard(handlers()),
+            sock=self._listener,
+            ssl=self._ssl_context,
+            backlog=self._backlog,
+            ssl_handshake_timeout=TLS_HANDSHAKE_TIMEOUT_S if self._ssl_context else None,
+        )
 
 
 async def listen(
@@ -34,9 +70,9 @@ async def listen(
     Raises:
         StreamerError: the address cannot be listened on.
     """
-    site = web.TCPSite(runner, host, port, ssl_context=tls, reuse_port=reuse_port)
     try:
-        await site.start()
+        for one in listeners(host, port, process_limits(), reuse_port=bool(reuse_port)):
+            await _GuardedSite(runner, one, tls).start()
     except OSError as e:
         raise listening_error(host, port, e, hint) from None
     found, bound = runner.addresses[0][:2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from email.message import Message as Headers
@@ -15,11 +16,18 @@ _MEDIA_TYPE: Final = re.compile(
     r"\s*[\w!#$%&'*+.^`|~-]+(/[\w!#$%&'*+.^`|~-]+)?\s*(;.*)?", re.DOTALL
 )
 _OLD_CIPHER: Final = re.compile(r"(?:(ECDHE)-(RSA|ECDSA)-)?(.*?)(?:-(SHA\d*))?$")
+_CUT_AT_ONCE: Final = 1 << 18
+"""Bytes of a multipart body that are cut in no time."""
+
 _BULK: Final = re.compile(r"^(AES)(\d+)(?:-(GCM))?$")
 
 
 class BadRequestError(Exception):
     """A request cannot be read; the text says why."""
+
+
+class TooLargeError(Exception):
+    """A request has more bytes or parts than it may; the text says how many there may be."""
 
 
 def metadata(request: web.BaseRequest, parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -87,15 +95,42 @@ def cipher_name(name: str) -> str:
     return f"TLS_{exchange}_WITH_{cipher}_{found[4] or 'SHA256'}"
 
 
-async def bodies(request: web.BaseRequest) -> list[bytes]:
+async def bodies(request: web.BaseRequest, max_size: int, max_parts: int) -> list[bytes]:
     """Return the payloads of a request: its body, or the parts of a multipart one.
+
+    Args:
+        request: the request.
+        max_size: bytes that its body may have.
+        max_parts: parts that it may have.
 
     Raises:
         BadRequestError: its content type is none, or its parts are not whole.
+        TooLargeError: it has more than it may.
     """
     boundary = _boundary(request.headers.get(hdrs.CONTENT_TYPE, ""))
-    body = await request.read()
-    return [body] if boundary is None else _parts(body, boundary)
+    body = await _read(request, max_size)
+    if boundary is None:
+        return [body]
+    if len(body) <= _CUT_AT_ONCE:
+        return _parts(body, boundary, max_parts)
+    # Other requests, and probes, are answered meanwhile.
+    return await asyncio.to_thread(_parts, body, boundary, max_parts)
+
+
+async def _read(request: web.BaseRequest, max_size: int) -> bytes:
+    """Return a body; no more of it is held than it may have."""
+    size = request.content_length or 0
+    blocks: list[bytes] = []
+    if size <= max_size:
+        size = 0
+        async for block in request.content.iter_any():
+            size += len(block)
+            if size > max_size:
+                break
+            blocks.append(block)
+        else:
+            return b"".join(blocks)
+    raise TooLargeError(f"its body has {size} bytes or more, and may have {max_size}")
 
 
 @lru_cache(1024)
@@ -114,8 +149,11 @@ def _boundary(content_type: str) -> bytes | None:
     return boundary.encode("latin-1", "replace")
 
 
-def _parts(body: bytes, boundary: bytes) -> list[bytes]:
-    pieces = (b"\r\n" + body).split(b"\r\n--" + boundary)
+def _parts(body: bytes, boundary: bytes, max_parts: int) -> list[bytes]:
+    # Before the first part stands what is nobody's, behind the last one the end.
+    pieces = (b"\r\n" + body).split(b"\r\n--" + boundary, max_parts + 2)
+    if len(pieces) > max_parts + 2:
+        raise TooLargeError(f"its body has more than the {max_parts} parts that it may have")
     found: list[bytes] = []
     for piece in pieces[1:]:
         if piece.startswith(b"--"):

@@ -137,6 +137,11 @@ class BatchMeter:
             share = min(done / extent.total, 1.0)
             return BatchProgress(seconds, messages, extent.name, share, self._left(extent, now))
 
+    def messages(self) -> int:
+        """Return how many messages of the micro-batch in hand have been read."""
+        with self._lock:
+            return sum(messages for messages, _ in self._tasks.values())
+
     def _size(self, extent: Extent) -> int:
         return min(sum(size for _, size in self._tasks.values()), extent.size)
 

@@ -10,22 +10,31 @@ from typing import Any, Final
 
 import orjson
 
+from streamer.backoff import REDELIVER
 from streamer.durations import SECOND
 from streamer.engine.answers import unpacked
+from streamer.engine.backlog import Backlog
 from streamer.engine.frame import Frame, FrameKind, in_order
 from streamer.engine.keeping import Keeper
 from streamer.engine.meters import EVENT_TIME, Meters, key_of
 from streamer.engine.places import NOWHERE, Labels, Places
+from streamer.engine.running_clock import RunningClock
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace, Span, TaskSpan
+from streamer.engine.undelivered import Undelivered
 from streamer.engine.window_meters import closed
+from streamer.engine.work import BatchWork, TaskWork, together
 from streamer.engine.writers import Writer
 from streamer.errors import StreamerError
 from streamer.message import Batch
+from streamer.window.system import SystemWindow
 from streamer.window.words import AnyWindow
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+FIRST_WAIT, LONGEST_WAIT, LONGEST_SILENCE = 0.5, 30.0, 60.0
+
+Resend = Callable[[Sequence[Undelivered], int], list[Frame]]
+"""Tries once to send batches of a micro-batch of that number: see `spark.redelivery`."""
 
 DURATION: Final = "batch_duration_seconds"
 LAG: Final = "event_time_lag_seconds"
@@ -65,6 +74,10 @@ class Delivery:
         window: AnyWindow | None = None,
         clock: Callable[[], int] = time.time_ns,
         on_samples: Callable[[bytes, int], None] = lambda body, at: None,
+        resend: Resend | None = None,
+        on_work: Callable[[BatchWork], None] = lambda work: None,
+        at_once: Callable[[], int] = lambda: 1,
+        running: RunningClock | None = None,
     ) -> None:
         """Set up.
 
@@ -82,7 +95,16 @@ class Delivery:
             window: the settings of windows; None without.
             clock: the wall clock, ns.
             on_samples: hears samples of messages, and when they came, ns.
+            resend: sends again what tasks could not deliver; None where they wait for ever.
+            on_work: hears how long the stream's own processors and outputs had a micro-batch in
+                hand, where that is so long that windows may expire for it.
+            at_once: how many tasks run at once.
+            running: times the delivery; it stands while the program does.
         """
+        self._resend = resend
+        self._on_work = on_work
+        self._at_once = at_once
+        self._running = running or RunningClock()
         self._results = results
         self._window = window
         self._clock = clock
@@ -132,19 +154,18 @@ class Delivery:
             RejectedError: a message must not be delivered; nothing is written.
         """
         ordered = in_order(frames)
-        for frame in ordered:
-            if frame.kind == FrameKind.LOG:
-                for level, text, fields in orjson.loads(frame.body):
-                    # What a config says itself is said as it wants it.
-                    told = {} if "custom_source" in fields else {"micro_batch": batch}
-                    self._log(level, text, {**told, **fields})
+        self._log_lines(batch, ordered)
         self._refuse(ordered)
         self._written = []
-        writing = self._now()
-        for number, writer in enumerate(self._writers):
-            mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
-            self._write(number, writer, batch, mine)
-        self._keep(batch, ordered)
+        writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
+        with self._running.timed():
+            if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
+                ordered = in_order(self._redelivered(batch, ordered))
+            for number, writer in enumerate(self._writers):
+                mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
+                self._write(number, writer, batch, mine)
+            self._keep(batch, ordered)
+            delivery = self._running.since(mark)
         took = self._now() - writing
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
         statuses = {
@@ -163,8 +184,77 @@ class Delivery:
         self.statuses.update(statuses)
         self._traced(batch, ordered, self._now() - (writing if began is None else began))
         self.batch = batch
+        self._report_work(ordered, statuses, began_at, delivery)
         self._on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
+
+    def _log_lines(self, batch: int, frames: Sequence[Frame]) -> None:
+        for frame in frames:
+            if frame.kind == FrameKind.LOG:
+                for level, text, fields in orjson.loads(frame.body):
+                    # What a config says itself is said as it wants it.
+                    told = {} if "custom_source" in fields else {"micro_batch": batch}
+                    self._log(level, text, {**told, **fields})
+
+    def _redelivered(self, batch: int, frames: Sequence[Frame]) -> list[Frame]:
+        """Send what tasks could not deliver until all of it is sent; return frames without it.
+
+        Raises:
+            DeliveryStoppedError: the program is to stop before it is.
+        """
+        if self._resend is None:
+            raise RuntimeError("frames of kind UNDELIVERED, and nothing that sends them again")
+        backlog = Backlog(frames)
+        made = [frame for frame in frames if frame.kind != FrameKind.UNDELIVERED]
+        pauses = REDELIVER.pauses()
+        said, silence = -LONGEST_SILENCE, FIRST_WAIT
+        progress = False
+        while (first := backlog.first) is not None:
+            text = f"Messages wait: {first.text}"
+            self._on_trouble(text, first.place)
+            if self._now() >= said + silence:
+                self._log("ERROR", text, {**first.place, "micro_batch": batch})
+                said, silence = self._now(), min(silence * 2, LONGEST_SILENCE)
+            if not progress:
+                self._pause(next(pauses) / SECOND)
+            if self._stopping():
+                raise DeliveryStoppedError(first.text)
+            portion = backlog.take()
+            found = in_order(self._resend(portion, batch))
+            self._log_lines(batch, found)
+            for frame in found:
+                if frame.kind == FrameKind.COUNT:
+                    # Who looks at the figures meanwhile is to see that the output fails.
+                    self.meters.add_counts(frame.body)
+                elif frame.kind != FrameKind.UNDELIVERED:
+                    made.append(frame)
+            progress = backlog.put_back(portion, found)
+            if progress:
+                pauses = REDELIVER.pauses()
+        return made
+
+    def _pause(self, seconds: float) -> None:
+        """Sleep, no longer than until the program is to stop."""
+        while seconds > 0 and not self._stopping():
+            self._sleep(min(seconds, 0.25))
+            seconds -= 0.25
+
+    def _report_work(
+        self,
+        frames: Sequence[Frame],
+        statuses: Mapping[int, Mapping[str, Any]],
+        began: int,
+        delivery: int,
+    ) -> None:
+        """Say how long the micro-batch was in hand, where windows may expire for it."""
+        if not isinstance(self._window, SystemWindow) or not statuses:
+            return
+        tasks = [TaskWork.read(frame.body) for frame in frames if frame.kind == FrameKind.WORK]
+        took = together(tasks, max(self._at_once(), 1))
+        at = max(status["now"] for status in statuses.values())
+        work = BatchWork(at, began, *took, delivery)
+        if work.total > self._window.patience:
+            self._on_work(work)
 
     def _refuse(self, frames: Sequence[Frame]) -> None:
         """Stop before anything is written when a message must not be."""
@@ -310,11 +400,8 @@ class Delivery:
                 text = f"Failed to {what}: {e}"
                 self._on_trouble(text, {k: v for k, v in fields.items() if k != "micro_batch"})
                 self._log("ERROR", f"{text}; trying again", fields)
-            until = wait
+            self._pause(wait)
             wait = min(wait * 2, LONGEST_WAIT)
-            while until > 0 and not self._stopping():
-                self._sleep(min(until, 0.25))
-                until -= 0.25
 
 
 def _by(source: Sequence[str]) -> str:

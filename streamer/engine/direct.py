@@ -58,7 +58,7 @@ class DirectStage:
         plan, tracing = self._plan, None
         if plan.traced:
             tracing = Tracing("input", Origin(plan.input).fields, time.time_ns())
-        task = Task(plan.level, self._now, strict=plan.strict, live=plan.live, tracing=tracing)
+        task = Task.of(plan, self._now, tracing)
         task.execution.micro_batch = self._micro_batch
         made = self._payloads(source, number, piece, task.execution, tracing)
         # What processors break down on marks messages; all else is the output's.

@@ -175,7 +175,7 @@ class DynamicWriter:
         if not frames:
             return
         batches = [_batch(frame.body) for frame in frames]
-        task = Task(self._plan.level, live=self._plan.live)
+        task = Task(self._plan.level, live=self._plan.live, limits=self._plan.limits)
         outputs = list(self._waited_for().values())
         made = Lanes(lambda: None, len(outputs)).map(
             lambda _, output, ex: self._sent(output, batches, ex), outputs, task.execution

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, repeat
 from typing import Protocol
@@ -14,8 +14,9 @@ from streamer.failure import Origin
 from streamer.message import Batch, Execution, Placed
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
-from streamer.plan.written import is_numbered
-from streamer.sending import Encoder, PlainEncoder, Transactional
+from streamer.plan.written import cuts_tries, is_numbered
+from streamer.sending import Encoder, PlainEncoder, SendError, Transactional
+from streamer.sending.patience import Unsent, with_patience
 from streamer.sending.retrying import Retrying, telling
 from streamer.sending.sender import Sender
 from streamer.spec import ParsedComponent
@@ -52,7 +53,10 @@ class OutputStage:
         self._numbers = {**plan.written_numbers, component.path: number}
         self._number = number
         self._key = Origin(component).key
-        self._retrying = Retrying(self._sender.deliver, REPLAY, telling(Origin(component)))
+        self._component = component
+        log = telling(Origin(component))
+        self._retrying = Retrying(self._sender.deliver, REPLAY, log, component)
+        self._cuts_tries = cuts_tries(component, plan.resources)
         self._encoder = self._sender.output if isinstance(self._sender.output, Encoder) else None
         output = self._sender.output
         transactional = isinstance(output, Transactional) and output.transactional
@@ -68,7 +72,9 @@ class OutputStage:
             ex: the run.
 
         What cannot be sent is sent again for as long as the program runs, as an input of Benthos
-        replays what is nacked: that is the back pressure which everything upstream feels.
+        replays what is nacked: that is the back pressure which everything upstream feels. A task
+        does not wait for it longer than its patience: what is unsent then is handed over, with all
+        that comes after it, and sent again by the driver.
         """
         if self._processors:
             batches = run(self._processors, batches, ex)
@@ -85,12 +91,33 @@ class OutputStage:
             return
         if self._places is not None:
             batches = self._placed(batches, self._places)
+        for some in _some(batches):
+            yield from self.resend(some, order, ex)
+
+    def resend(
+        self,
+        batches: Sequence[Batch],
+        order: int,
+        ex: Execution,
+        deliver: Retrying | None = None,
+    ) -> Iterator[Payload]:
+        """Send batches on which the output's processors have run; an output that sends can.
+
+        Args:
+            batches: the batches.
+            order: where they stand among the batches of the micro-batch.
+            ex: the run.
+            deliver: sends them in the place of the whole output.
+        """
+        if ex.patience is not None:
+            part = ex.micro_batch.part if self._bracket and ex.micro_batch else ""
+            ex.patience.place = (self._number, order, part)
+            ex.patience.cuts_tries = self._cuts_tries
         if self._bracket is not None:
             self._bracketed(self._bracket, batches, ex)
             return
-        for some in _some(batches):
-            for leaf, route, body, append in self._retrying.until_sent(some, ex):
-                yield Payload(order, self._numbers[leaf], route, body, append)
+        for leaf, route, body, append in (deliver or self._retrying).until_sent(batches, ex):
+            yield Payload(order, self._numbers[leaf], route, body, append)
 
     def finish(self) -> None:
         """End the task's part of the micro-batch; see `Stage`."""
@@ -99,17 +126,27 @@ class OutputStage:
         if self._bracket is not None:
             self._bracket.close()
 
-    def _bracketed(self, bracket: Bracket, batches: Iterable[Batch], ex: Execution) -> None:
+    def _bracketed(self, bracket: Bracket, some: Sequence[Batch], ex: Execution) -> None:
         """Send batches in a transaction, unless they have been sent in one."""
+        patience, path = ex.patience, self._component.path
+        if patience is not None and patience.follows(some, path):
+            return
         try:
-            for some in _some(batches):
-                if bracket.takes(ex):
-                    for _ in self._retrying.until_sent(some, ex):
-                        raise AssertionError("an output with transactions leaves nothing to write")
-                else:
-                    tally = ex.tally(self._key)
-                    tally.sent += sum(map(len, some))
-                    tally.batches_sent += len(some)
+            takes = bracket.takes(ex)
+        except SendError as error:
+            # None of the task's part has been sent: all of it is, later, in one transaction.
+            place = Origin(self._component).fields
+            patience.hand_over(Unsent(some, error.text, place, path))
+            return
+        try:
+            if takes:
+                # What has begun cannot be handed over in parts.
+                for _ in self._retrying.until_sent(some, with_patience(ex, None)):
+                    raise AssertionError("an output with transactions leaves nothing to write")
+            else:
+                tally = ex.tally(self._key)
+                tally.sent += sum(map(len, some))
+                tally.batches_sent += len(some)
         except BaseException:
             bracket.drop()
             raise

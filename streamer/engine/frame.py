@@ -46,6 +46,10 @@ class FrameKind(IntEnum):
     """Samples of messages, as a JSON list of [label, path, samples]: see `sampling`."""
     SPAN = 10
     """What a task did and when, for a trace, as JSON: see `spans.TaskSpan`."""
+    UNDELIVERED = 11
+    """Batches that an output did not take in time: see `undelivered.Undelivered`."""
+    WORK = 12
+    """How long a task's own processors and outputs took, as JSON: see `work.TaskWork`."""
 
 
 class Frame(NamedTuple):

@@ -73,6 +73,7 @@ class House:
         self.endpoints: Any = None
         self.save: Callable[[Mapping[str, Any]], None] = lambda remembered: None
         self.threads: list[threading.Thread] = []
+        self._waits: dict[str, tuple[str, float]] = {}
         self._claimed: set[str] = set()
         self._stops: list[Callable[[], None]] = []
         self._branches: list[House] = []
@@ -88,18 +89,36 @@ class House:
         apart.spool_limit, apart.local = self.spool_limit, self.local
         apart.answers, apart.endpoints = self.answers, self.endpoints
         apart.remembered, apart.save = self.remembered, self.save
-        apart._claimed = self._claimed
+        apart._claimed, apart._waits = self._claimed, self._waits
         self._branches.append(apart)
 
         def stop() -> None:
             with suppress(ValueError):
                 self._stops.remove(stop)
             apart.stop()
+            self.report_waiting(name, "")
             if apart in self._branches and not apart.busy():
                 self._branches.remove(apart)
 
         self.on_stop(stop)
         return Branch(_Room(apart, name, directory), stop)
+
+    def report_waiting(self, name: str, what: str) -> None:
+        """Hear what an input waits for; see `Room`."""
+        if what:
+            since = self._waits.get(name, ("", time.time()))[1]
+            self._waits[name] = what, since
+        else:
+            self._waits.pop(name, None)
+
+    @property
+    def waiting(self) -> str:
+        """What the inputs wait for and since when; empty for nothing."""
+        texts = []
+        for what, since in list(self._waits.values()):
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
+            texts.append(f"{what}; waiting since {at}")
+        return ", ".join(texts)
 
     def claim(self, what: str) -> None:
         """Give something away that there is one of."""
@@ -176,6 +195,9 @@ class _Room:
     @property
     def stopping(self) -> bool:
         return self._house.stopping.is_set()
+
+    def report_waiting(self, what: str) -> None:
+        self._house.report_waiting(self.name, what)
 
     def known(self) -> Any:
         return self._house.known.get(self.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from streamer.bloblang import compile_mapping
@@ -18,8 +18,10 @@ from streamer.engine.feed import feed, seen
 from streamer.engine.folding import FROM_THE_START, FoldedSince
 from streamer.engine.frame import FrameKind
 from streamer.engine.meters import EVENT_TIME
+from streamer.engine.running_clock import RunningClock
 from streamer.engine.spans import Tracing
 from streamer.engine.task import Task
+from streamer.engine.work import BEFORE_WINDOWS, TaskWork
 from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.message import Execution, Message
@@ -33,6 +35,7 @@ from streamer.window.event_packer import Asked, EventPacker
 from streamer.window.folds.groups import fold_for
 from streamer.window.kinds import Count, Join
 from streamer.window.row import PIECE_BITS
+from streamer.window.system import SystemWindow
 from streamer.window.words import AnyWindow
 
 SAID_ROWS = {
@@ -41,6 +44,7 @@ SAID_ROWS = {
     FrameKind.TIMING: 102,
     FrameKind.SAMPLE: 103,
     FrameKind.SPAN: 104,
+    FrameKind.WORK: 105,
 }
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
 
@@ -99,7 +103,7 @@ def _packed(
     if early and plan.folding.text is not None and folded.identity in (None, plan.folding.identity):
         fold = fold_for(plan.folding.text)
     tracing = Tracing("input", Origin(plan.input).fields, time.time_ns()) if plan.traced else None
-    task = Task(plan.level, strict=plan.strict, live=plan.live, tracing=tracing)
+    task = Task(plan.level, strict=plan.strict, live=plan.live, tracing=tracing, limits=plan.limits)
     ex = task.execution
     # In the mappings of the buffer, now() is the micro-batch's time.
     at_t = Execution(lambda: t, ex.log, ex.count)
@@ -110,6 +114,8 @@ def _packed(
     packer = _packer(plan, arrival, partition, fold, folded.after, side)
     tally = ex.tally(Origin(plan.buffer).key)
     newest: Message | None = None
+    clock, work = RunningClock(), 0
+    watched = bool(processors) and isinstance(plan.window, SystemWindow)
     inner = [*inner_inputs(plan.input, piece, plan.resources)]
     given = seen(source.read(piece, ex), plan.input, ex, inner)
     for chunk in blaming(given, Origin(plan.input).fields):
@@ -123,7 +129,10 @@ def _packed(
             if ex.reading is not None:
                 ex.reading.add(taken)
         else:
-            made = list(feed(processors, chunk, ex))
+            with clock.timed() if watched else nullcontext():
+                began = clock.mark()
+                made = list(feed(processors, chunk, ex))
+                work += clock.since(began) if watched else 0
             messages = [message for batch in made for message in batch]
             packer.add_messages(messages, arrival, t, at_t)
             newest = messages[-1] if messages else newest
@@ -133,6 +142,9 @@ def _packed(
         tally.batches_received += batches
         yield from packer.ready()
     yield from packer.rows()
+    if work:
+        said = TaskWork(BEFORE_WINDOWS, work, 0).body()
+        yield Row(0, SAID_ROWS[FrameKind.WORK], 0, number, said)
     _note_time(plan, newest, t, ex)
     for kind, body in task.said():
         # Nobody waits for what is kept in a window.

@@ -15,11 +15,13 @@ from typing import Any, Final
 from streamer.engine.beside import KafkaChild, is_committed, planned
 from streamer.engine.location import Location
 from streamer.errors import StreamerError
-from streamer.kafka.reading import Offsets
+from streamer.kafka.reading import DataLostError, Offsets
 
 _LOOK: Final = 0.25
-_SLOW: Final = 10.0
-"""Seconds after which a micro-batch is slow enough to ask whether its broker is there."""
+_STALLED_S: Final = 8.0
+"""Seconds without anything read after which it is looked whether there is still something."""
+
+_LOSS_CHECK_INTERVAL_S: Final = 1.0
 
 _LAST: Final = 10.0
 """Seconds for the last commit."""
@@ -31,7 +33,8 @@ class KafkaKeeper:
     """Looks after the Kafka inputs of one stream while it runs.
 
     Attributes:
-        trouble: why a broker is not reached while a micro-batch waits for it; empty when it is.
+        lost: what the micro-batch in hand was to read and is gone, in one line; empty while nothing
+            is.
     """
 
     def __init__(
@@ -40,6 +43,8 @@ class KafkaKeeper:
         spark: Location,
         gauge: SetGauge,
         log: Callable[[str, str, Mapping[str, Any]], None],
+        read: Callable[[], int] = lambda: 0,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Begin.
 
@@ -48,14 +53,19 @@ class KafkaKeeper:
             spark: Spark's checkpoint directory.
             gauge: sets a gauge, by its name and labels.
             log: takes log lines.
+            read: returns how many messages of the micro-batch in hand have been read.
+            now: a clock that never runs backwards, seconds.
         """
-        self.trouble = ""
+        self.lost = ""
         self._children = children
         self._spark = spark
         self._gauge = gauge
         self._log = log
         self._planned: list[tuple[int, Sequence[Offsets]]] = []
-        self._began: float | None = None
+        self._read = read
+        self._now = now
+        self._stall: tuple[int, float] | None = None
+        self._checked_at = float("-inf")
         self._looked_at = -1
         self._lost: Counter[tuple[str, str]] = Counter()
         self._gone: dict[tuple[str, str], int] = {}
@@ -74,7 +84,7 @@ class KafkaKeeper:
         if number != self._looked_at:
             self._looked_at = number
             self._tell_skipped(before, ends)
-        self._began = time.monotonic()
+        self._stall = (-1, self._now())
 
     def _before(self, number: int) -> Sequence[Offsets]:
         """Return where a micro-batch begins; nothing for the first."""
@@ -102,8 +112,7 @@ class KafkaKeeper:
 
     def delivered(self) -> None:
         """Hear that the micro-batch has left Kafka."""
-        self._began = None
-        self.trouble = ""
+        self._stall = None
 
     def close(self) -> None:
         """Commit what the stream has done, when its query has ended; let go of the brokers."""
@@ -124,7 +133,7 @@ class KafkaKeeper:
         while not self._over.wait(_LOOK):
             self._commit()
             self._measure()
-            self._look()
+            self._check_kept()
 
     def _commit(self, now: bool = False) -> None:
         """Tell each group where the newest micro-batch ends that is committed."""
@@ -161,10 +170,27 @@ class KafkaKeeper:
                 for (topic, partition), lag in reading.lag(ends).items():
                     self._gauge(reading.lag_metric, {"topic": topic, "partition": partition}, lag)
 
-    def _look(self) -> None:
-        """Find out whether a micro-batch waits for a broker."""
-        began = self._began
-        if began is None or time.monotonic() - began < _SLOW:
+    def _check_kept(self) -> None:
+        """Look whether a micro-batch waits for messages of a topic that was deleted.
+
+        Spark's reader waits a minute for them, and tries that again and again. What retention has
+        cut is not looked for: the tasks may have read it by then.
+        """
+        stall, now = self._stall, self._now()
+        if stall is None or self.lost:
             return
-        found = [child.reading.reachable() for child in self._children]
-        self.trouble = next((text for text in found if text is not None), "")
+        messages = self._read()
+        if messages != stall[0]:
+            self._stall = stall = (messages, now)
+        if now - stall[1] < _STALLED_S or now - self._checked_at < _LOSS_CHECK_INTERVAL_S:
+            return
+        self._checked_at = now
+        number, ends = self._planned[-1]
+        for child, until in zip(self._children, ends, strict=True):
+            try:
+                child.reading.standing(until)
+            except DataLostError as error:
+                if self._stall is not None:
+                    self.lost = f"{error} (while micro-batch {number} was reading it)"
+            except StreamerError:
+                pass  # a broker that is away is said by `KafkaConnections`

@@ -10,15 +10,18 @@ import orjson
 from streamer.bloblang import compile_mapping
 from streamer.engine.blame import blamed, blaming
 from streamer.engine.encode import OutputStage, Stage
-from streamer.engine.frame import Frame, FrameKind, frames
+from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.intake import SAID_ROWS
 from streamer.engine.leaving import Leaving
+from streamer.engine.running_clock import RunningClock, Stopwatch
 from streamer.engine.spans import Tracing
 from streamer.engine.task import Task
+from streamer.engine.work import work_of
 from streamer.failure import Origin
 from streamer.message import MicroBatch
 from streamer.plan import Plan
-from streamer.window import Kind, Reading, Row, Shard, Store
+from streamer.window import Emission, Kind, Reading, Row, Shard, Store
+from streamer.window.system import SystemWindow
 
 _PASSED_ON = {row: frame for frame, row in SAID_ROWS.items()}
 
@@ -56,7 +59,7 @@ def release(
         kernel_rows.append(row)
     buffer, output = Origin(plan.buffer).fields, Origin(plan.output).fields
     tracing = Tracing("buffer", buffer, time.time_ns()) if plan.traced else None
-    task = Task(plan.level, now, strict=plan.strict, live=plan.live, tracing=tracing)
+    task = Task.of(plan, now, tracing)
     ex = task.execution
     ex.micro_batch = micro_batch
     having = compile_mapping(plan.having) if plan.having else None
@@ -66,14 +69,35 @@ def release(
     processors = plan.context().all(plan.processors)
     stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
     leaving = Leaving(plan, processors, stages, ex)
+    watch = Stopwatch(RunningClock()) if isinstance(plan.window, SystemWindow) else None
     with blamed(output):
-        yield from frames(leaving.payloads(blaming(step, buffer)), shard)
-        for stage in stages:
-            stage.finish()
+        yield from frames(_payloads(leaving, blaming(step, buffer), stages, watch), shard)
     status = step.status
     for line in status.log:
         ex.log(line.level, line.text, line.fields)
     body = orjson.dumps({**status.as_dict(), "ended": ended})
     yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
+    if watch is not None:
+        work = work_of(watch.work, plan.processors, ex).body()
+        yield Frame(FrameKind.WORK, status.now, shard, 1 << 30, 0, "", work)
     for kind, said in task.said():
         yield Frame(kind, status.now, shard, 1 << 30, 0, "", said)
+
+
+def _payloads(
+    leaving: Leaving,
+    step: Iterator[Emission],
+    stages: Sequence[Stage],
+    watch: Stopwatch | None,
+) -> Iterator[Payload]:
+    """Run what the windows give through processors and outputs; time these where that counts."""
+    if watch is None:
+        yield from leaving.payloads(step)
+        for stage in stages:
+            stage.finish()
+        return
+    with watch.clock.timed():
+        yield from watch.working(leaving.payloads(watch.given(step)))
+        with watch.at_work():
+            for stage in stages:
+                stage.finish()

@@ -27,6 +27,7 @@ from streamer.plan import Plan
 from streamer.source.replayable import Chunk
 from streamer.spec import ParsedComponent
 from streamer.window import DictStore, Reading
+from streamer.window.pressure import Pressure
 
 
 class Sent(NamedTuple):
@@ -107,15 +108,17 @@ class ScriptedStream:
         Raises:
             RejectedError: a message must not be delivered, as `error_handling.strict` wants it.
         """
-        self._now = max(self._now, t)
+        before, self._now = self._now, max(self._now, t)
         self._ended = self._ended or ended
         pieces = [list(group) for _, group in groupby(sent, lambda one: one[1:])]
         kept = [_Kept(self._plan, n, output) for n, output in enumerate(self._plan.outputs)]
-        self._delivery.deliver(self._delivery.batch + 1, list(self._frames(pieces, kept)))
+        self._delivery.deliver(self._delivery.batch + 1, list(self._frames(pieces, kept, before)))
         batches, *others = ([batch for _, batch in stage.in_order()] for stage in kept)
         return Outcome(batches, [message for late in others for batch in late for message in batch])
 
-    def _frames(self, pieces: list[list[Sent]], kept: Sequence[_Kept]) -> Iterator[Frame]:
+    def _frames(
+        self, pieces: list[list[Sent]], kept: Sequence[_Kept], before: int
+    ) -> Iterator[Frame]:
         plan = self._plan
         if plan.window is None:
             stage = DirectStage(plan, kept[0], lambda: self._now)
@@ -123,7 +126,10 @@ class ScriptedStream:
                 yield from stage.frames(_SOURCE, number, piece)
             yield stage.status(self._ended)
             return
-        rows = list(clock_rows(plan, Reading(self._now, str(self._starts), ended=self._ended)))
+        # A jump of the clock is a blocked stream.
+        pressure = Pressure(((before, self._now),), 0, self._now - before)
+        reading = Reading(self._now, str(self._starts), ended=self._ended, pressure=pressure)
+        rows = list(clock_rows(plan, reading))
         for number, piece in enumerate(pieces):
             partition = _SOURCE.partition(piece)
             label = piece[0].input

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from streamer.engine.work import BatchWork
 from streamer.source.replayable import Extent
 
 
@@ -112,6 +113,15 @@ class Signals:
         """Return how many tasks can run at once; None when nobody has said it."""
         found: int | None = self._said("tasks")
         return found
+
+    def set_work(self, work: BatchWork) -> None:
+        """Say what the micro-batch that was delivered last took of the stream's own time."""
+        self._say("work", work)
+
+    def work(self) -> BatchWork | None:
+        """Return it, of a micro-batch for which that was long; None when none was."""
+        found = self._said("work")
+        return None if found is None else BatchWork(*found)
 
     def stop(self) -> None:
         """Say that no further micro-batch is to be started."""

@@ -29,6 +29,8 @@ class Snapshot:
         size: bytes of the payloads in open windows.
         closed: windows that each key has of its own and that came out, since the checkpoint's
             beginning.
+        closed_until: every window that ends at or before it has closed, Unix ns; None before the
+            first.
     """
 
     messages: int = 0
@@ -40,6 +42,7 @@ class Snapshot:
     batch: int = -1
     size: int = 0
     closed: int = 0
+    closed_until: int | None = None
 
     @classmethod
     def of(cls, statuses: Iterable[Mapping[str, Any]], counts: Counts, batch: int) -> Snapshot:
@@ -56,6 +59,8 @@ class Snapshot:
             counters = status.get("counters", {})
             messages += sum(counters.get(name, 0) for name in ("taken", "failed", "filtered"))
             dropped.update(counters.get("dropped", {}))
+        closed_until = [status.get("horizon") for status in statuses]
+        known = [end for end in closed_until if end is not None]
         due = [s["next_due"] for s in statuses if s.get("next_due") is not None]
         return cls(
             messages=messages
@@ -68,6 +73,7 @@ class Snapshot:
             batch=batch,
             size=sum(status.get("held_bytes") or 0 for status in statuses),
             closed=sum(map(_closed, statuses)),
+            closed_until=min(known) if known and len(known) == len(closed_until) else None,
         )
 
 

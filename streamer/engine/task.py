@@ -14,8 +14,12 @@ from streamer.engine.frame import FrameKind
 from streamer.engine.live import Voice
 from streamer.engine.reading import REPORTER
 from streamer.engine.spans import Tracing
+from streamer.engine.undelivered import Undelivered, chunks, encode_undelivered
+from streamer.limits import DEFAULT_LIMITS, Limits, use_limits
 from streamer.message import Execution, Failure
+from streamer.plan import Plan
 from streamer.sampling import WANTED, Sampler
+from streamer.sending.patience import Patience, Unsent
 from streamer.value import dump_json
 
 MOST_LINES = 100
@@ -48,11 +52,16 @@ class Task:
         strict: bool = False,
         live: str = "",
         tracing: Tracing | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        patience: int = 0,
     ) -> None:
         """Begin; lines less severe than `level` are left out. `live` is an `Ear`'s address.
 
-        `tracing` notes what the task does, where somebody wants to know.
+        `tracing` notes what the task does, where somebody wants to know. `limits` hold in this
+        process from now on. `patience` is how long it waits for outputs in all, ns; 0 for ever.
         """
+        use_limits(limits)
+        self._undelivered: list[bytes] = []
         self._tracing = tracing
         self._limit = LEVELS.get(level, 5 if level == "ALL" else -1)
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
@@ -63,6 +72,23 @@ class Task:
         samples = WANTED.get()
         self.execution.sampler = Sampler(samples) if samples else None
         self.execution.reading = REPORTER.get()
+        if patience:
+            self.execution.patience = Patience(patience, self._hand_over)
+
+    @classmethod
+    def of(
+        cls, plan: Plan, now: Callable[[], int] = time.time_ns, tracing: Tracing | None = None
+    ) -> Task:
+        """Begin as a plan says."""
+        return cls(
+            plan.level,
+            now,
+            strict=plan.strict,
+            live=plan.live,
+            tracing=tracing,
+            limits=plan.limits,
+            patience=plan.patience,
+        )
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         if LEVELS.get(level, 5) > self._limit:
@@ -74,6 +100,15 @@ class Task:
 
     def _count(self, name: str, by: int = 1, **labels: str) -> None:
         self._counts[name, tuple(sorted(labels.items()))] += by
+
+    def _hand_over(self, unsent: Unsent) -> None:
+        output, order, part = self.execution.patience.place
+        for some in chunks(unsent.batches):
+            whole = Undelivered(
+                *(output, order, some, unsent.text, unsent.place),
+                *(unsent.path, unsent.start, part),
+            )
+            self._undelivered.append(encode_undelivered(whole))
 
     def log_body(self) -> bytes | None:
         """Return the lines as JSON, or None when there are none."""
@@ -149,3 +184,5 @@ class Task:
         ):
             if body is not None:
                 yield kind, body
+        for undelivered in self._undelivered:
+            yield FrameKind.UNDELIVERED, undelivered

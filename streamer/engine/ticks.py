@@ -17,6 +17,7 @@ from streamer.engine.signals import Signals
 from streamer.kafka.reading import Offsets
 from streamer.window import Reading
 from streamer.window.event import EventWindow
+from streamer.window.pressure import Pressure
 from streamer.window.system import SystemWindow
 
 _NAP = 0.25
@@ -151,4 +152,7 @@ def reading(offset: Mapping[str, Any], ends: Sequence[Offsets] = ()) -> Reading:
         ends: where it ends in Kafka, for each of the inputs.
     """
     lag, backlog = offset.get("lag", False), is_before(ends, offset.get("backlog_ends", ()))
-    return Reading(time_of(offset), offset["start"], backlog, ended=offset["ended"], lag=lag)
+    found = offset.get("pressure")
+    pressure = None if found is None else Pressure.of_fields(found)
+    start, ended = offset["start"], offset["ended"]
+    return Reading(time_of(offset), start, backlog, ended, lag, pressure)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from streamer.engine.blame import Blamed
 from streamer.engine.places import Labels, Places
+from streamer.landing.damage import SIGN
 
 _NOBODY: Final[Labels] = {}
 
@@ -32,6 +33,8 @@ _WORKER: Final = re.compile(
     r"python/worker.*exited with code|org\.apache\.spark\.api\.python\.\S*EOFException|"
     r"java\.io\.EOFException|port number from pyspark\.daemon|\bStream closed\b"
 )
+_SPOOL: Final = re.compile(re.escape(SIGN) + r"[^\n]*")
+_REPLACED: Final = re.compile(r"input file: [^\n]* was replaced or cut short [^\n]*")
 _GONE: Final = re.compile(r"FileNotFoundException|NoSuchFileException")
 _MISSING: Final = re.compile(r"No such file or directory: b?['\"]([^'\"]+)")
 _ANEW: Final = re.compile(
@@ -75,6 +78,19 @@ class Trouble(NamedTuple):
 NO_TROUBLE: Final = Trouble("")
 
 
+def with_waiting(trouble: Trouble, before: str, now: str, place: Labels) -> Trouble:
+    """Return a stream's trouble with what its inputs wait for, where it has no other one.
+
+    Args:
+        trouble: what it is.
+        before: what the inputs waited for when this was called last; empty for nothing.
+        now: what they wait for.
+        place: label and path of the input.
+    """
+    found = NO_TROUBLE if before and trouble.text == before else trouble
+    return Trouble(now, place) if now and not found.text else found
+
+
 def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     """Return what a failure of Spark's query comes to.
 
@@ -94,6 +110,8 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     if _NO_MEMORY.search(error):
         text = "the machine has no memory left for another process or thread"
         return Trouble(text, _stage(error, places), passing=True)
+    if (found := _SPOOL.search(error) or _REPLACED.search(error)) is not None:
+        return Trouble(found[0], places.input, lasts=True)
     if (found := _OOM.search(error)) is not None:
         more = f" ({found[1].strip()})" if found[1] else ""
         return Trouble(

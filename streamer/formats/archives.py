@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
+from streamer.bloblang.limits import check_messages, check_unpacked
 from streamer.source.scanning import ScanError
 from streamer.source.tar_entries import entries
 
@@ -18,6 +19,7 @@ Item = tuple[str, bytes]
 """A path in an archive, and what stands there."""
 
 _WORD: Final = 4
+_PIECE: Final = 1 << 13
 _MODE: Final = 0o666
 _BLOCK: Final = tarfile.BLOCKSIZE
 _MALFORMED: Final = "serialised message bytes were in unexpected format"
@@ -42,10 +44,19 @@ def read_tar(raw: bytes) -> list[Item]:
     """Return the entries of a tar archive.
 
     Raises:
-        QueryError: it is none.
+        QueryError: it is none, or is beyond the limits of one message.
     """
+    count = size = 0
+
+    def take(more: int) -> None:
+        nonlocal count, size
+        count += 1
+        size += more
+        check_messages(count)
+        check_unpacked(size)
+
     try:
-        return [(name, content) for name, content, _ in entries(io.BytesIO(raw))]
+        return [(name, content) for name, content, _ in entries(io.BytesIO(raw), take)]
     except ScanError as error:
         raise QueryError(str(error)) from None
 
@@ -67,15 +78,29 @@ def read_zip(raw: bytes) -> list[Item]:
     """Return the entries of a zip file.
 
     Raises:
-        QueryError: it is none, or is packed or locked in a way that Go does not read.
+        QueryError: it is none, is packed or locked in a way that Go does not read, or is beyond
+            the limits of one message.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            return [(entry.filename, archive.read(entry)) for entry in archive.infolist()]
+            listed = archive.infolist()
+            check_messages(len(listed))
+            # No more of an entry is read than is said here.
+            check_unpacked(sum(entry.file_size for entry in listed))
+            return [(entry.filename, _entry(archive, entry)) for entry in listed]
     except (zipfile.BadZipFile, zlib.error, EOFError):
         raise QueryError("zip: not a valid zip file") from None
     except (NotImplementedError, RuntimeError) as error:
         raise QueryError(f"zip: unsupported compression algorithm ({error})") from None
+
+
+def _entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """Return what an entry holds, read in small pieces.
+
+    What is packed otherwise than by deflate is unpacked as far as it has been read.
+    """
+    with archive.open(entry) as file:
+        return b"".join(iter(lambda: file.read(_PIECE), b""))
 
 
 def write_binary(contents: Sequence[bytes]) -> bytes:
@@ -98,6 +123,7 @@ def read_binary(raw: bytes) -> list[bytes]:
     count = int.from_bytes(raw[:_WORD], "big")
     if len(raw) < _WORD or count >= len(raw):
         raise QueryError(_MALFORMED)
+    check_messages(count)
     found: list[bytes] = []
     at = _WORD
     for _ in range(count):

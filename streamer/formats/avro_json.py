@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from streamer.bloblang.limits import check_depth
+
 _MISSING: Final = object()
 
 
@@ -52,6 +54,54 @@ class AvroDocuments:
             ValueError: it does not fit; the text says where.
         """
         return self._of(document, self._schema, "document")
+
+    def document(self, value: Any) -> Any:
+        """Return the document of a value as the binary reader gives it.
+
+        There a record in a union is a pair of its name and itself.
+
+        Raises:
+            QueryError: it is nested deeper than `limits.depth`.
+            ValueError: it is no value of the schema; the text says where.
+        """
+        return self._document(value, self._schema, 0)
+
+    def _document(self, value: Any, schema: Any, depth: int) -> Any:
+        schema = self._named.get(schema, schema) if isinstance(schema, str) else schema
+        if isinstance(schema, list):
+            return self._document_of_union(value, schema, depth)
+        kind = schema["type"] if isinstance(schema, dict) else schema
+        if isinstance(kind, dict | list):
+            return self._document(value, kind, depth)
+        if kind in ("record", "error", "array", "map"):
+            depth += 1
+            check_depth(depth, "the Avro document")
+        if kind in ("record", "error"):
+            made = {}
+            for field in schema["fields"]:
+                name = field["name"]
+                made[name] = self._document(value[name], field["type"], depth)
+            return made
+        if kind == "array":
+            items = schema["items"]
+            return [self._document(one, items, depth) for one in value]
+        if kind == "map":
+            values = schema["values"]
+            return {key: self._document(one, values, depth) for key, one in value.items()}
+        return value.decode("latin-1") if isinstance(value, bytes) else value
+
+    def _document_of_union(self, value: Any, schemas: list[Any], depth: int) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, tuple):
+            name, value = value
+            return {name: self._document(value, name, depth)}
+        for schema in schemas:
+            named = self._named.get(schema, schema) if isinstance(schema, str) else schema
+            kind = named["type"] if isinstance(named, dict) else named
+            if _fits(value, kind, named):
+                return {_name(schema): self._document(value, named, depth)}
+        raise ValueError(f"{_shown(value)} is none of {', '.join(map(_name, schemas))}")
 
     def _note(self, schema: Any) -> None:
         if isinstance(schema, list):
@@ -125,6 +175,17 @@ class AvroDocuments:
         named = self._named.get(schema, schema) if isinstance(schema, str) else schema
         is_record = isinstance(named, dict) and named["type"] in ("record", "error")
         return (named["name"], value) if is_record else value
+
+
+def _fits(value: Any, kind: str, schema: Any) -> bool:
+    """Whether a value that was read may be of a type that is no record."""
+    if isinstance(value, bytes):
+        return kind == "bytes" or (kind == "fixed" and len(value) == schema["size"])
+    if kind == "enum":
+        return isinstance(value, str) and value in schema["symbols"]
+    if kind in ("array", "map"):
+        return isinstance(value, list if kind == "array" else dict)
+    return kind != "bytes" and kind in _PRIMITIVES and _PRIMITIVES[kind](value)
 
 
 def _primitive(found: Any, kind: str, at: str) -> Any:

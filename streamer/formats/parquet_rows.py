@@ -6,15 +6,75 @@ without a meaning stay bytes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from streamer.bloblang.limits import check_elements, check_messages, check_unpacked
 from streamer.timestamps import format_rfc3339
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_PLAIN: Final = frozenset((bool, bytes, dict, float, int, list, str))
 _SIZES: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
+
+
+_ROWS: Final = 4096
+_ROWS_OF_NESTED: Final = 64
+"""Rows at once where texts of nested columns may each be as long as a page."""
+
+
+def read_rows(raw: bytes) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a file, piece by piece, as long as they are within the limits.
+
+    Columns whose values are numbers of entries in a dictionary stay that: a value of a kilobyte
+    that stands in each of a million rows is in memory once.
+
+    Raises:
+        ArgumentError: there are more values than `limits.elements`.
+        QueryError: there are more rows than `limits.messages`, or bytes than `limits.bytes`.
+        pyarrow.ArrowException: it is no Parquet file.
+        OSError: so it is as well.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(pa.BufferReader(raw))
+    head = file.metadata
+    check_messages(head.num_rows)
+    groups = [head.row_group(number) for number in range(head.num_row_groups)]
+    columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+    check_elements(sum(max(column.num_values, 0) for column in columns), "a Parquet file")
+    check_unpacked(sum(max(column.total_uncompressed_size, 0) for column in columns))
+    repeated = {
+        column.path_in_schema
+        for column in columns
+        if column.physical_type == "BYTE_ARRAY" and _by_dictionary(column)
+    }
+    flat = {name for name in repeated if name in file.schema_arrow.names}
+    if flat:
+        file = parquet.ParquetFile(pa.BufferReader(raw), read_dictionary=sorted(flat))
+    size = 0
+    for rows in file.iter_batches(_ROWS_OF_NESTED if repeated - flat else _ROWS):
+        size += sum(map(_size, rows.columns))
+        check_unpacked(size)
+        yield rows
+
+
+def _by_dictionary(column: Any) -> bool:
+    return any("DICTIONARY" in encoding for encoding in column.encodings)
+
+
+def _size(column: pa.Array) -> int:
+    """Return how many bytes a column's values take when each stands for itself."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = compute.binary_length(column.dictionary)
+    return compute.sum(lengths.take(column.indices)).as_py() or 0
 
 
 def documents(rows: pa.RecordBatch, *, as_stored: bool) -> Iterator[dict[str, Any]]:
@@ -31,7 +91,14 @@ def documents(rows: pa.RecordBatch, *, as_stored: bool) -> Iterator[dict[str, An
 
 
 def _values(column: pa.Array, as_stored: bool) -> list[Any]:
+    import pyarrow as pa
+
     kind = column.type
+    if pa.types.is_dictionary(kind) and len(column.dictionary) > len(column):
+        return _values(column.dictionary_decode(), as_stored)
+    if pa.types.is_dictionary(kind):
+        entries = _values(column.dictionary, as_stored)
+        return [None if at is None else entries[at] for at in column.indices.to_pylist()]
     # Times as numbers first: Python's know no nanoseconds.
     return [_told(value, kind, as_stored) for value in column.cast(_stored(kind)).to_pylist()]
 
@@ -41,10 +108,12 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
     types = pa.types
-    if types.is_timestamp(kind) or types.is_time64(kind):
+    if types.is_timestamp(kind) or types.is_time64(kind) or types.is_duration(kind):
         return pa.int64()
     if types.is_date32(kind) or types.is_time32(kind):
         return pa.int32()
+    if types.is_float16(kind):
+        return pa.float32()
     if types.is_decimal(kind):
         return pa.string()
     if types.is_list(kind):
@@ -69,4 +138,8 @@ def _told(value: Any, kind: pa.DataType, as_stored: bool) -> Any:
         return {str(key): _told(one, item, as_stored) for key, one in value}
     if types.is_timestamp(kind) and not as_stored:
         return format_rfc3339(value * _SIZES[kind.unit])
+    if types.is_floating(kind) and not math.isfinite(value):
+        return None  # as JSON has it
+    if type(value) not in _PLAIN:
+        raise ValueError(f"a value of the type {kind} has no form in JSON")
     return value

@@ -92,6 +92,14 @@ class Answer:
             raise HttpError(f"{scrub_urls(str(self.response.url))}: {_reason(error)}") from None
 
 
+Pause = Callable[[Execution, int, int], bool]
+
+
+def _sleep(ex: Execution, period: int, took: int) -> bool:
+    ex.sleep(period)
+    return True
+
+
 class HttpClient:
     """Sends requests as the fields of `client_fields` say. Several threads may use it."""
 
@@ -102,6 +110,7 @@ class HttpClient:
         *,
         body: Interpolation | None = None,
         parts: Sequence[PartTexts] = (),
+        pause: Pause = _sleep,
     ) -> None:
         """Set up; nothing is connected before the first request.
 
@@ -110,7 +119,10 @@ class HttpClient:
             context: gives the rate limit, and keeps the connections.
             body: the body of every request, in the place of the messages.
             parts: the parts of every body, in the place of the messages.
+            pause: waits before a further try, and says whether there is to be one: it is given the
+                run, the pause and how long the failed try took, ns.
         """
+        self._pause = pause
         self._maker = RequestMaker(parsed, body, parts)
         self._parsed = parsed
         self._context = context
@@ -181,21 +193,22 @@ class HttpClient:
             if self._limit is not None:
                 wait_for_access(self._limit, ex)
             try:
+                began = ex.elapsed()
                 answer = self._once(request, ex, whole)
                 break
             except HttpError as error:
-                if left <= 0 or error.status in self._drop:
+                if error.status in self._backoff and repeated:
+                    period = min(period * 2, max(longest, period))
+                took = ex.elapsed() - began
+                if left <= 0 or error.status in self._drop or not self._pause(ex, period, took):
                     raise HttpError(
                         f"{scrub_urls(request.url)}: {error}",
                         error.status,
                         error.headers,
                         error.body,
                     ) from None
-                if error.status in self._backoff and repeated:
-                    period = min(period * 2, max(longest, period))
             left -= 1
             repeated = True
-            ex.sleep(period)
         try:
             yield answer
         finally:

@@ -17,6 +17,7 @@ from streamer.source.csv_rows import CsvRows, Rows
 from streamer.source.files import Files
 from streamer.source.scanning import MOST, START, Cut, Mark, Opened, skip
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec.replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
 
 PATHS: Final = "paths"
 PARSE_HEADER_ROW: Final = "parse_header_row"
@@ -79,6 +80,7 @@ SPEC: Final = Spec(
             default=False,
             advanced=True,
         ),
+        REPLACED_FIELD,
         Field(
             BATCH_COUNT,
             "int",
@@ -191,4 +193,5 @@ def build(parsed: Parsed, context: BuildContext) -> Files:
         parsed[BATCH_COUNT],
     )
     paths, delete = tuple(parsed[PATHS]), parsed[DELETE_ON_FINISH]
-    return Files(paths, scanner, delete, permissions=parsed.permissions)
+    restarts = parsed[FIELD_ON_REPLACED] == RESTART
+    return Files(paths, scanner, delete, permissions=parsed.permissions, restarts=restarts)

@@ -12,6 +12,7 @@ from typing import Final
 
 from streamer.source.files import Files
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec.replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
 from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
 
 FIELD_PATHS: Final = "paths"
@@ -48,6 +49,7 @@ SPEC: Final = Spec(
             default=False,
             advanced=True,
         ),
+        REPLACED_FIELD,
         *SCANNED_FIELDS,
     ),
     check=_check,
@@ -67,4 +69,5 @@ def build(parsed: Parsed, context: BuildContext) -> Files:
     """Make the input; its files are listed by `opened`, when the stream starts."""
     scanner = build_scanner(parsed, context)
     paths, delete = tuple(parsed[FIELD_PATHS]), parsed[FIELD_DELETE_ON_FINISH]
-    return Files(paths, scanner, delete, permissions=parsed.permissions)
+    restarts = parsed[FIELD_ON_REPLACED] == RESTART
+    return Files(paths, scanner, delete, permissions=parsed.permissions, restarts=restarts)

@@ -14,6 +14,7 @@ from streamer.http.client import Answer, HttpClient
 from streamer.http.errors import HttpError
 from streamer.http.fields import TIMEOUT, client_fields, client_problems
 from streamer.landing.blocks import batch
+from streamer.landing.connecting import Connecting
 from streamer.landing.following import batches_of, execution, records_of, told
 from streamer.landing.landed import Landed
 from streamer.landing.lander import (
@@ -143,25 +144,28 @@ class _Asking:
     def ask(self) -> None:
         """Make requests until the stream stops."""
         pause = FIRST_PAUSE
+        connecting = Connecting(self._room, "http_client")
         while not self._room.stopping:
             try:
-                if self._asked():
+                if self._asked(connecting.up):
                     pause = FIRST_PAUSE
                     continue
             except StoppedError:
                 return
             except HttpError as e:
                 self._room.log("ERROR", f"Failed to read message: {e}", {})
+                connecting.failed(e)
             self._room.wait(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _asked(self) -> bool:
+    def _asked(self, up: Callable[[], None]) -> bool:
         """Make a request; return whether there was something in the answer."""
         ex = execution(self._room)
         try:
             messages = self._of.client.messages(self._of.client.send(self._before, ex))
         finally:
             told(self._room, ex)
+        up()
         if not messages or (len(messages) == 1 and self._drops(messages[0])):
             return False
         self._before = messages

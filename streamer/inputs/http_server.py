@@ -33,6 +33,12 @@ TIMEOUT: Final = "timeout"
 RATE_LIMIT: Final = "rate_limit"
 SYNC_RESPONSE: Final = "sync_response"
 SCANNER: Final = "scanner"
+MAX_BODY_SIZE: Final = "max_body_size"
+MAX_PARTS: Final = "max_parts"
+
+
+def _above_zero(value: int) -> str | None:
+    return None if value > 0 else f"is {value}; expected 1 or more"
 
 
 def _check(parsed: Parsed) -> Iterator[tuple[str, str]]:
@@ -118,10 +124,29 @@ SPEC: Final = Spec(
         Field(
             TIMEOUT,
             "string",
-            "How long a request may take. After it the sender is told 408; what it sent may still "
-            "be processed.",
+            "How long a request may take. After it the sender is told 408; what it sent is not "
+            "taken then, unless it waits for a `sync_response`.",
             default="5s",
             duration=True,
+        ),
+        Field(
+            MAX_BODY_SIZE,
+            "int",
+            "How many bytes the body of a request, or a message of a WebSocket with what it "
+            "inflates to, may have. A larger request is answered with 413, and a WebSocket is "
+            "closed with 1009; nothing of it is taken. Ours, not in Benthos.",
+            default=64 << 20,
+            check=_above_zero,
+            advanced=True,
+        ),
+        Field(
+            MAX_PARTS,
+            "int",
+            "How many parts a multipart body may have; one with more is answered with 413. Ours, "
+            "not in Benthos.",
+            default=10_000,
+            check=_above_zero,
+            advanced=True,
         ),
         Field(
             RATE_LIMIT,
@@ -215,6 +240,8 @@ class HttpServerInput:
             ),
             welcome=parsed[WS_WELCOME_MESSAGE].encode(),
             refusal=parsed[WS_RATE_LIMIT_MESSAGE].encode(),
+            max_body_size=parsed[MAX_BODY_SIZE],
+            max_parts=parsed[MAX_PARTS],
             delimiter=getattr(self.scanner, "delimiter", b"\n") if self.scanner else None,
         )
         paths = {

@@ -11,6 +11,7 @@ from streamer.message import Batch, Message
 from streamer.source.files import Files
 from streamer.source.scanning import MOST, START, Cut, Mark, Opened, ScanError
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec.replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
 
 PATHS: Final = "paths"
 BATCH_COUNT: Final = "batch_count"
@@ -41,6 +42,7 @@ SPEC: Final = Spec(
             shape="array",
             examples=(("/tmp/foo.parquet", "/tmp/data/**/*.parquet"),),
         ),
+        REPLACED_FIELD,
         Field(
             BATCH_COUNT,
             "int",
@@ -132,5 +134,6 @@ def _group_of(file: Any, number: int) -> tuple[int, int]:
 
 def build(parsed: Parsed, context: BuildContext) -> Files:
     """Make the input; its files are listed by `opened`, when the stream starts."""
-    scanner = ParquetScanner(parsed[BATCH_COUNT])
-    return Files(tuple(parsed[PATHS]), scanner, False, permissions=parsed.permissions)
+    scanner, restarts = ParquetScanner(parsed[BATCH_COUNT]), parsed[FIELD_ON_REPLACED] == RESTART
+    permissions = parsed.permissions
+    return Files(tuple(parsed[PATHS]), scanner, permissions=permissions, restarts=restarts)

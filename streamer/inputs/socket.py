@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.errors import MessageError, StreamerError
+from streamer.landing.connecting import GREETING_TIMEOUT_S
 from streamer.landing.cutting import pour
 from streamer.landing.landed import Landed
 from streamer.landing.lander import Lander, connected
@@ -123,8 +124,12 @@ class SocketInput:
                 raise
         else:
             host, port = split_host(address)
-            made = socket.create_connection((host, port))
-        return made if tls is None else tls.wrap_socket(made, server_hostname=host or None)
+            made = socket.create_connection((host, port), GREETING_TIMEOUT_S)
+        if tls is not None:
+            made = tls.wrap_socket(made, server_hostname=host or None)
+        # What it sends may take its time.
+        made.settimeout(None)
+        return made
 
 
 def _greeting(mapping: Mapping, ex: Execution) -> bytes:

@@ -17,6 +17,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamer.caching import Cache, CacheError
+from streamer.endpoints.connections import (
+    TLS_HANDSHAKE_TIMEOUT_S,
+    ConnectionLimits,
+    Slot,
+    process_limits,
+)
 from streamer.errors import StreamerError
 from streamer.landing.cutting import pour
 from streamer.landing.landed import Landed
@@ -32,6 +38,7 @@ from streamer.landing.sockets import (
     shown,
 )
 from streamer.landing.store import Store
+from streamer.logs.rare import RareLog
 from streamer.message import Execution
 from streamer.source.opening import Room
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
@@ -229,22 +236,34 @@ class _Server:
         self._lander = lander
         self._name = name
         self._tls = tls
+        self._rare = RareLog(room.log)
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
 
     def accept(self, receiver: socket.socket) -> None:
         """Accept connections until the socket is closed."""
+        limits = process_limits()
         while not self._room.stopping:
             try:
-                connection, _ = receiver.accept()
+                connection, where = receiver.accept()
             except OSError as e:
                 if self._room.stopping:
                     return
-                self._room.log("ERROR", f"Failed to accept Socket connection: {e}", {})
+                self._rare("ERROR", "Failed to accept Socket connection", e)
                 self._room.wait(1.0)
                 continue
+            # Senders may be still for long, so that none is closed for another one.
+            slot = limits.admit(
+                where[0] if isinstance(where, tuple) else "", connection.close, lambda: True
+            )
+            if slot is None:
+                connection.close()
+                continue
             threading.Thread(
-                target=self._receive, args=(connection,), daemon=True, name="socket_server"
+                target=self._receive,
+                args=(connection, slot, limits),
+                daemon=True,
+                name="socket_server",
             ).start()
 
     def datagrams(self, receiver: socket.socket) -> None:
@@ -261,7 +280,7 @@ class _Server:
         if network in ("unix", "unixgram"):
             Path(self._name).unlink(missing_ok=True)
 
-    def _receive(self, connection: socket.socket) -> None:
+    def _receive(self, connection: socket.socket, slot: Slot, limits: ConnectionLimits) -> None:
         with self._lock:
             self._open.add(connection)
         try:
@@ -270,15 +289,18 @@ class _Server:
         finally:
             with self._lock:
                 self._open.discard(connection)
+            limits.release(slot)
 
     def _received(self, connection: socket.socket) -> None:
         if self._tls is None:
             self._poured(SocketStream(connection))
             return
         try:
+            connection.settimeout(TLS_HANDSHAKE_TIMEOUT_S)
             secured = self._tls.wrap_socket(connection, server_side=True)
+            secured.settimeout(None)
         except OSError as e:
-            self._room.log("ERROR", f"Connection dropped due to: {e}", {})
+            self._rare("ERROR", "Connection dropped due to", e)
             return
         with self._lock:
             self._open.add(secured)
@@ -296,7 +318,7 @@ class _Server:
             return
         except (OSError, StreamerError) as e:
             if not self._room.stopping:
-                self._room.log("ERROR", f"Connection dropped due to: {e}", {})
+                self._rare("ERROR", "Connection dropped due to", e)
 
 
 def build(parsed: Parsed, context: BuildContext) -> SocketServerInput:

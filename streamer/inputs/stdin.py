@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from streamer.errors import StreamerError
 from streamer.landing.cutting import pour
+from streamer.landing.damage import Damage, damaged
 from streamer.landing.landed import Landed
 from streamer.landing.lander import Lander, StoppedError
-from streamer.landing.store import NAME, Store
+from streamer.landing.pointer import NAME, Position, write_read
+from streamer.landing.store import Store
 from streamer.message import NO_META, Execution
 from streamer.source.opening import Room
 from streamer.source.ranges import ByteRange, blocks, overlaps_itself
@@ -29,6 +32,7 @@ from streamer.source.spool import (
     segment_path,
     segment_size,
 )
+from streamer.source.sums import bad_parts
 from streamer.spec import BuildContext, Kind, Parsed, Spec
 from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
 
@@ -145,7 +149,15 @@ class StdinInput:
         return Latest(offset, reach.messages, ended, more=not reach.at_end)
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[ByteRange]:
-        """Cut the bytes between two offsets into pieces."""
+        """Cut the bytes between two offsets into pieces.
+
+        Raises:
+            StreamerError: some of them are not what was piped in.
+        """
+        ends = ((start["segment"], start["pos"]), (end["segment"], end["pos"]))
+        # Here, and not by the workers, which read parts of what was appended at once.
+        if bad := list(bad_parts(self.directory, *ends, self.scanner.delimiter)):
+            raise damaged([Damage.of_part(self.directory, one) for one in bad])
         spots = (Spot(start["segment"], start["pos"]), Spot(end["segment"], end["pos"]))
         # What lies before `end` is safe, so nothing newer than it need be known.
         return self._series(Durable(spots[1].number, spots[1].position)).pieces(*spots, parts)
@@ -161,6 +173,8 @@ class StdinInput:
 
     def committed(self, end: Offset) -> None:
         """Delete the segments before the position."""
+        with suppress(OSError):
+            write_read(self.directory, Position(end["segment"], end["pos"]))
         forget(self.directory, end["segment"])
 
     def finished(self) -> None:

@@ -14,11 +14,13 @@ from streamer.http.auth import AUTHORIZATION, Signer
 from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH_FIELD
 from streamer.landing.blocks import each
 from streamer.landing.commit import GroupCommit
+from streamer.landing.connecting import GREETING_TIMEOUT_S, Connecting
 from streamer.landing.landed import Landed
 from streamer.landing.lander import FIRST_PAUSE, LONGEST_PAUSE
 from streamer.landing.receiver import Reception, receive
 from streamer.landing.store import Store
 from streamer.message import NO_META
+from streamer.redaction import scrub_urls
 from streamer.source.opening import Room
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
@@ -32,6 +34,7 @@ PROXY_URL: Final = "proxy_url"
 OPEN_MESSAGE: Final = "open_message"
 OPEN_MESSAGE_TYPE: Final = "open_message_type"
 CONNECTION: Final = "connection"
+MAX_MESSAGE_SIZE: Final = "max_message_size"
 
 
 def _url(text: str) -> str | None:
@@ -80,6 +83,15 @@ SPEC: Final = Spec(
             "Whether that is sent as bytes or as text.",
             default="binary",
             options=("binary", "text"),
+            advanced=True,
+        ),
+        Field(
+            MAX_MESSAGE_SIZE,
+            "int",
+            "How many bytes a message may have, with what it inflates to. For a larger one the "
+            "connection is closed with 1009, and made again. Ours, not in Benthos.",
+            default=64 << 20,
+            check=lambda size: None if size > 0 else f"is {size}; expected 1 or more",
             advanced=True,
         ),
         Field("auto_replay_nacks", "bool", "Taken for compatibility.", default=True),
@@ -143,14 +155,16 @@ class WebsocketInput:
 
         signer, tls = Signer(self.parsed), tls_context(self.parsed[TLS])
         pause, failures = FIRST_PAUSE, 0
+        connecting = Connecting(room, "websocket")
         async with aiohttp.ClientSession() as session:
             while True:
                 try:
-                    await self._received(room, session, signer, tls, commit)
+                    await self._received(room, session, signer, tls, commit, connecting)
                     pause, failures = FIRST_PAUSE, 0
                     room.count("input_connection_lost")
                 except (aiohttp.ClientError, OSError) as e:
                     room.log("ERROR", f"Failed to connect to websocket: {e}", {})
+                    connecting.failed(e)
                     room.count("input_connection_failed")
                     failures += 1
                     if 0 <= retries < failures:
@@ -165,27 +179,40 @@ class WebsocketInput:
         signer: Signer,
         tls: Any,
         commit: GroupCommit,
+        connecting: Connecting,
     ) -> None:
         """Receive from one connection until it ends."""
         url = self.parsed[URL]
+        import aiohttp
+
         header = await asyncio.to_thread(signer.header, "GET", url)
 
         def trouble(text: str) -> None:
             room.log("ERROR", text, {})
 
-        async with session.ws_connect(
-            url,
-            proxy=self.parsed[PROXY_URL] or None,
-            headers={AUTHORIZATION: header} if header else None,
-            ssl=True if tls is None else tls,
-            max_msg_size=0,
-        ) as ws:
+        try:
+            async with asyncio.timeout(GREETING_TIMEOUT_S):
+                made = await session.ws_connect(
+                    url,
+                    proxy=self.parsed[PROXY_URL] or None,
+                    headers={AUTHORIZATION: header} if header else None,
+                    ssl=True if tls is None else tls,
+                    max_msg_size=self.parsed[MAX_MESSAGE_SIZE],
+                )
+        except TimeoutError:
+            raise OSError(
+                f"{scrub_urls(url)} has not answered the handshake within {GREETING_TIMEOUT_S:g} s"
+            ) from None
+        async with made as ws:
+            connecting.up()
             greeting = (self.parsed[OPEN_MESSAGE] or "").encode()
             if greeting and self.parsed[OPEN_MESSAGE_TYPE] == "text":
                 await ws.send_str(greeting.decode())
             elif greeting:
                 await ws.send_bytes(greeting)
             async for message in ws:
+                if message.type is aiohttp.WSMsgType.ERROR:
+                    raise OSError(f"the connection was closed: {message.data}")
                 data = message.data
                 raw = data.encode() if isinstance(data, str) else data
                 await commit.put_surely(each([raw], NO_META), trouble)

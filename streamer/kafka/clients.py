@@ -91,6 +91,27 @@ class Cluster:
         listed = self._listing(patience).brokers.values()
         return sorted(f"{broker.host}:{broker.port}" for broker in listed)
 
+    def ping(self, topic: str | None, timeout: float) -> None:
+        """Ask one question, to see whether brokers answer and lead what is read.
+
+        Args:
+            topic: the only topic that is read; None for all.
+            timeout: seconds.
+
+        Raises:
+            KafkaError: none answers in time, or a partition has no leader.
+        """
+        try:
+            listed = self._admin().list_topics(topic, timeout=timeout)
+        except Exception as error:
+            heard = self._said_of_late(timeout)
+            self._renew()
+            raise unreached(self._connection, heard, told(error)[1]) from None
+        for name, described in listed.topics.items():
+            for number, partition in described.partitions.items() if topic is not None else ():
+                if partition.leader < 0:
+                    raise self._leaderless(name, number)
+
     def topics(self, patience: float) -> dict[str, tuple[int, ...]]:
         """Return the partitions of all topics that the client may see."""
         listed = self._listing(patience).topics
@@ -274,10 +295,13 @@ class Cluster:
         listed = self.topics(patience)
         for topic, number in missing:
             if number in listed.get(topic, ()):
-                raise KafkaError(
-                    f"the partition {topic}:{number} has no leader now; expected a broker of "
-                    f"{', '.join(self._connection.brokers)} to lead it, check that all of them run"
-                )
+                raise self._leaderless(topic, number)
+
+    def _leaderless(self, topic: str, number: int) -> KafkaError:
+        return KafkaError(
+            f"the partition {topic}:{number} has no leader now; expected a broker of "
+            f"{', '.join(self._connection.brokers)} to lead it, check that all of them run"
+        )
 
     def _answer(
         self, answer: Future[Any], patience: float, allowed: tuple[int, ...]

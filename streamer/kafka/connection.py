@@ -87,6 +87,9 @@ class Connection:
             "log_level": 0,
             "logger": _SILENT,
             "log.connection.close": False,
+            # A client that asks for a topic makes it where brokers let it, with their defaults: one
+            # that was deleted under a stream would come back with one partition and no messages.
+            "allow.auto.create.topics": False,
         }
         if self.encryption:
             found |= self.encryption.librdkafka()

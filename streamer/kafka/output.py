@@ -22,6 +22,7 @@ from streamer.kafka.writable import writable
 from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BatchPolicy
 from streamer.sending import BulkOutput, NotConnectedError, SendError, TakenBackError
+from streamer.sending.patience import pause_own_try
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ class KafkaOutput(BulkOutput):
         if not failed or self._retries is None or self._held is not None:
             return failed
         for pause in self._retries.backoff.pauses(ex.elapsed):
-            ex.sleep(pause)
+            if not pause_own_try(ex, pause):
+                break
             again = sorted(failed)
             if self._retries.as_batch:
                 whole = {bisect_right(starts, at) - 1 for at in failed}

@@ -155,6 +155,13 @@ class KafkaReading(Protocol):
     def reachable(self) -> str | None:
         """Return None when brokers answer and all is well, else why not, in one line."""
 
+    def connection_problem(self) -> str | None:
+        """Return None while brokers answer, else why they do not, in one line.
+
+        Cheap enough to be asked each second; it takes three seconds at most, and has a client of
+        its own, which nothing else holds up.
+        """
+
     def lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
         """Return, by topic and partition, how many messages the newest standing is ahead of `ends`.
 

@@ -31,6 +31,8 @@ MOST: Final = 1_000_000
 """What one micro-batch takes at most when nobody says otherwise."""
 
 _GLANCE: Final = 3.0
+_PING_TIMEOUT_S: Final = 3.0
+"""So that an outage shows within five seconds, the pause before and after it included."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,8 @@ class KafkaSource:
             more = self.watch.cluster.brokers(connection.patience)
         found = {f"kafka.{name}": value for name, value in connection.java(more).items()}
         found |= {f"kafka.{name}": value for name, value in self.consumer.items()}
+        # A reader must not make the topic that it misses; see `Connection.librdkafka`.
+        found["kafka.allow.auto.create.topics"] = "false"
         if self.read_committed:
             found["kafka.isolation.level"] = "read_committed"
         found |= self.selection.spark_options()
@@ -226,6 +230,15 @@ class KafkaSource:
             found = preflight(cluster, self.connection, self.selection, "", Patience(patience))
             # A broker may know its topics again before anybody leads them.
             cluster.ends(_places(found, self.selection), patience, self.read_committed)
+        except KafkaError as error:
+            return f"input {self.name}: {error}"
+        return None
+
+    def connection_problem(self) -> str | None:
+        """Return why no broker answers now, or None; see `KafkaReading`."""
+        named = self.selection.named
+        try:
+            self.watch.monitor.ping(named[0] if len(named) == 1 else None, _PING_TIMEOUT_S)
         except KafkaError as error:
             return f"input {self.name}: {error}"
         return None

@@ -27,7 +27,8 @@ from streamer.kafka.refusals import REFUSED, refusal
 from streamer.kafka.rehearsal import rehearse
 from streamer.kafka.untaken import told
 from streamer.message import Execution, MicroBatch
-from streamer.sending import TakenBackError
+from streamer.sending import SendError, TakenBackError
+from streamer.sending.patience import pause
 
 _PATIENCE: Final = 15.0
 _ANSWER: Final = 10.0
@@ -94,6 +95,7 @@ class Transactions:
             The producer to send by; None when the part has been committed before.
 
         Raises:
+            SendError: no broker answers, and the run's patience has ended.
             TakenBackError: Kafka refuses.
         """
         from confluent_kafka import KafkaException
@@ -122,7 +124,10 @@ class Transactions:
                         f"{self.trouble or told(found)}"
                     )
                     ex.tell("WARN", text, {})
-                    ex.sleep(next(pauses))
+                    if not pause(ex, next(pauses)):
+                        raise SendError(text, held=True) from None
+                except SendError:
+                    raise
                 except StreamerError as error:
                     raise TakenBackError(str(error)) from None
 

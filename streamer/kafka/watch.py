@@ -45,6 +45,7 @@ class Watch:
         self._patience = connection.patience
         self._lock = threading.Lock()
         self.cluster: Final = Cluster(connection)
+        self.monitor: Final = Cluster(connection)
         self._partitions: dict[str, tuple[int, ...]] = {}
         self._looked = 0.0
         self._begins: dict[Place, int] = {}
@@ -128,6 +129,7 @@ class Watch:
         """Let the client go; what is asked next asks anew."""
         with self._lock:
             self.cluster.close()
+            self.monitor.close()
             self._looked = self._checked = 0.0
 
 

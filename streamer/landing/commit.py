@@ -26,6 +26,9 @@ class GroupCommit:
     async def put(self, record: Record) -> None:
         """Return when a record is safe.
 
+        One that is cancelled is either not kept, and raises so, or is being written already: then
+        it returns as ever, and the task's `cancelling` tells who asks.
+
         Raises:
             StoreFullError: too much waits to be read.
             OSError: the disk is full or broken.
@@ -34,7 +37,15 @@ class GroupCommit:
         self._waiting.append((record, safe))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write())
-        await safe
+        try:
+            await asyncio.shield(safe)
+        except asyncio.CancelledError:
+            # What was answered as refused must not turn up later.
+            kept = [one for one in self._waiting if one[1] is not safe]
+            if len(kept) < len(self._waiting):
+                self._waiting = kept
+                raise
+            await safe
 
     async def put_surely(self, record: Record, trouble: Callable[[str], Any]) -> None:
         """Return when a record is safe; while the store does not take it, it is tried again.

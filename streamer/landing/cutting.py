@@ -13,6 +13,8 @@ from streamer.source.replayable import Chunk, Raws
 from streamer.source.scanning import ByteStream, Opened, ScanError, Scanner, Splitting
 
 _BLOCK: Final = 1 << 18
+_MAX_PIECE: Final = 64 << 20
+"""Bytes between two delimiters, where the scanner has no bound of its own."""
 
 
 def cut_with(scanner: Any, ex: Execution, name: str) -> Cut:
@@ -61,7 +63,8 @@ def pour(
         OSError: the stream has broken; what was whole before has landed.
     """
     if isinstance(scanner, Splitting) and not overlaps_itself(scanner.delimiter):
-        _pour_uncut(stream, scanner.delimiter, put)
+        longest = getattr(scanner, "max_buffer_size", _MAX_PIECE)
+        _pour_uncut(stream, scanner.delimiter, longest, put)
         return
     for cut in scanner.cuts(Opened(stream, name, NO_META, ex)):
         for record in records_of(cut.chunk):
@@ -75,21 +78,32 @@ def records_of(chunk: Chunk) -> list[Record]:
     return [batch(one) for one in chunk if one]
 
 
-def _pour_uncut(stream: ByteStream, delimiter: bytes, put: Callable[[Record], None]) -> None:
+def _pour_uncut(
+    stream: ByteStream, delimiter: bytes, longest: int, put: Callable[[Record], None]
+) -> None:
+    """Land a stream as far as its last delimiter, again and again.
+
+    Of a piece without an end no more is held than shows that it is longer than a message may be;
+    whoever reads it leaves it out and says so.
+    """
     held = bytearray()
-    looked = 0
+    looked = cut = 0
     try:
         while data := stream.read(_BLOCK):
             held += data
-            # A delimiter may lie across two reads.
-            end = held.rfind(delimiter, max(looked - len(delimiter) + 1, 0))
+            # A delimiter may lie across two reads, but not across what was thrown away.
+            end = held.rfind(delimiter, max(looked - len(delimiter) + 1, cut))
             looked = len(held)
             if end < 0:
+                if len(held) > longest + _BLOCK:
+                    cut = longest + 1
+                    del held[cut : len(held) - len(delimiter) + 1]
+                    looked = len(held)
                 continue
             end += len(delimiter)
             ready = bytes(memoryview(held)[:end])
             del held[:end]
-            looked = len(held)
+            looked, cut = len(held), 0
             put(uncut(ready, NO_META, max(ready.count(delimiter), 1)))
     finally:
         if held:

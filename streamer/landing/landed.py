@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from streamer.landing.blocks import Block, blocks, bodies, chunks
+from streamer.landing.blocks import HEAD, chunks, header_of, is_whole
 from streamer.landing.cutting import cut_with
-from streamer.landing.store import read_safe
+from streamer.landing.damage import Block, Damage, behind, damaged, is_behind, position_of, walk
+from streamer.landing.pointer import UNKNOWN, Position, Safe, read_safe, write_read
 from streamer.message import Execution
 from streamer.source.replayable import Chunk, Latest, Limit, Offset
 from streamer.source.spool import forget, segment_path
@@ -28,12 +29,14 @@ class Stretch(NamedTuple):
         path: the segment's.
         start: where the first block begins.
         end: where the last one ends.
+        store: the store's identity.
         data: the bytes themselves, for workers that do not see the file.
     """
 
     path: str
     start: int
     end: int
+    store: int
     data: bytes | None = None
 
 
@@ -55,44 +58,67 @@ class Landed:
 
     def initial(self) -> Offset:
         """Return the beginning of the first segment."""
-        return {"segment": 1, "pos": 0}
+        return {"segment": 1, "pos": 0, "total": 0}
 
     def latest(self, start: Offset, now: int, limit: Limit) -> Latest:
-        """Go on from `start` through what is safe, until the limit, but by one block at least."""
+        """Go on from `start` through what is safe, until the limit, but by one block at least.
+
+        Raises:
+            StreamerError: what comes next is damaged.
+        """
         safe = read_safe(self.directory)
-        number, position = start["segment"], start["pos"]
+        at = position_of(start)
+        if not safe.segment:
+            return Latest(start, 0)  # It is being opened, or nothing was ever safe.
+        if is_behind(safe, at):
+            raise behind(self.directory, at)
         messages, size = 0, 0
         most = min(limit.size, _INSIDE) if self.inside else limit.size
-        while number <= safe.segment:
-            end = safe.size if number == safe.segment else self._length(number)
-            for block in self._blocks(number, position, end):
-                if messages and (messages >= limit.messages or size >= most):
-                    return Latest({"segment": number, "pos": block.start}, messages, more=True)
-                messages += block.messages
-                size += block.end - block.start
-                position = block.end
-            if number == safe.segment:
-                break
-            number, position = number + 1, 0
-        return Latest({"segment": number, "pos": position}, messages, ended=safe.closed)
+        for block in walk(self.directory, at, safe):
+            if isinstance(block, Damage):
+                if at != position_of(start):
+                    # What is before comes out first.
+                    return Latest(_offset(at), messages, more=True)
+                raise damaged([block])
+            if messages and (messages >= limit.messages or size >= most):
+                before = block.total - block.messages if block.total != UNKNOWN else UNKNOWN
+                here = Position(block.segment, block.start, before, safe.store)
+                return Latest(_offset(here), messages, more=True)
+            messages += block.messages
+            size += block.end - block.start
+            at = Position(block.segment, block.end, block.total, safe.store)
+        end = Position(safe.segment, safe.size, safe.total, safe.store)
+        return Latest(_offset(end), messages, ended=safe.closed)
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[Stretch]:
-        """Cut the blocks between two offsets into pieces of about equal size, in order."""
-        found: list[tuple[int, Block]] = []
-        for number in range(start["segment"], end["segment"] + 1):
-            since = start["pos"] if number == start["segment"] else 0
-            until = end["pos"] if number == end["segment"] else self._length(number)
-            found += [(number, one) for one in self._blocks(number, since, until) if one.messages]
-        total = sum(block.end - block.start for _, block in found)
+        """Cut the blocks between two offsets into pieces of about equal size, in order.
+
+        Raises:
+            StreamerError: something between them is damaged.
+        """
+        found: list[Block] = []
+        store = read_safe(self.directory).store
+        until = position_of(end)
+        for one in walk(
+            self.directory,
+            position_of(start),
+            Safe(until.segment, until.pos, False, store, until.total),
+        ):
+            if isinstance(one, Damage):
+                raise damaged([one])
+            if one.messages:
+                found.append(one)
+        total = sum(block.end - block.start for block in found)
         share = max(-(-total // parts), _SMALLEST)
         pieces: list[Stretch] = []
-        for number, block in found:
-            path = str(segment_path(self.directory, number))
+        for block in found:
+            path = str(segment_path(self.directory, block.segment))
             last = pieces[-1] if pieces else None
-            if last and last.path == path and block.end - last.start <= share:
+            joins = last and last.path == path and last.end == block.start
+            if last and joins and block.end - last.start <= share:
                 pieces[-1] = last._replace(end=block.end)
             else:
-                pieces.append(Stretch(path, block.start, block.end))
+                pieces.append(Stretch(path, block.start, block.end, store))
         return [piece._replace(data=_read(piece)) for piece in pieces] if self.inside else pieces
 
     def read(self, piece: Stretch, ex: Execution) -> Iterator[Chunk]:
@@ -103,7 +129,7 @@ class Landed:
 
         cut = cut_with(self.scanner, ex, self.name)
         data = _read(piece) if piece.data is None else piece.data
-        for body in bodies(data):
+        for body in _bodies(piece, data):
             yield from chunks(body, cut, asked)
 
     def partition(self, piece: Stretch) -> str:
@@ -112,9 +138,13 @@ class Landed:
 
     def committed(self, end: Offset) -> None:
         """Delete the segments before the position, the one that ends there too."""
-        number = end["segment"]
+        at = position_of(end)
+        number = at.segment
+        with suppress(OSError):
+            # Without it, more is taken for lost when something is damaged; a disk may be full.
+            write_read(self.directory, at)
         whole = number < read_safe(self.directory).segment
-        forget(self.directory, number + (whole and end["pos"] >= self._length(number)))
+        forget(self.directory, number + (whole and at.pos >= self._length(number)))
 
     def finished(self) -> None:
         """The next start begins with an empty store."""
@@ -123,14 +153,29 @@ class Landed:
         path = segment_path(self.directory, number)
         return path.stat().st_size if path.exists() else 0
 
-    def _blocks(self, number: int, start: int, end: int) -> Iterator[Block]:
-        if end <= start:
-            return
-        file = os.open(segment_path(self.directory, number), os.O_RDONLY)
-        try:
-            yield from blocks(file, start, end)
-        finally:
-            os.close(file)
+
+def _offset(position: Position) -> Offset:
+    return dict(position._asdict())
+
+
+def _bodies(piece: Stretch, data: bytes) -> Iterator[memoryview]:
+    """Return the bodies of the blocks of a piece.
+
+    Raises:
+        StreamerError: one of them is not what was written.
+    """
+    view, at, size = memoryview(data), 0, piece.end - piece.start
+    number = int(Path(piece.path).stem)
+    while at < size:
+        head = bytes(view[at : at + HEAD])
+        header = header_of(head, piece.start + at, piece.end, piece.store, number)
+        body = view[header.body - piece.start : header.end - piece.start] if header else view[:0]
+        if header is None or not is_whole(body, header):
+            here = Position(number, piece.start + at)
+            lost = header.messages if header else None
+            raise damaged([Damage(Path(piece.path), here.pos, here, here, lost)])
+        yield body
+        at = header.end - piece.start
 
 
 def _read(piece: Stretch) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from streamer.errors import StreamerError
 from streamer.landing.blocks import Record
+from streamer.landing.connecting import Connecting
 from streamer.landing.store import Store, StoreFullError
 from streamer.source.opening import Room
 
@@ -100,15 +101,18 @@ def connected(
     """
     pause, failures = FIRST_PAUSE, 0
     made = False
+    connecting = Connecting(room, what)
 
     def up() -> None:
         nonlocal made
         made = True
+        connecting.up()
 
     while not room.stopping:
         made = False
         try:
-            attempt(up)
+            with connecting.attempt():
+                attempt(up)
         except StoppedError:
             return
         except (OSError, StreamerError) as e:
@@ -116,6 +120,7 @@ def connected(
                 return
             done = "read message" if made else f"connect to {what}"
             room.log("ERROR", f"Failed to {done}: {e}", {})
+            connecting.failed(e)
         if made:
             room.count("input_connection_lost")
             pause, failures = FIRST_PAUSE, 0

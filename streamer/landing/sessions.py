@@ -13,6 +13,7 @@ from streamer.backoff import RECONNECT
 from streamer.durations import SECOND
 from streamer.errors import StreamerError
 from streamer.landing.blocks import Record
+from streamer.landing.connecting import Connecting
 from streamer.landing.lander import Lander, StoppedError
 from streamer.landing.store import Store
 from streamer.source.opening import Room
@@ -31,8 +32,11 @@ class Session:
         connected: whether the session has said that it is.
     """
 
-    def __init__(self, room: Room, store: Store, labels: Mapping[str, str]) -> None:
+    def __init__(
+        self, room: Room, store: Store, labels: Mapping[str, str], connecting: Connecting
+    ) -> None:
         """Begin without a connection."""
+        self._connecting = connecting
         self.room = room
         self.store = store
         self.connected = False
@@ -42,6 +46,7 @@ class Session:
     def up(self) -> None:
         """Say that there is a connection."""
         self.connected = True
+        self._connecting.up()
         self.room.count("input_connection_up", 1, **self._labels)
 
     def land(self, records: Sequence[Record], mark: Any = None) -> bool:
@@ -76,12 +81,15 @@ def receive_in_sessions(
 
     def run() -> None:
         pauses = RECONNECT.pauses()
+        connecting = Connecting(room, name, labels)
         while not room.stopping:
-            one = Session(room, store, labels)
+            one = Session(room, store, labels, connecting)
             try:
-                session(one)
+                with connecting.attempt():
+                    session(one)
                 break
             except LostError as error:
+                connecting.failed(error)
                 if one.connected:
                     pauses = RECONNECT.pauses()
                     room.count("input_connection_lost", 1, **labels)

@@ -7,9 +7,8 @@ synced itself: after a crash the last segment is read again, and what is whole i
 from __future__ import annotations
 
 import os
-import struct
+import secrets
 import threading
-import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,21 @@ from typing import Any, Final, NamedTuple
 
 from streamer.disk import make_private_directory, sync_data, sync_directory
 from streamer.errors import StreamerError
-from streamer.landing.blocks import Record, blocks, bodies, mark_of, pack
+from streamer.landing.blocks import (
+    HEAD,
+    Body,
+    Header,
+    Place,
+    Record,
+    block,
+    header_of,
+    is_whole,
+    mark_of,
+    next_header,
+    pack,
+)
+from streamer.landing.damage import MARKS_SKIPPED, SIGN, SKIP_OPTION
+from streamer.landing.pointer import NAME, UNKNOWN, Safe, packed_safe, read_read, read_safe
 from streamer.source.spool import SEGMENT, held_bytes, segment_path, segment_size
 
 CAPACITY: Final = 1 << 30
@@ -26,46 +39,9 @@ CAPACITY: Final = 1 << 30
 _SHORT: Final = 64 << 10
 """Bytes of a segment that are not worth one more, when the disk is full."""
 
-_POINTER: Final = struct.Struct("<QQB")
-_SUM: Final = struct.Struct("<I")
-NAME: Final = "safe"
-"""The pointer's file."""
-
 
 class StoreFullError(StreamerError):
     """What has landed waits to be read and fills the room that there is; try again later."""
-
-
-class Safe(NamedTuple):
-    """How far a store is safe: segments before `segment` are whole, and `size` bytes of it.
-
-    Attributes:
-        segment: number of the newest segment, from 1; 0 before the first.
-        size: bytes of it that are on disk.
-        closed: nothing more comes.
-    """
-
-    segment: int = 0
-    size: int = 0
-    closed: bool = False
-
-
-def read_safe(directory: Path) -> Safe:
-    """Return how far a store may be read; nothing when there is none, or while it is opened."""
-    for _ in range(3):
-        try:
-            data = (directory / NAME).read_bytes()
-        except FileNotFoundError:
-            return Safe()
-        body = data[: _POINTER.size]
-        if len(data) == _POINTER.size + _SUM.size and data[_POINTER.size :] == _sum(body):
-            segment, size, closed = _POINTER.unpack(body)
-            return Safe(segment, size, bool(closed))
-    return Safe()
-
-
-def _sum(body: bytes) -> bytes:
-    return _SUM.pack(zlib.crc32(body))
 
 
 class Store:
@@ -92,14 +68,15 @@ class Store:
         self._lock = threading.Lock()
         self._closed = False
         self.mark: Any = None
-        self.was_closed = read_safe(directory).closed
+        safe = read_safe(directory)
+        self.was_closed = safe.closed
         make_private_directory(directory)
         # The directory has to be synced too: a file that a power cut takes back keeps no promise.
         self._entries = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         self._pointer = os.open(directory / NAME, os.O_RDWR | os.O_CREAT, 0o600)
-        self._number, self._size = 0, 0
+        self._number, self._size, self._id, self._total = 0, 0, 0, 0
         self._file = -1
-        self._recover()
+        self._recover(safe)
 
     def append(self, records: Sequence[Record], mark: Any = None) -> None:
         """Write records as one block; when this returns they are safe.
@@ -108,7 +85,7 @@ class Store:
             StoreFullError: too much waits to be read.
             OSError: the disk is full or broken. Nothing was taken; it can be given again.
         """
-        data = pack(records, mark)
+        body = pack(records, mark)
         with self._lock:
             self._roll()
             if held_bytes(self._directory) > self._capacity:
@@ -117,7 +94,7 @@ class Store:
                     "are still to be read; spark.spool_limit allows no more"
                 )
             try:
-                self._write(data)
+                self._write(body)
             except OSError:
                 self._give_back()
                 raise
@@ -150,18 +127,19 @@ class Store:
             with suppress(OSError):
                 self._begin()
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, body: Body) -> None:
+        data = block(body, Place(self._id, self._number, self._size, self._total))
         view, at = memoryview(data), self._size
         while view:
             written = os.pwrite(self._file, view, at)
             view, at = view[written:], at + written
         sync_data(self._file)
-        self._size = at
+        self._size, self._total = at, self._total + body.messages
         self._publish()
 
     def _publish(self) -> None:
-        body = _POINTER.pack(self._number, self._size, self._closed)
-        os.pwrite(self._pointer, body + _sum(body), 0)
+        safe = Safe(self._number, self._size, self._closed, self._id, self._total)
+        os.pwrite(self._pointer, packed_safe(safe), 0)
 
     def _begin(self) -> None:
         """Begin a segment, with the mark, since the segments before will be gone."""
@@ -181,35 +159,126 @@ class Store:
         if before[2] >= 0:
             os.close(before[2])
 
-    def _recover(self) -> None:
+    def _recover(self, safe: Safe) -> None:
+        """Go on behind what an earlier start has written.
+
+        What was said to be safe stays as it is, whatever is wrong with it: who reads it finds that.
+        Behind it, what a crash has left half written is cut off.
+        """
         numbers = sorted(int(path.stem) for path in self._directory.glob("*.seg"))
-        if not numbers:
+        ends = [_read_end(self._directory, number, safe) for number in numbers[-2:]]
+        last = ends[-1] if ends else _End()
+        counted = [one.total for one in ends if one.total != UNKNOWN]
+        read = read_read(self._directory)
+        known = safe.store or last.store or (read.store if read is not None else 0)
+        self._id = known or secrets.randbits(63) + 1
+        self._total = max([0, safe.total, *counted])
+        if not self._total and numbers:
+            # Of version 0.1, which did not count: any number says that there were some.
+            self._total = 1
+        self._number = max([safe.segment, *numbers[-1:]])
+        if read is not None and read[:2] > (self._number, last.size):
+            # An older copy of the directory was put here. What comes now must not stand where
+            # something else has been read.
+            self._number = max(self._number, read.segment) + 1
+            self._total = max(self._total, read.total)
+            last = last._replace(whole=False)
+        self.mark = self._newest_mark(ends)
+        path = segment_path(self._directory, self._number)
+        goes_on = numbers[-1:] == [self._number] and last.whole and not last.former
+        if not goes_on:
             self._begin()
             return
-        self._number = numbers[-1]
-        path = segment_path(self._directory, self._number)
-        size, self.mark = _whole(path)
-        if self.mark is None and len(numbers) > 1:
-            # The last one was begun, and the machine went down before its first block was there.
-            self.mark = _whole(segment_path(self._directory, numbers[-2]))[1]
-        os.truncate(path, size)
-        self._file, self._size = os.open(path, os.O_RDWR), size
+        os.truncate(path, last.size)
+        self._file, self._size = os.open(path, os.O_RDWR), last.size
         sync_data(self._file)
-        self._publish()
+        if self._size:
+            self._publish()
+        else:
+            # The machine went down before the segment's first block was there.
+            self._write(pack((), self.mark))
+
+    def _newest_mark(self, ends: Sequence[_End]) -> Any:
+        """Return the newest mark, which the last segment has, or the one before.
+
+        Raises:
+            StreamerError: it may be in a block that cannot be read.
+        """
+        if any(one.unread for one in ends) and any(one.mark is not None for one in ends):
+            unread = next(one for one in ends if one.unread)
+            if not (self._directory / MARKS_SKIPPED).exists():
+                raise StreamerError(
+                    f"{SIGN}{unread.path} cannot be read at byte {unread.unread_at:,}, where the "
+                    "newest note of how far the input has come may be; restore it from a backup, "
+                    f"or start once with {SKIP_OPTION} to go on from the note before: some "
+                    "messages may come twice"
+                )
+        return next((one.mark for one in reversed(ends) if one.mark is not None), None)
 
 
-def _whole(path: Path) -> tuple[int, Any]:
-    """Return how many bytes of a segment are whole blocks, and the last mark in them."""
-    data = path.read_bytes()
+class _End(NamedTuple):
+    """What the last segments say of how far a store has come.
+
+    Attributes:
+        path: of the segment.
+        size: bytes of it that stay.
+        whole: whether all is there that was said to be safe.
+        former: whether version 0.1 has written its last block.
+        store: the store's identity; 0 for unknown.
+        total: messages of the store up to its end; `UNKNOWN` when it cannot be told.
+        mark: the last one that can be read; None for none.
+        unread: whether blocks behind that mark cannot be read.
+        unread_at: where the first of them is.
+    """
+
+    path: Path = Path()
+    size: int = 0
+    whole: bool = False
+    former: bool = False
+    store: int = 0
+    total: int = UNKNOWN
     mark: Any = None
-    whole = 0
-    for body in bodies(data):
-        found = mark_of(body)
-        mark = mark if found is None else found
-        whole += 1
-    file = os.open(path, os.O_RDONLY)
-    try:
-        ends = [one.end for one in blocks(file, 0, len(data))]
-    finally:
-        os.close(file)
-    return (ends[whole - 1] if whole else 0), mark
+    unread: bool = False
+    unread_at: int = 0
+
+
+def _read_end(directory: Path, number: int, safe: Safe) -> _End:
+    """Read one of the last segments.
+
+    Raises:
+        StreamerError: its last block is damaged, and nothing says that it was half written.
+    """
+    path = segment_path(directory, number)
+    data = path.read_bytes()
+    size, kept = len(data), safe.size if number == safe.segment else 0
+    found = _End(path, whole=size >= kept)
+    at = 0
+    torn: Header | None = None
+    while at < size:
+        header = header_of(data[at : at + HEAD], at, size, safe.store, number)
+        if header is None or not is_whole(data[header.body : header.end], header):
+            torn = torn or header
+            if not found.unread:
+                found = found._replace(unread=True, unread_at=at)
+            after = at + 1 if header is None else header.end
+            at = next_header(data[after:], after, size, safe.store, number)
+            continue
+        body = memoryview(data)[header.body : header.end]
+        mark, at = mark_of(body), header.end
+        place = header.place
+        found = found._replace(size=at, former=place is None)
+        if place is not None:
+            found = found._replace(store=place.store, total=place.before + header.messages)
+        if mark is not None:
+            found = found._replace(mark=mark, unread=False)
+    if found.unread and found.unread_at >= max(found.size, kept):
+        # Behind all that can be read, and all that was safe: it was half written.
+        if torn is not None and torn.place is not None and not safe.segment:
+            raise StreamerError(
+                f"{SIGN}{path} is damaged at byte {found.unread_at:,}, and {directory / NAME} "
+                f"cannot be read, which says whether the {torn.messages:,} messages there were "
+                "half written or safe; restore one of them from a backup, or delete what is behind "
+                "this byte to go on without these messages"
+            )
+        found = found._replace(unread=False)
+    return found._replace(size=max(found.size, min(kept, size)))

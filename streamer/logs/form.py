@@ -105,7 +105,7 @@ def to_terminal(record: Record, names: Names) -> str:
     colour = _COLOURS[record.level]
     level = LEVEL_NAMES[record.level].upper()[:4]
     time = "" if record.time_ns is None else f"[{timestamp(record.time_ns)}]"
-    message = "".join(c if c.isprintable() else _escape(c) for c in record.message)
+    message = escape_controls(record.message)
     line = f"\x1b[{colour}m{level}\x1b[0m{time} {message:<44} "
     fields = _unclashed(record.fields, names)
     return line + "".join(
@@ -171,6 +171,17 @@ def _unclashed(fields: Mapping[str, Any], names: Names) -> dict[str, Any]:
 
 def _plain(char: str) -> bool:
     return char.isprintable() and char not in '"\\'
+
+
+def escape_controls(text: str) -> str:
+    r"""Return a text with what is not printed as marks: nothing of it moves a terminal's cursor.
+
+    Line breaks, tabs, escape sequences and characters that reorder what stands beside them are
+    written as the log writes them: `\n`, `\x1b`, `\u202e`.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
 def _escape(char: str) -> str:

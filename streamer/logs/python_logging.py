@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-_INTERVAL_S: Final = 60.0
-_MAX_KINDS: Final = 1000
+from streamer.logs.rare import LineCounter
+
 _MAX_LENGTH: Final = 500
 
 Log = Callable[[str, str, Mapping[str, Any]], None]
@@ -31,16 +30,14 @@ class PythonLogHandler(logging.Handler):
         """
         super().__init__(logging.WARNING)
         self._log = log
-        self._clock = clock
-        self._kinds: dict[tuple[str, ...], tuple[float, int]] = {}
-        self._counting = threading.Lock()
+        self._counter = LineCounter(clock)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, unless one of its kind was written within the minute."""
         try:
             error = record.exc_info[1] if record.exc_info else None
             kind = record.name, _first_line(str(record.msg)), type(error).__name__
-            left_out = self._count(kind)
+            left_out = self._counter.count(kind)
             if left_out is None:
                 return
             text = " ".join(record.getMessage().split("\n"))
@@ -57,19 +54,6 @@ class PythonLogHandler(logging.Handler):
             self._log(level, text[:_MAX_LENGTH], fields)
         except Exception:
             self.handleError(record)
-
-    def _count(self, kind: tuple[str, ...]) -> int | None:
-        """Return how many of a kind were left out since the last line; None to leave it out."""
-        now = self._clock()
-        with self._counting:
-            written, left_out = self._kinds.get(kind, (-_INTERVAL_S, 0))
-            if now - written < _INTERVAL_S:
-                self._kinds[kind] = written, left_out + 1
-                return None
-            if len(self._kinds) >= _MAX_KINDS:
-                self._kinds.clear()
-            self._kinds[kind] = now, 0
-            return left_out
 
 
 def _first_line(text: str) -> str:

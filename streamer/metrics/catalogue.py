@@ -5,39 +5,10 @@ The names of components' metrics are Benthos's; a config's own (`metric` process
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
-
-class MetricKind(StrEnum):
-    """What a metric is; the first three are Prometheus's words."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-    TIMING = "timing"
-    """A summary in ns, or a histogram in seconds, as `metrics.prometheus` wants it."""
-
-
-class Metric(NamedTuple):
-    """A metric.
-
-    Attributes:
-        name: its name.
-        kind: its type.
-        labels: the names of its labels; `stream` comes to each where there are many streams.
-        unit: what it counts or measures in.
-        about: what it means, in a sentence.
-        todo: what to do when it is high, or low where that is bad; empty for nothing.
-    """
-
-    name: str
-    kind: MetricKind
-    labels: tuple[str, ...]
-    unit: str
-    about: str
-    todo: str = ""
-
+from streamer.metrics.metric import Metric, MetricKind
+from streamer.metrics.process import PROCESS
 
 _C, _G, _H, _T = (
     MetricKind.COUNTER,
@@ -58,13 +29,22 @@ _INPUT: Final = (
         "When it stands still, look at input_connection_lost and at what sends the messages.",
     ),
     Metric("input_latency_ns", _T, _PLACE, "ns", "How long a micro-batch took, read to delivered."),
+    Metric(
+        "input_connected",
+        _G,
+        _PLACE,
+        "0 or 1",
+        "Whether messages can come in: what /ready says of the input. Not of an input that has "
+        "others inside; these have one each.",
+        "0: the log and /ready say why; nothing is lost meanwhile.",
+    ),
     Metric("input_connection_up", _C, _PLACE, "times", "How often it began to be read."),
     Metric(
         "input_connection_failed",
         _C,
         _PLACE,
         "times",
-        "How often it could not be connected.",
+        "How often it could not be connected: of Kafka once a second while no broker answers.",
         "The log and /ready say why; nothing is lost meanwhile.",
     ),
     Metric(
@@ -92,11 +72,21 @@ _INPUT: Final = (
         "Raise max_buffer_size of the scanner.",
     ),
     Metric(
+        "input_lost",
+        _C,
+        _PLACE,
+        "messages",
+        "Messages that had come in and were damaged on the disk: `--skip-damaged` has passed them "
+        "over.",
+        "The log names the files; look at the disk.",
+    ),
+    Metric(
         "kafka_lag",
         _G,
         (*_PLACE, "topic", "partition"),
         "messages",
-        "How far a partition's end is ahead of what was read (`kafka`, `kafka_franz`).",
+        "How far a partition's end is ahead of what was read (`kafka`, `kafka_franz`). Not there "
+        "while no broker answers.",
         "As for backlog.",
     ),
     Metric(
@@ -106,6 +96,23 @@ _INPUT: Final = (
         "messages",
         "The same of the inputs that are called `redpanda`.",
         "As for backlog.",
+    ),
+    Metric(
+        "kafka_lost",
+        _C,
+        (*_PLACE, "topic", "partition"),
+        "messages",
+        "Messages that were gone before they were read, with fail_on_data_loss: false (`kafka`, "
+        "`kafka_franz`).",
+        "They are lost to the stream: raise the topic's retention, or read faster.",
+    ),
+    Metric(
+        "redpanda_lost",
+        _C,
+        (*_PLACE, "topic", "partition"),
+        "messages",
+        "The same of the inputs that are called `redpanda`.",
+        "As for kafka_lost.",
     ),
 )
 _BUFFER: Final = (
@@ -192,6 +199,15 @@ _OUTPUT: Final = (
         "ns",
         "How long writing took.",
         "Larger batches, or more max_in_flight.",
+    ),
+    Metric(
+        "output_connected",
+        _G,
+        _PLACE,
+        "0 or 1",
+        "Whether messages can be written: what /ready says of the output; 0 before the first "
+        "delivery.",
+        "0: the log and /ready say why; nothing new is read meanwhile.",
     ),
     Metric("output_connection_up", _C, _PLACE, "times", "How often writing began to work."),
     Metric(
@@ -298,12 +314,20 @@ _WINDOWS: Final = (
         "When the next window closes; not there when none is open or events decide.",
     ),
     Metric(
+        "window_watermark_timestamp_seconds",
+        _G,
+        (),
+        "Unix seconds",
+        "Every window that ends at or before it has closed; not there before the first.",
+        "Of an event-time window it stands still when no newer events come.",
+    ),
+    Metric(
         "event_time_lag_seconds",
         _G,
         (),
         "seconds",
         "How old the newest event was when its micro-batch was delivered. It stands still while "
-        "nothing comes.",
+        "nothing comes, and grows while an input or an output is not connected.",
         "If backlog is high too, the stream is slow; if not, the events come late.",
     ),
     Metric(
@@ -370,10 +394,51 @@ _STREAM: Final = (
         (),
         "messages",
         "Messages that waited when the input was last looked at, those of the micro-batch in hand "
-        "included; of inputs other than Kafka as many as one micro-batch takes at most.",
+        "included; of inputs other than Kafka as many as one micro-batch takes at most. Not there "
+        "while no broker answers.",
         "If it grows: more cores, fewer processors, or a faster output.",
     ),
+    Metric(
+        "batch_in_hand_seconds",
+        _G,
+        (),
+        "seconds",
+        "For how long the micro-batch in hand is under way; 0 between two.",
+        "When it grows and grows, /ready says what it waits for.",
+    ),
+    Metric(
+        "last_delivery_timestamp_seconds",
+        _G,
+        (),
+        "Unix seconds",
+        "When the newest micro-batch was delivered; not there before the first of a start.",
+    ),
     Metric("stream_running", _G, (), "0 or 1", "Whether the stream runs."),
+    Metric(
+        "stream_ready",
+        _G,
+        (),
+        "0 or 1",
+        "Whether messages flow: all inputs and outputs are connected, as /ready says.",
+        "input_connected and output_connected say which is not; /ready says why.",
+    ),
+    Metric(
+        "checkpoint_bytes",
+        _G,
+        (),
+        "bytes",
+        "The size of the checkpoint on this machine, spools and results included; measured once a "
+        "minute at most. Not there where the checkpoint is elsewhere.",
+        "Compare state_bytes and retention_bytes; the rest is what waits in spools.",
+    ),
+    Metric(
+        "checkpoint_free_bytes",
+        _G,
+        (),
+        "bytes",
+        "What is free on the disk that it is on.",
+        "Make room before it is 0: then nothing is delivered any more.",
+    ),
     Metric(
         "stream_state",
         _G,
@@ -403,6 +468,7 @@ GROUPS: Final = {
     "Caches and rate limits": _RESOURCES,
     "Windows": _WINDOWS,
     "Streams": _STREAM,
+    "The process": PROCESS,
 }
 """Metrics by what they are of, in the order of the documentation."""
 

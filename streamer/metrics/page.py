@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from streamer.metrics.catalogue import GROUPS, Metric, MetricKind
+from streamer.metrics.catalogue import GROUPS
+from streamer.metrics.metric import Metric, MetricKind
 
 _TYPES = {MetricKind.TIMING: "summary, or histogram in seconds"}
 

@@ -17,8 +17,18 @@ from streamer.pipeline.batching import (
     output_policy,
 )
 from streamer.sending import Composition, Left, Sent, all_of, still_left
-from streamer.sending.retrying import Retrying, saying
-from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.sending.patience import HeldBack, Unsent, with_patience
+from streamer.sending.retrying import HandingOver, Retrying, saying
+from streamer.spec import (
+    Access,
+    BuildContext,
+    Example,
+    Field,
+    Kind,
+    Parsed,
+    ParsedComponent,
+    Spec,
+)
 
 COPIES: Final = "copies"
 PATTERN: Final = "pattern"
@@ -120,22 +130,51 @@ class FanOut(Composition):
 class InSequence(Composition):
     """Sends to an output what the one before it has taken."""
 
-    def __init__(self, outputs: Sequence[Composition], policy: BatchPolicy | None) -> None:
+    def __init__(
+        self,
+        outputs: Sequence[Composition],
+        policy: BatchPolicy | None,
+        to: ParsedComponent | None = None,
+        start: int = 0,
+    ) -> None:
         self.policy = policy
         self._outputs = outputs
+        self._to = to
+        self._start = start
+
+    def rest(self, start: int) -> InSequence:
+        """Return what sends to the outputs from one on: those before it have the messages."""
+        return InSequence(self._outputs[start:], None, self._to, start)
 
     def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
         """Send to one after the other; what one does not take, those after it don't get."""
         sent = Sent(len(batches))
         going = all_of(batches)
-        for output in self._outputs:
+        patience = ex.patience
+        # What an output does not take must not count as sent, for the next one would get it.
+        its = ex if patience is None else with_patience(ex, HeldBack(patience))
+        for number, output in enumerate(self._outputs):
             # Only the first one may hold something: all others would get it again.
-            first = output is self._outputs[0]
-            outcome = output.deliver([one.batch for one in going], ex, hold=hold and first)
+            first = not number
+            unsent = [one.batch for one in going]
+            at, to = self._start + number, self._to
+            hands_over = patience is not None and patience.hands_over
+            if to and hands_over and patience.follows(unsent, to.path, at):
+                break
+            outcome = output.deliver(unsent, its, hold=hold and first)
             sent.written += outcome.written
             stopped = still_left(going, outcome)
+            waiting = [one for one in stopped if one.error.held]
+            if to and waiting and hands_over and not (hold and first):
+                # Those before this output have it. Who retries a stream's outputs would begin anew.
+                text, place = waiting[0].error.text, Origin(to).fields
+                held_batches = [one.batch for one in waiting]
+                patience.hand_over(Unsent(held_batches, text, place, to.path, at))
+            else:
+                waiting = []
             for one in stopped:
-                sent.fail(one.number, one.error, one.places)
+                if one not in waiting:
+                    sent.fail(one.number, one.error, one.places)
             gone = {(one.number, place) for one in stopped for place in one.places}
             going = [left for one in going if (left := _without(one, gone)).places]
         return sent
@@ -217,9 +256,6 @@ class Greedy(Composition):
 
 _PATTERNS: Final[dict[str, Callable[[Sequence[Composition], BatchPolicy | None], Composition]]] = {
     FAN_OUT: FanOut,
-    FAN_OUT_FAIL_FAST: FanOut,
-    SEQUENTIAL: InSequence,
-    SEQUENTIAL_FAIL_FAST: InSequence,
     ROUND_ROBIN: RoundRobin,
     GREEDY: Greedy,
 }
@@ -228,10 +264,20 @@ _PATTERNS: Final[dict[str, Callable[[Sequence[Composition], BatchPolicy | None],
 def build(parsed: Parsed, context: BuildContext) -> Composition:
     """Build the outputs, each as often as it is there, and what shares messages out to them."""
     origin = Origin(context.component)
+    components = [*parsed[OUTPUTS]] * parsed[COPIES]
     outputs: list[Composition] = []
     for _ in range(parsed[COPIES]):
         outputs += context.all(parsed[OUTPUTS])
     pattern = parsed[PATTERN].lower()
     if pattern in _RETRIED:
-        outputs = [Retrying(output.deliver, RESEND, saying(origin)) for output in outputs]
-    return _PATTERNS[pattern](outputs, output_policy(parsed, context))
+        outputs = [
+            Retrying(output.deliver, RESEND, saying(origin), to)
+            for output, to in zip(outputs, components, strict=True)
+        ]
+    policy = output_policy(parsed, context)
+    if pattern == FAN_OUT_FAIL_FAST:
+        both = zip(outputs, components, strict=True)
+        return FanOut([HandingOver(output, to) for output, to in both], policy)
+    if pattern in (SEQUENTIAL, SEQUENTIAL_FAIL_FAST):
+        return InSequence(outputs, policy, context.component)
+    return _PATTERNS[pattern](outputs, policy)

@@ -115,7 +115,7 @@ class DropOnOutput(Composition):
             outcome = self._in_time(batch, ex) if self._wait else self._output.deliver([batch], ex)
             sent.written += outcome.written
             error = outcome.errors[0]
-            if error is not None and not self._dropped(error, ex):
+            if error is not None and (error.held or not self._dropped(error, ex)):
                 sent.fail(number, error)
         return sent
 

@@ -78,9 +78,13 @@ class FallbackOutput(Composition):
             waiting = still_left(waiting, outcome)
             if output is last:
                 break
+            # What waits for a connection has not failed, and comes to this output again.
+            for one in waiting:
+                if one.error.held:
+                    sent.fail(one.number, one.error, one.places)
+            waiting = [_explained(one) for one in waiting if not one.error.held]
             if not waiting:
                 return sent
-            waiting = [_explained(one) for one in waiting]
         for one in waiting:
             sent.fail(one.number, one.error, one.places)
         return sent

@@ -19,6 +19,7 @@ from streamer.http.request import PartTexts
 from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BATCHING_FIELD, BatchPolicy, batching_problems, output_policy
 from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.sending.patience import pause_own_try
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 BATCH_AS_MULTIPART: Final = "batch_as_multipart"
@@ -148,7 +149,7 @@ def build(parsed: Parsed, context: BuildContext) -> HttpClientOutput:
         for part in parsed[MULTIPART]
     ]
     return HttpClientOutput(
-        HttpClient(parsed, context, parts=parts),
+        HttpClient(parsed, context, parts=parts, pause=pause_own_try),
         output_policy(parsed, context),
         parsed[MAX_IN_FLIGHT],
         parsed[BATCH_AS_MULTIPART],

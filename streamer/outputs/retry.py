@@ -51,4 +51,4 @@ def build(parsed: Parsed, context: BuildContext) -> Retrying:
     """Build the output."""
     output: Composition = context.build(parsed[OUTPUT])
     origin = Origin(context.component)
-    return Retrying(output.deliver, read_backoff(parsed), saying(origin))
+    return Retrying(output.deliver, read_backoff(parsed), saying(origin), parsed[OUTPUT])

@@ -14,7 +14,7 @@ from streamer.lanes import Lanes
 from streamer.message import Batch, Execution
 from streamer.query import query_bool
 from streamer.sending import Composition, SendError, Sent
-from streamer.sending.retrying import Retrying, saying
+from streamer.sending.retrying import HandingOver, Retrying, saying
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 RETRY_UNTIL_SUCCESS: Final = "retry_until_success"
@@ -198,12 +198,13 @@ class SwitchOutput(Composition):
 def build(parsed: Parsed, context: BuildContext) -> SwitchOutput:
     """Compile the checks and build the outputs."""
     origin = Origin(context.component)
+    continues = any(case[CONTINUE] for case in parsed[CASES])
 
     def child(case: Parsed) -> Composition:
         output: Composition = context.build(case[OUTPUT])
         if not parsed[RETRY_UNTIL_SUCCESS]:
-            return output
-        return Retrying(output.deliver, RESEND, saying(origin))
+            return HandingOver(output, case[OUTPUT]) if continues else output
+        return Retrying(output.deliver, RESEND, saying(origin), case[OUTPUT])
 
     cases = [
         Case(compile_mapping(case[CHECK]) if case[CHECK] else None, child(case), case[CONTINUE])

@@ -17,6 +17,7 @@ from streamer.config import Config
 from streamer.durations import MILLISECOND, SECOND
 from streamer.errors import StreamerError
 from streamer.lasting import forget, lasting_of, new_run
+from streamer.limits import DEFAULT_LIMITS, Limits
 from streamer.plan.collecting import period_of
 from streamer.plan.fold import Folding
 from streamer.plan.key import Key
@@ -62,6 +63,9 @@ class Plan:
         run: names this run of the stream, and no other: workers keep by it what outlives tasks.
         live: where tasks say what they wait for; empty for nowhere.
         traced: whether tasks say what they do when, for a tracer.
+        limits: what one message may come to.
+        patience: how long a task waits for outputs before what is unsent goes to the driver, which
+            sends it again, ns; 0 for ever.
         seed: the directory of what the shards begin with; empty where they begin with nothing.
     """
 
@@ -90,6 +94,8 @@ class Plan:
     live: str = field(default="", compare=False)
     traced: bool = field(default=False, compare=False)
     seed: str = field(default="", compare=False)
+    limits: Limits = DEFAULT_LIMITS
+    patience: int = field(default=0, compare=False)
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.
@@ -262,4 +268,5 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         strict=config.error_handling["strict"],
         run=new_run(),
         traced=config.tracer.name != "none",
+        limits=config.limits,
     )

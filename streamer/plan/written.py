@@ -39,6 +39,37 @@ def is_numbered(output: ParsedComponent, resources: Resources) -> bool:
     )
 
 
+_HANDLERS: Final = frozenset({"drop_on", "fallback", "retry"})
+"""Outputs that do something else with what an output inside of them does not take."""
+
+
+def cuts_tries(output: ParsedComponent, resources: Resources) -> bool:
+    """Tell whether nothing hangs on how often an output inside of this one tries by itself.
+
+    What it does not take is sent again in any case, unless something around it counts its tries.
+    """
+    return all(one.name not in _HANDLERS for one in all_inside([output], resources))
+
+
+def output_at(
+    outputs: Iterable[ParsedComponent], resources: Resources, path: str
+) -> ParsedComponent | None:
+    """Return the output of a config path among some and those inside of them; None without one."""
+    return next((one for one in _each(outputs, resources, ()) if one.path == path), None)
+
+
+def _each(
+    outputs: Iterable[ParsedComponent], resources: Resources, way: tuple[str, ...]
+) -> Iterator[ParsedComponent]:
+    for output in outputs:
+        yield output
+        one = resolved(output, resources)
+        if one.path not in way:
+            below = [child for child in inside(one) if child.kind == Kind.OUTPUT]
+            yield one
+            yield from _each(below, resources, (*way, one.path))
+
+
 def all_inside(
     outputs: Iterable[ParsedComponent], resources: Resources
 ) -> tuple[ParsedComponent, ...]:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from streamer.errors import MessageError, StreamerError
 from streamer.failure import Origin
+from streamer.formats.avro_bounds import AvroBounds
 from streamer.formats.avro_json import AvroDocuments
 from streamer.formats.schema_text import read_schema, url_problem
 from streamer.message import Execution, Message
@@ -128,6 +131,10 @@ class _Codec:
         except Exception as e:  # the library raises all kinds
             raise StreamerError(f"parsing schema: {_told(e)}") from None
         self._documents = AvroDocuments(self._schema)
+        try:
+            self._bounds = AvroBounds(self._schema)
+        except ValueError as e:
+            raise StreamerError(f"parsing schema: {e}") from None
         # The text is of the bytes in the order in which the encoding has them.
         self._begin = _MARK + bytes.fromhex(digest)
 
@@ -140,9 +147,14 @@ class _Codec:
         return self._documents.value(_plain(value))
 
     def from_bytes(self, raw: bytes) -> Any:
-        """Return the value that bytes stand for; what follows it is not looked at."""
+        """Return the value that bytes stand for; what follows it is not looked at.
+
+        Raises:
+            QueryError: it is beyond the limits of one message.
+        """
         import fastavro
 
+        self._bounds.check(raw)
         return fastavro.schemaless_reader(
             io.BytesIO(raw), self._schema, None, return_record_name=True
         )
@@ -154,12 +166,19 @@ class _Codec:
         return self.from_bytes(raw[len(self._begin) :])
 
     def to_text(self, value: Any) -> bytes:
-        """Return a value in Avro's JSON."""
+        """Return a value in Avro's JSON; a float that JSON has no form for is as goavro has it."""
         import fastavro
 
-        out = io.StringIO()
-        fastavro.json_writer(out, self._schema, [value])
-        return json.dumps(json.loads(out.getvalue()), separators=(",", ":")).encode()
+        if self._bounds.is_recursive:
+            # The library's writer of JSON knows no types that contain themselves.
+            found = json.dumps(self._documents.document(value))
+        else:
+            out = io.StringIO()
+            fastavro.json_writer(out, self._schema, [value])
+            found = out.getvalue()
+        document = json.loads(found, parse_constant=_CONSTANTS.get)
+        text = json.dumps(document, separators=(",", ":"))
+        return _INFINITY.sub(_as_goavro, text).encode() if "Infinity" in text else text.encode()
 
     def to_bytes(self, value: Any) -> bytes:
         """Return a value as bytes."""
@@ -172,6 +191,18 @@ class _Codec:
     def to_single(self, value: Any) -> bytes:
         """Return a value as bytes after the schema's fingerprint."""
         return self._begin + self.to_bytes(value)
+
+
+_CONSTANTS: Final[Mapping[str, float | None]] = {
+    "NaN": None,
+    "Infinity": math.inf,
+    "-Infinity": -math.inf,
+}
+_INFINITY: Final = re.compile(r'("(?:[^"\\]|\\.)*")|-?Infinity')
+
+
+def _as_goavro(found: re.Match[str]) -> str:
+    return found[1] or found[0].replace("Infinity", "1e999")
 
 
 _PLAIN: Final = frozenset((int, bool, bytes, type(None)))
@@ -234,6 +265,8 @@ def _from_json(codec: _Codec, write: Callable[[Any], bytes]) -> Change:
 
 
 def _told(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "the document is nested too deep"
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -20,7 +20,7 @@ SPEC: Final = Spec(
     "Decompresses each message.",
     description=(
         "A message that cannot be decompressed stays as it is, and is marked as failed; so is one "
-        "whose content would be larger than a mapping may make a value."
+        "whose content would be larger than `limits.bytes` allows."
     ),
     fields=(Field(ALGORITHM, "string", "The algorithm.", options=DECOMPRESSIONS),),
     categories=("Parsing",),

@@ -7,9 +7,12 @@ with gojq; here they are run by jq itself, and the differences are those that go
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
+from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.bloblang.limits import check_bytes, check_elements
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Execution, Message
@@ -126,10 +129,28 @@ class JqQuery:
         metadata = dump_json(dict(message.meta)) if self._asks_metadata else b"{}"
         pair = b"[" + given + b"," + metadata + b"]"
         try:
-            texts = self._program.input_text(pair.decode()).all()
-        except ValueError as e:
+            texts = _texts(self._program.input_text(pair.decode()))
+        except (ValueError, QueryError, ArgumentError) as e:
             raise MessageError(str(e).removeprefix("jq: error: ")) from None
         return [parse_json(text.encode()) for text in texts]
+
+
+def _texts(emitted: Iterable[str]) -> list[str]:
+    """Return what a query emits, one after the other as it is asked for.
+
+    Raises:
+        ArgumentError: there are too many.
+        QueryError: they are too long together.
+        ValueError: jq says what is wrong.
+    """
+    found: list[str] = []
+    size = 0
+    for text in emitted:
+        found.append(text)
+        size += len(text)
+        check_elements(len(found), "the query emits an array")
+        check_bytes(size, "the query emits values")
+    return found
 
 
 def _plain(value: Any) -> bytes:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from streamer.bloblang.errors import ArgumentError, QueryError
 from streamer.failure import Origin
-from streamer.formats.parquet_rows import documents
+from streamer.formats.parquet_rows import documents, read_rows
 from streamer.message import Batch, Execution, Message
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -21,7 +22,8 @@ SPEC: Final = Spec(
     description=(
         "The rows of a file are messages with its metadata, in one batch with those of the other "
         "files of the batch. Columns of bytes without a meaning are base64 in JSON, and decimals "
-        "are texts."
+        "are texts. A file that has more rows, values or bytes than the section `limits` allows is "
+        "marked as failed before it is read."
     ),
     fields=(
         Field(
@@ -72,14 +74,12 @@ class ParquetDecodeProcessor:
 
     def _rows(self, message: Message, ex: Execution) -> Batch:
         import pyarrow as pa
-        from pyarrow import parquet
 
         made: Batch = []
         try:
-            table = parquet.read_table(pa.BufferReader(message.raw))
-            for rows in table.to_batches():
+            for rows in read_rows(message.raw):
                 made += map(message.with_doc, documents(rows, as_stored=self._as_stored))
-        except (pa.ArrowException, OSError, ValueError) as error:
+        except (pa.ArrowException, OSError, ValueError, QueryError, ArgumentError) as error:
             return [self._origin.fail(message, " ".join(str(error).split()), ex)]
         return made
 

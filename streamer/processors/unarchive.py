@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError
+from streamer.bloblang.limits import check_messages
 from streamer.bloblang.runtime.gocsv import read_csv
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.formats.archives import Item, read_binary, read_tar, read_zip
 from streamer.jsontext.fault import end_of_value
+from streamer.limits import used_limits
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline.per_message import document
 from streamer.source.json_values import parse_decoded
@@ -47,14 +49,18 @@ def _binary(message: Message) -> list[Message]:
 
 
 def _lines(message: Message) -> list[Message]:
-    return [message.with_bytes(line) for line in message.raw.split(b"\n")]
+    raw = message.raw
+    check_messages(raw.count(b"\n") + 1)
+    return [message.with_bytes(line) for line in raw.split(b"\n")]
 
 
 def _json_documents(message: Message) -> list[Message]:
-    raw, found = message.raw, []
+    raw = message.raw
+    found: list[Message] = []
     while rest := raw.lstrip(b" \t\r\n"):
         try:
             end = end_of_value(rest)
+            check_messages(len(found) + 1)
             found.append(message.with_doc(parse_decoded(rest[:end])))
         except ValueError as error:
             raise QueryError(str(error)) from None
@@ -75,7 +81,7 @@ _GO_TYPES: Final[Mapping[type, str]] = {
 
 def _document(message: Message, wanted: type, name: str) -> Any:
     try:
-        found = document(message)
+        found: Any = document(message)
     except MessageError as error:
         raise QueryError(f"failed to parse message into JSON {name}: {error}") from None
     if not isinstance(found, wanted):
@@ -85,11 +91,14 @@ def _document(message: Message, wanted: type, name: str) -> Any:
 
 
 def _json_array(message: Message) -> list[Message]:
-    return [message.with_doc(element) for element in _document(message, list, "array")]
+    found = _document(message, list, "array")
+    check_messages(len(found))
+    return [message.with_doc(element) for element in found]
 
 
 def _json_map(message: Message) -> list[Message]:
     found = _document(message, dict, "map")
+    check_messages(len(found))
     return [_named(message.with_doc(found[key]), KEY, key) for key in sorted(found)]
 
 
@@ -98,9 +107,11 @@ def _csv(delimiter: str) -> Take:
 
     def take(message: Message) -> list[Message]:
         try:
-            rows = read_csv(message.raw, letter, False)
+            # The first row is the header.
+            rows = read_csv(message.raw, letter, False, used_limits().messages + 1)
         except QueryError as error:
             raise QueryError(f"failed to parse message as csv: {error}") from None
+        check_messages(len(rows) - 1)
         texts = ([field.decode("utf-8", "surrogateescape") for field in row] for row in rows)
         names = next(texts, [])
         return [message.with_doc(dict(zip(names, row, strict=True))) for row in texts]
@@ -141,7 +152,8 @@ SPEC: Final = Spec(
         "`json_map` for each value, with its key in the metadata `archive_key`; `tar` and `zip` "
         "for each file, with its path in `archive_filename`; `binary` for each payload that "
         "`archive` has put together. A message that cannot be read stays as it is, and is marked "
-        "as failed. Put `split` behind it to have each message in a batch by itself."
+        "as failed; so is one that holds more than the section `limits` allows. Put `split` behind "
+        "it to have each message in a batch by itself."
     ),
     fields=(Field(FORMAT, "string", "The format.", check=_problem, examples=("csv:|",)),),
     examples=(

@@ -111,6 +111,8 @@ def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
     from redis.backoff import ExponentialBackoff
     from redis.retry import Retry
 
+    from streamer.redisdb.replies import BoundedParser
+
     urls = _urls(parsed[URL])
     # As in Redpanda Connect, the last URL says who asks, and for which database.
     last = urls[-1]
@@ -122,7 +124,10 @@ def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
         "socket_timeout": patience,
         "protocol": 2,
         # As Go's client: what takes longer is up to the component, which knows what may wait.
-        "retry": Retry(ExponentialBackoff(cap=0.512, base=0.008), 3),
+        # One that says nothing is not asked three times more: that would take minutes.
+        "retry": Retry(
+            ExponentialBackoff(cap=0.512, base=0.008), 3, supported_errors=(redis.ConnectionError,)
+        ),
         **_encrypted(parsed[TLS], last),
     }
     database = int(last.path.strip("/") or 0)
@@ -136,6 +141,7 @@ def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
     else:
         host, port = places[0]
         found = redis.Redis(host=host, port=port, db=database, **options)
+    found.connection_pool.connection_kwargs["parser_class"] = BoundedParser
     # What a command answers is taken as it is, as with Go's client.
     found.response_callbacks.clear()
     return found

@@ -9,6 +9,8 @@ from streamer.backoff import Backoff
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.sending import Composition, Left, SendError, Sent, Written, still_left
+from streamer.sending.patience import Unsent
+from streamer.spec import ParsedComponent
 
 Deliver = Callable[..., Sent]
 """`Composition.deliver`, or what is called like it."""
@@ -30,6 +32,8 @@ class Retrying(Composition):
         deliver: Deliver,
         backoff: Backoff,
         log: Say = lambda ex, level, text: None,
+        to: ParsedComponent | None = None,
+        start: int = 0,
     ) -> None:
         """Set up.
 
@@ -37,10 +41,17 @@ class Retrying(Composition):
             deliver: sends batches.
             backoff: how tries follow each other.
             log: takes a line for each try that has failed: run, level, text.
+            to: the component that `deliver` is of. Where tries go on for ever, what it has not
+                taken when the run's patience ends is handed over, and counts as sent.
+            start: of that component's outputs, the first that `deliver` sends to.
         """
         self._deliver = deliver
         self._backoff = backoff
         self._say = log
+        # One that is given up at some time must not be held by another.
+        self._for_ever = backoff.retries <= 0 and backoff.elapsed <= 0
+        self._to = to
+        self._start = start
 
     def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
         """Send batches; only those that are given up count as failed."""
@@ -60,30 +71,54 @@ class Retrying(Composition):
         self, batches: Sequence[Batch], ex: Execution
     ) -> Iterator[tuple[list[Written], list[Left]]]:
         """Yield, for each try, what is to be written and what is given up."""
+        patience, to, start = ex.patience, self._to, self._start
+        if to and patience and patience.hands_over and patience.follows(batches, to.path, start):
+            return
+        began = ex.elapsed()
         sent = self._deliver(batches, ex, hold=True)
         yield sent.written, []
         left = sent.left(batches)
-        # One that is given up at some time must not be held by another.
-        for_ever = self._backoff.retries <= 0 and self._backoff.elapsed <= 0
         while left:
+            if patience is not None:
+                patience.spend(began, ex.elapsed())
             # What was held is sent when what it waits for is dealt with.
             waiting = [one for one in left if one.error.held]
             failed = [one for one in left if not one.error.held]
             if not failed:
+                if patience is not None and patience.is_ended and not self._for_ever:
+                    # It has not failed, so it is no try: who is around this hands it over.
+                    yield [], waiting
+                    return
                 failed, waiting = waiting, []
             for pause in self._backoff.pauses(ex.elapsed):
                 self._say(ex, "WARN", f"Failed to send message: {failed[0].error.text}")
-                ex.sleep(pause)
-                sent, failed = self._try(failed, ex, hold=for_ever)
+                if patience is None or to is None or not self._for_ever:
+                    ex.sleep(pause)
+                elif not patience.wait(pause, ex):
+                    unsent = sorted([*failed, *waiting], key=lambda one: one.number)
+                    text = failed[0].error.text
+                    if patience.hands_over:
+                        batches = [one.batch for one in unsent]
+                        place = Origin(to).fields
+                        patience.hand_over(Unsent(batches, text, place, to.path, start))
+                    else:
+                        held = SendError(text, held=True)
+                        yield [], [one._replace(error=held) for one in unsent]
+                    return
+                began = ex.elapsed()
+                sent, failed = self._try(failed, ex, hold=self._for_ever)
                 yield sent.written, []
                 if not failed:
                     break
+                if patience is not None:
+                    patience.spend(began, ex.elapsed())
             if failed:
                 self._say(ex, "ERROR", f"Failed to send message: {failed[0].error.text}")
                 error = SendError(GIVEN_UP)
                 yield [], [one._replace(error=error) for one in failed]
             if not waiting:
                 return
+            began = ex.elapsed()
             sent, left = self._try(waiting, ex, hold=True)
             yield sent.written, []
 
@@ -93,6 +128,35 @@ class Retrying(Composition):
         """Send what is left; return what has failed of it, by the numbers it had at first."""
         sent = self._deliver([one.batch for one in waiting], ex, hold=hold)
         return sent, still_left(waiting, sent)
+
+
+class HandingOver(Composition):
+    """Passes batches on to one of several outputs that all get them.
+
+    What waits for this one is handed over for it alone: the others would get it again.
+    """
+
+    def __init__(self, output: Composition, to: ParsedComponent) -> None:
+        """Take the output, and its component."""
+        self._output = output
+        self._to = to
+
+    def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
+        """Pass batches on; what is handed over counts as sent."""
+        patience = ex.patience
+        if patience is None or not patience.hands_over:
+            return self._output.deliver(batches, ex, hold=hold)
+        if patience.follows(batches, self._to.path):
+            return Sent(len(batches))
+        sent = self._output.deliver(batches, ex, hold=hold)
+        held = [one for one in sent.left(batches) if one.error.held]
+        if held and not hold:
+            unsent = [one.batch for one in held]
+            place = Origin(self._to).fields
+            patience.hand_over(Unsent(unsent, held[0].error.text, place, self._to.path))
+            for one in held:
+                sent.errors[one.number] = None
+        return sent
 
 
 def saying(origin: Origin) -> Say:

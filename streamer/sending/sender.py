@@ -26,6 +26,7 @@ from streamer.sending import (
     TakenBackError,
     Written,
 )
+from streamer.sending.patience import pause
 from streamer.spec import ParsedComponent
 
 
@@ -43,6 +44,21 @@ class _Parcel(NamedTuple):
     exact: bool
 
 
+class Link:
+    """Whether an output was connected from this process when it was used last.
+
+    A sender is built anew for every task, while a connection lasts as long as the worker: without
+    this, each micro-batch would count as one more connection.
+
+    Attributes:
+        is_up: whether it was.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a connection."""
+        self.is_up = False
+
+
 class Sender(Composition):
     """An output with all that belongs to it. Several threads may use it at once.
 
@@ -52,9 +68,21 @@ class Sender(Composition):
     """
 
     def __init__(
-        self, output: Any, component: ParsedComponent, processors: Sequence[Processor] = ()
+        self,
+        output: Any,
+        component: ParsedComponent,
+        processors: Sequence[Processor] = (),
+        link: Link | None = None,
     ) -> None:
-        """Take an output, where it stands, and the processors beside it."""
+        """Take an output, where it stands, and the processors beside it.
+
+        Args:
+            output: the output.
+            component: where it stands.
+            processors: those beside it.
+            link: outlives this sender; one of its own when None.
+        """
+        self._link = Link() if link is None else link
         self.output = output
         self._name = component.name
         self._path = component.path
@@ -64,6 +92,9 @@ class Sender(Composition):
         self._connecting = threading.Lock()
         self._connected = type(output).connect is Output.connect if _sends(output) else True
         self.max_in_flight: int = getattr(output, "max_in_flight", 1)
+        # Why the newest try has failed; once the patience has ended there is no further one.
+        self._failure = ""
+        self._refusal = ""
         self._lanes = Lanes(lambda: None, self.max_in_flight)
 
     def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
@@ -174,18 +205,29 @@ class Sender(Composition):
         ex: Execution,
     ) -> list[SendError | None]:
         """Send batches, count and time them; what goes wrong is logged and returned."""
-        fields = self._origin.fields
+        fields, patience = self._origin.fields, ex.patience
+        if patience is not None and self._failure and patience.is_ended and patience.cuts_tries:
+            return [SendError(self._failure, held=True)] * len(batches)
+        losses = 0
         while True:
             if not self._connected:
-                self._connect(ex)
+                refused = self._connect(ex)
+                if refused:
+                    return [SendError(refused, held=True)] * len(batches)
             began = ex.elapsed()
             try:
                 errors = send()
                 break
             except NotConnectedError as error:
-                self._connected = False
+                self._connected = self._link.is_up = False
                 ex.count("output_connection_lost", 1, **fields)
                 self._origin.log(ex, "WARN", f"Connection of {self._name} lost: {error.text}")
+                losses += 1
+                if patience is not None:
+                    patience.spend(began, ex.elapsed())
+                    # A connection that has lasted since an earlier task may well be lost once.
+                    if losses > 1 and patience.is_ended:
+                        return [SendError(error.text, held=True)] * len(batches)
                 continue
             except (MemoryError, TakenBackError):
                 raise
@@ -194,6 +236,9 @@ class Sender(Composition):
                 errors = [found] * len(batches)
                 break
         sent = [batch for batch, error in zip(batches, errors, strict=True) if error is None]
+        self._failure = next((error.text for error in errors if error is not None), "")
+        if self._failure and patience is not None and patience.cuts_tries:
+            patience.spend(began, ex.elapsed())
         if sent:
             tally = ex.tally(self._origin.key)
             tally.sent += sum(map(len, sent))
@@ -211,22 +256,39 @@ class Sender(Composition):
             level, text = "DEBUG", f"Rejecting message: {error.text}"
         self._origin.log(ex, level, text)
 
-    def _connect(self, ex: Execution) -> None:
-        """Connect, however often it takes; only one thread does."""
+    def _connect(self, ex: Execution) -> str:
+        """Connect, however often it takes; only one thread does.
+
+        Returns:
+            Why it is not connected, when the run's patience has ended.
+        """
         with self._connecting:
             pauses = RECONNECT.pauses()
+            patience = ex.patience
+            if patience is not None and self._refusal and patience.is_ended:
+                return self._refusal
             while not self._connected:
+                began = ex.elapsed()
                 try:
                     self.output.connect(ex)
                 except (SendError, OSError) as error:
-                    ex.count("output_connection_failed", 1, **self._origin.fields)
+                    what = "lost" if self._link.is_up else "failed"
+                    self._link.is_up = False
+                    ex.count(f"output_connection_{what}", 1, **self._origin.fields)
                     text = f"Failed to connect to {self._name}: {_text(error)}"
                     self._origin.log(ex, "ERROR", text)
                     ex.tell("ERROR", f"Messages wait: {text}", self._origin.fields)
-                    ex.sleep(next(pauses))
+                    if patience is not None:
+                        patience.spend(began, ex.elapsed())
+                    if not pause(ex, next(pauses)):
+                        self._refusal = text
+                        return text
                 else:
-                    self._connected = True
-                    ex.count("output_connection_up", 1, **self._origin.fields)
+                    self._connected, self._refusal = True, ""
+                    if not self._link.is_up:
+                        self._link.is_up = True
+                        ex.count("output_connection_up", 1, **self._origin.fields)
+        return ""
 
 
 def _sends(output: Any) -> bool:

@@ -24,6 +24,12 @@ _SCRYPT_MEMORY: Final = 64 << 20
 _REMEMBERED: Final = 100
 _REMEMBERED_SECONDS: Final = 60.0
 
+_FREE_FAILURES: Final = 5
+_PAUSE_S: Final = 1.0
+_MAX_WAIT_S: Final = 5.0
+_FORGET_S: Final = 600.0
+_MAX_ADDRESSES: Final = 10_000
+
 
 class Access:
     """Decides who may ask. It can be used from several threads.
@@ -47,16 +53,24 @@ class Access:
         # A password's hash takes long on purpose, and who has been right once is known for a
         # while: by a hash with a key that nobody else has.
         self._key = secrets.token_bytes(32)
-        self._right: dict[bytes, float] = {}
+        self._right: dict[bytes, tuple[str, float]] = {}
 
     def known(self, header: str) -> str | None:
         """Return who asks, when that was found out a moment ago; see `author`."""
-        until = self._right.get(self._mark(header))
-        return self._user if until is not None and time.monotonic() < until else None
+        author, until = self._right.get(self._mark(header), ("", 0.0))
+        return author if author and time.monotonic() < until else None
 
     def author(self, header: str) -> str | None:
         """Return who asks, by the `Authorization` header of a request; None for nobody known."""
         kind, _, text = header.partition(" ")
+        author = self._author(header, kind, text)
+        if author is not None:
+            if len(self._right) > _REMEMBERED:
+                self._right.clear()
+            self._right[self._mark(header)] = author, time.monotonic() + _REMEMBERED_SECONDS
+        return author
+
+    def _author(self, header: str, kind: str, text: str) -> str | None:
         if kind.lower() == "bearer":
             found = hashlib.sha256(text.strip().encode("utf-8", "surrogateescape")).digest()
             name = None
@@ -67,14 +81,46 @@ class Access:
             return name
         if self._basic is None or not self._basic.allows(header):
             return None
-        if len(self._right) > _REMEMBERED:
-            self._right.clear()
-        self._right[self._mark(header)] = time.monotonic() + _REMEMBERED_SECONDS
         return self._user
 
     def _mark(self, header: str) -> bytes:
         given = header.encode("utf-8", "surrogateescape")
         return hmac.digest(self._key, given, "sha256")
+
+
+class Throttle:
+    """Slows those who try passwords and tokens, by their addresses. For one event loop.
+
+    After some wrong ones, an address has one more looked at each second. Who has been right a
+    moment ago does not come here.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nobody; `now` is a clock that never runs backwards, s."""
+        self._now = now
+        self._failures: dict[str, tuple[int, float, float]] = {}
+
+    def wait(self, address: str) -> float | None:
+        """Return for how many seconds a try has to wait; None when too many wait already."""
+        failures, newest, free_at = self._failures.get(address, (0, 0.0, 0.0))
+        now = self._now()
+        if failures < _FREE_FAILURES or now - newest > _FORGET_S:
+            return 0.0
+        begins = max(now, free_at)
+        if begins - now > _MAX_WAIT_S:
+            return None
+        self._failures[address] = failures, newest, begins + _PAUSE_S
+        return begins - now + _PAUSE_S
+
+    def failed(self, address: str) -> None:
+        """Hear that a try was wrong."""
+        failures, newest, free_at = self._failures.pop(address, (0, 0.0, 0.0))
+        now = self._now()
+        failures = 0 if now - newest > _FORGET_S else failures
+        if len(self._failures) >= _MAX_ADDRESSES:
+            # Who has been quiet for longest is forgotten first.
+            del self._failures[next(iter(self._failures))]
+        self._failures[address] = failures + 1, now, free_at
 
 
 class BasicAuth:

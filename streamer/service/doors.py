@@ -10,7 +10,7 @@ import orjson
 from aiohttp import hdrs, web
 
 from streamer.endpoints.cors import with_cors
-from streamer.service.auth import Access
+from streamer.service.auth import Access, Throttle
 from streamer.service.guard import names, refusal
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -24,6 +24,10 @@ PING: Final = "/ping"
 
 READY: Final = "/ready"
 """Where a program says whether messages flow: to everybody; why they do not, to who may ask."""
+
+_OF_COMPONENTS: Final = "/{rest}"
+_MEASURES: Final = ("/metrics", "/stats", "/version")
+_RETRY_AFTER_S: Final = "5"
 
 _SENT_BY_PAGES: Final = frozenset(
     {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
@@ -41,11 +45,15 @@ def doors(
         public: paths of pages without data, for which nobody has to say who they are.
     """
     found = []
-    if host in LOOPBACK:
-        found.append(_guarded(names(host or "")))
+    access = Access(http)
+    if host in LOOPBACK or not access.asked:
+        # With credentials a page that was given this machine's address has none to send.
+        own = names(host or "") | {name.lower().rstrip(".") for name in http["allowed_hosts"]}
+        # Senders of messages and probes ask by whatever name an orchestrator has given.
+        names_matter = None if host in LOOPBACK else _is_of_api(http, public)
+        found.append(_guarded(own, names_matter))
     if http["cors"]["enabled"]:
         found.append(_with_cors(frozenset(http["cors"]["allowed_origins"])))
-    access = Access(http)
     if access.asked:
         roots = "", http["root_path"].rstrip("/")
         pings, probes = ({root + path for root in roots} for path in (PING, READY))
@@ -88,11 +96,36 @@ def foreign(request: web.BaseRequest, http: Mapping[str, Any]) -> tuple[int, str
     return None
 
 
-def _guarded(allowed: frozenset[str]) -> Any:
-    """Refuse names that this machine does not have: see `guard`. Origins are for CORS to judge."""
+def _is_of_api(http: Mapping[str, Any], pages: frozenset[str]) -> Callable[[web.Request], bool]:
+    """Return what tells whether the name matters that a request asks by.
+
+    Probes, metrics and, unless names are given, what components serve are asked for by whatever
+    name an orchestrator has made.
+    """
+    roots = "", http["root_path"].rstrip("/")
+    free = {root + path for root in roots for path in (PING, READY, *_MEASURES)}
+    free |= set() if http["allowed_hosts"] else {_OF_COMPONENTS}
+
+    def is_of_api(request: web.Request) -> bool:
+        resource = request.match_info.route.resource
+        path = "" if resource is None else resource.canonical
+        return path in pages or path not in free
+
+    return is_of_api
+
+
+def _guarded(allowed: frozenset[str], matters: Callable[[web.Request], bool] | None) -> Any:
+    """Refuse names that this machine does not have: see `guard`. Origins are for CORS to judge.
+
+    Args:
+        allowed: the names.
+        matters: tells of which requests they matter; None for all.
+    """
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if matters is not None and not matters(request):
+            return await handler(request)
         reason = refusal({hdrs.HOST: request.headers.get(hdrs.HOST, "")}, allowed)
         if reason is None:
             return await handler(request)
@@ -119,6 +152,7 @@ def _authenticated(access: Access, public: frozenset[str], probes: frozenset[str
         probes: paths of which everybody may know the status of the answer; orchestrators that look
             whether a program is ready have no credentials.
     """
+    throttle = Throttle()
 
     @web.middleware
     async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -133,8 +167,16 @@ def _authenticated(access: Access, public: frozenset[str], probes: frozenset[str
             return web.Response(status=status, text="OK" if status == 200 else "not ready\n")
         author = access.known(header)
         if author is None:
+            address = request.remote or ""
+            pause = throttle.wait(address) if header else 0.0
+            if pause is None:
+                refused = {hdrs.RETRY_AFTER: _RETRY_AFTER_S}
+                return web.Response(status=429, text="Too many wrong attempts\n", headers=refused)
+            await asyncio.sleep(pause)
             # A hash takes long on purpose: other requests go on meanwhile.
             author = await asyncio.to_thread(access.author, header)
+            if author is None and header:
+                throttle.failed(address)
         if author is not None:
             request[AUTHOR] = author
             return await handler(request)

@@ -12,8 +12,10 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as PROMETHEUS
 from prometheus_client.registry import Collector
 
 from streamer.engine.timing import Times
-from streamer.metrics.catalogue import BOUNDS, MetricKind
+from streamer.metrics.catalogue import BOUNDS
+from streamer.metrics.metric import MetricKind
 from streamer.service.mapped import labelled, mapped
+from streamer.service.process_figures import process_samples
 from streamer.service.prometheus_times import (
     USUAL_BOUNDS,
     add_histogram,
@@ -35,7 +37,10 @@ def exposition(view: StreamView) -> Exposition | None:
         registry = registry_of_all(metrics, lambda: {"": view})
         return lambda: (text_of(registry), PROMETHEUS)
     if metrics.name == "json_api":
-        return lambda: (orjson.dumps(by_name(view)), "application/json")
+        return lambda: (
+            orjson.dumps(by_name(view) | _plain(process_samples())),
+            "application/json",
+        )
     return None
 
 
@@ -44,7 +49,11 @@ def by_name(view: StreamView) -> dict[str, float | dict[str, float | None]]:
 
     Those of times are their percentiles, in the metric's unit; null when nothing was timed of late.
     """
-    return {_full(sample): sample.plain() for sample in mapped(view)}
+    return _plain(mapped(view))
+
+
+def _plain(found: Iterable[Sample]) -> dict[str, float | dict[str, float | None]]:
+    return {_full(sample): sample.plain() for sample in found}
 
 
 def exposition_of_all(metrics: ParsedComponent, views: Views) -> Exposition | None:
@@ -59,7 +68,7 @@ def exposition_of_all(metrics: ParsedComponent, views: Views) -> Exposition | No
         return lambda: (text_of(registry), PROMETHEUS)
     if metrics.name == "json_api":
         return lambda: (
-            orjson.dumps({_full(one): one.plain() for one in labelled(views())}),
+            orjson.dumps(_plain([*labelled(views()), *process_samples()])),
             "application/json",
         )
     return None
@@ -102,7 +111,7 @@ class _OfStreams(Collector):
 
     def collect(self) -> Iterator[Metric]:
         families: dict[tuple[str, str], Family] = {}
-        samples = list(labelled(self._views()))
+        samples = [*labelled(self._views()), *process_samples()]
         # A name has one type, whatever the metrics of a config say of theirs.
         kinds: dict[str, str] = {}
         for sample in samples:

@@ -30,7 +30,10 @@ def refusal(headers: Mapping[str, str], allowed: frozenset[str]) -> str | None:
     asked = headers.get("Host", "")
     host = _host(f"//{asked}")
     if host is None or not (host in allowed or _is_address(host)):
-        return f"this server is not called {asked!r}; ask for it by its address"
+        return (
+            f"this server is not called {asked!r}; ask for it by its address, or name it in "
+            "http.allowed_hosts"
+        )
     origin = headers.get("Origin")
     if origin is not None and urlsplit(origin).netloc.lower() != asked.lower():
         return f"pages of {origin} may not use this server"

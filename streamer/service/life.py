@@ -15,6 +15,7 @@ from streamer.engine.start_progress import StartPhase
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.judgement import Judgement, judge
+from streamer.service.outage import counts_in_trouble
 from streamer.service.probation import Probation, Standing
 from streamer.service.replacing import (
     Deployed,
@@ -220,9 +221,13 @@ class Life:
         stream = self.stream
         meters = stream.meters
         counts, times = dict(meters.counts), meters.times()
-        trouble = stream.trouble
+        trouble, backlog = stream.trouble, None if stream.outage else self._backlog
+        if trouble.text:
+            counts = counts_in_trouble(
+                counts, stream.recent.event_time, time.time_ns(), outage=stream.outage
+            )
         found = stream.snapshot(), counts, trouble.text, times, stream.gauges
-        return Now(*found, trouble.place, self._backlog)
+        return Now(*found, trouble.place, backlog, stream.last_delivery)
 
     def poll(self) -> bool:
         """Look after the query, see `Stream.poll`; let a revision that fails go again.
@@ -246,7 +251,7 @@ class Life:
             self._roll_back(str(e))
             return False
         stream, now = self.stream, time.monotonic()
-        standing = Standing(stream.failures, stream.delivered, stream.problem)
+        standing = Standing(stream.failures, stream.delivered, stream.trouble.text)
         why = self._probation.failed(standing, now)
         if why:
             self._roll_back(why)

@@ -6,7 +6,7 @@ The body is Benthos's: one status for each end, those inside of a `broker` and i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from streamer.config import Config
 from streamer.service.view import Now, StreamView
@@ -14,24 +14,49 @@ from streamer.spec import Kind, ParsedComponent
 from streamer.spec.inside import inside
 
 
-def readiness(view: StreamView) -> tuple[bool, dict[str, Any]]:
-    """Return whether a stream is ready, and what the endpoint says.
+class EndState(NamedTuple):
+    """An input or an output that messages come from or go to.
+
+    Attributes:
+        kind: which of both.
+        label: its label, or an empty string.
+        path: where it stands in the config, `output.broker.outputs.0`.
+        connected: whether messages flow there.
+        problem: why not, where that is known.
+    """
+
+    kind: Kind
+    label: str
+    path: str
+    connected: bool
+    problem: str
+
+
+def end_states(view: StreamView, now: Now) -> list[EndState]:
+    """Return which ends of a stream are connected at a moment.
 
     An input counts as connected when the stream has started, and an output when a micro-batch has
     been delivered. While a micro-batch is tried again, the end that it fails at does not; when it
     fails elsewhere, or nobody knows where, none of them does, since no message flows.
     """
-    now = view.now()
     ends = list(_ends(view.config))
     blamed = [end for end in ends if _is_blamed(end, now)] or ends
-    statuses = []
+    found = []
     for end in ends:
         problem = now.problem if now.problem and end in blamed else ""
         connected = view.started and not problem
         if end.kind is Kind.OUTPUT:
             connected = connected and now.snapshot.batch >= 0
-        found = {"label": end.label, "path": end.path, "connected": connected}
-        statuses.append({**found, "error": problem} if problem else found)
+        found.append(EndState(end.kind, end.label, end.path, connected, problem))
+    return found
+
+
+def readiness(view: StreamView) -> tuple[bool, dict[str, Any]]:
+    """Return whether a stream is ready, and what the endpoint says; see `end_states`."""
+    statuses = []
+    for end in end_states(view, view.now()):
+        found = {"label": end.label, "path": end.path, "connected": end.connected}
+        statuses.append({**found, "error": end.problem} if end.problem else found)
     body: dict[str, Any] = {"statuses": statuses}
     if view.is_over:
         body = {"error": "stream terminated", **body}

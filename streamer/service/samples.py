@@ -11,8 +11,10 @@ from streamer.catalog import makes_windows
 from streamer.durations import SECOND
 from streamer.engine.meters import Key, key_of
 from streamer.engine.timing import Times
-from streamer.metrics.catalogue import METRICS, Metric, MetricKind
+from streamer.metrics.catalogue import METRICS
+from streamer.metrics.metric import Metric, MetricKind
 from streamer.service.expected import Expected
+from streamer.service.ready import end_states
 from streamer.service.view import Now, StreamView
 from streamer.spec import Kind
 
@@ -147,6 +149,8 @@ def _of_windows(view: StreamView, now: Now) -> _Figures:
     yield "window_messages", {}, shot.held
     yield "window_closed", {}, shot.closed + counts.get(key_of("window_closed", {}), 0)
     yield "state_bytes", {}, shot.size
+    if shot.closed_until is not None:
+        yield "window_watermark_timestamp_seconds", {}, shot.closed_until / SECOND
     if shot.next_close is not None:
         yield "window_next_close_timestamp_seconds", {}, shot.next_close / SECOND
     name = "window_close_delay_seconds"
@@ -158,7 +162,16 @@ def _of_stream(view: StreamView, now: Now) -> _Figures:
     yield name, {}, now.times.get(key_of(name, {}), Times())
     yield "batch_failed", {}, now.counts.get(key_of("batch_failed", {}), 0)
     yield "micro_batch", {}, now.snapshot.batch
+    progress = view.batch_progress()
+    yield "batch_in_hand_seconds", {}, 0 if progress is None else round(progress.seconds, 3)
+    if now.last_delivery is not None:
+        yield "last_delivery_timestamp_seconds", {}, now.last_delivery
     yield "stream_running", {}, int(view.started)
+    ends = end_states(view, now)
+    yield "stream_ready", {}, int(all(end.connected for end in ends))
+    for end in ends:
+        labels = {"label": end.label, "path": f"root.{end.path}"}
+        yield f"{end.kind}_connected", labels, int(end.connected)
     if now.backlog is not None:
         yield "backlog", {}, now.backlog
     for name, value in sorted(now.gauges().items()):

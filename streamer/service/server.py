@@ -11,6 +11,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from streamer.endpoints.address import HTTP_ADDRESS_HINT, split_address
+from streamer.endpoints.connections import configure
 from streamer.endpoints.listening import listen
 from streamer.endpoints.own import server_tls
 from streamer.service.api import application
@@ -67,6 +68,7 @@ class HttpServer:
     async def _serve(self, found: Future[str]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         http = self._http
+        configure(http["max_connections"], http["max_connections_per_address"])
         host, port = split_address(http["address"])
         app = self._application(host)
         runner = web.AppRunner(

@@ -35,6 +35,7 @@ class Now:
         gauges: measures what is not known until somebody asks, by name; it may read files.
         place: label and path of the component that the problem is of; empty when it is none's.
         backlog: messages that waited at the input of late; None when nobody knows.
+        last_delivery: when the newest micro-batch was delivered, Unix s; None before the first.
     """
 
     snapshot: Snapshot
@@ -44,6 +45,7 @@ class Now:
     gauges: Callable[[], Mapping[str, float]] = dict
     place: Labels = field(default_factory=dict)
     backlog: int | None = None
+    last_delivery: float | None = None
 
 
 class MetricName(NamedTuple):

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from streamer.engine.recent import LAG
 from streamer.service.expected import Expected
+from streamer.service.outage import KAFKA_LAGS
 from streamer.service.view import Now, StreamView
 from streamer.spec import Kind
 
 _ERROR: Final = "_error"
-_KAFKA_LAGS: Final = frozenset({"kafka_lag", "redpanda_lag"})
 _COUNTED: Final = ("received", "sent", "error", "rejected", "connection_up", "connection_lost")
 
 
@@ -26,7 +26,7 @@ def vitals(view: StreamView) -> dict[str, Any]:
     at the input, `kafka_lag` those of Kafka's partitions; None where nobody knows.
     """
     now = view.now()
-    lags = [number for (name, _), number in now.counts.items() if name in _KAFKA_LAGS]
+    lags = [number for (name, _), number in now.counts.items() if name in KAFKA_LAGS]
     return {
         "sent": _sent(view.expected, now),
         "errors": sum(number for (name, _), number in now.counts.items() if name.endswith(_ERROR)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from socket import gethostname
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from streamer.errors import StreamerError
 from streamer.message import Execution
 from streamer.permissions import ALL, Permissions
+from streamer.source.identity import Identity, identity
 from streamer.source.opening import Room
 from streamer.source.ranges import ByteRange, blocks
 from streamer.source.replayable import Chunk, Extent, Latest, Limit, Offset, Raws
@@ -58,11 +60,31 @@ def expand(paths: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def missing_directory(pattern: str) -> str:
+    """Return the directory of a glob that is not there, so that nothing can match; empty for none.
+
+    That of a path without wildcards is not looked at: its absence is an error by itself.
+    """
+    if not glob.has_magic(pattern) or os.path.exists(pattern):
+        return ""
+    directory = os.path.dirname(pattern)
+    while glob.has_magic(directory):
+        directory = os.path.dirname(directory)
+    return directory if directory and not os.path.isdir(directory) else ""
+
+
 class Piece(NamedTuple):
-    """A range of one file, and the file's name for the metadata."""
+    """A range of one file.
+
+    Attributes:
+        range: its bytes.
+        shown: the file's name for the metadata.
+        anew: whether the file is read from its beginning since it has replaced another one.
+    """
 
     range: ByteRange
     shown: str
+    anew: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +98,8 @@ class Files:
         files: absolute paths. A list from an earlier start comes first, unchanged (`resume`).
         shown: the paths as they were written or matched, by absolute path.
         permissions: whether files may be read.
+        restarts: whether a file that has replaced the one that was read is read from its beginning;
+            else that is an error.
     """
 
     paths: tuple[str, ...]
@@ -84,10 +108,15 @@ class Files:
     files: tuple[str, ...] = ()
     shown: Mapping[str, str] = field(default_factory=dict)
     permissions: Permissions = ALL
+    restarts: bool = False
 
     def opened(self, room: Room) -> Files:
         """List the files, those of an earlier start first, and remember them."""
         source = self.resume(room.known() or [])
+        for pattern in self.paths:
+            if directory := missing_directory(pattern):
+                text = "A glob finds nothing, since its directory is not there"
+                room.log("WARN", text, {"glob": pattern, "directory": directory})
         room.remember(list(source.files))
         return source
 
@@ -132,7 +161,23 @@ class Files:
         return self._size(number) or 0
 
     def latest(self, start: Offset, now: int, limit: Limit) -> Latest:
-        """Go on from `start` until the limit, at the end of a message."""
+        """Go on from `start` until the limit, at the end of a message.
+
+        Raises:
+            StreamerError: the file that was read in part is another one now.
+        """
+        anew = self._is_replaced(start)
+        if anew:
+            if not self.restarts:
+                raise self._replaced(start)
+            start = {"file": start["file"], "pos": 0}
+        latest = self._latest(start, limit)
+        offset = self._identified(latest.offset)
+        if anew:
+            offset["anew"] = start["file"]
+        return latest._replace(offset=offset)
+
+    def _latest(self, start: Offset, limit: Limit) -> Latest:
         series = self._series
         if series is None:
             stop, messages, at_end = self._scans.reach(_stop(start), limit)
@@ -140,6 +185,38 @@ class Files:
         spot, messages, at_end = series.reach(Spot(start["file"], start["pos"]), limit)
         offset = {"file": spot.number, "pos": spot.position}
         return Latest(offset, messages, ended=at_end, more=not at_end)
+
+    def _identified(self, offset: Offset) -> Offset:
+        """Return an offset with what was seen of the file that it is in."""
+        number, size = offset["file"], offset["pos"]
+        if not size or number >= len(self.files):
+            return offset
+        with suppress(OSError):
+            if self._series is None:
+                # A place in a file that is unpacked is none in its bytes.
+                size = os.stat(self.files[number]).st_size
+            offset["of"] = list(identity(self.files[number], size))
+        return offset
+
+    def _is_replaced(self, offset: Offset) -> bool:
+        """Tell whether the file that an offset is in is another one than that which was read.
+
+        Offsets of version 0.1 do not say what was read.
+        """
+        number = offset["file"]
+        seen = offset.get("of")
+        if not seen or number >= len(self.files):
+            return False
+        return not Identity(*seen).holds(self.files[number])
+
+    def _replaced(self, offset: Offset) -> StreamerError:
+        path = self.files[offset["file"]]
+        return StreamerError(
+            f"input file: {path} was replaced or cut short since it was read up to position "
+            f"{offset['pos']:,}: it has {self._length(offset['file']):,} bytes, which do not begin "
+            "with what was read. Put the former file back to read the rest of it, or set "
+            "on_replaced: restart to read this one from its beginning"
+        )
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -163,7 +240,29 @@ class Files:
         return Extent(name, done, max(before(end) - done, 0), sum(sizes))
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
-        """Cut what lies between two offsets into pieces of about equal size."""
+        """Cut what lies between two offsets into pieces of about equal size.
+
+        Raises:
+            StreamerError: a file that was to be read again is another one now.
+        """
+        if end.get("anew") == start["file"]:
+            start = {"file": start["file"], "pos": 0}
+            pieces = self._split(start, end, parts)
+            if pieces and _path(pieces[0]) == self.files[start["file"]]:
+                first = pieces[0]
+                marked = isinstance(first, ScannedPiece)
+                pieces[0] = replace(first, anew=True) if marked else first._replace(anew=True)
+        else:
+            pieces = self._split(start, end, parts)
+        ends = [end] if start["file"] == end["file"] else [start, end]
+        for gone in filter(self._is_replaced, ends):
+            if not self.restarts:
+                raise self._replaced(gone)
+            # What was planned can never be read again. The next look begins the new file.
+            pieces = [piece for piece in pieces if _path(piece) != self.files[gone["file"]]]
+        return pieces
+
+    def _split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
         series = self._series
         if series is None:
             return list(self._scans.pieces(_stop(start), _stop(end), parts, self.shown))
@@ -180,6 +279,9 @@ class Files:
             StreamerError: the file is not where this is read.
         """
         self.permissions.file(piece.path if isinstance(piece, ScannedPiece) else piece.range.path)
+        if piece.anew:
+            text = "A file that was read in part was replaced; the new one is read from the start"
+            ex.log("WARN", text, {"source": piece.shown})
         try:
             yield from self._read(piece, ex)
         except FileNotFoundError as e:
@@ -210,6 +312,8 @@ class Files:
             number = end["file"]
             lines_done = self._series is not None and number < len(self.files)
             done = lines_done and end["pos"] >= self._length(number)
+            # Another file of its name has not been read.
+            done = done and not self._is_replaced(end)
             self._delete(self.files[: number + done])
 
     def finished(self) -> None:
@@ -222,6 +326,9 @@ class Files:
         files = expand(map(self.permissions.file, self.paths))
         if not files:
             raise StreamerError(f"no file matches {', '.join(self.paths)}")
+        for pattern in self.paths:
+            if directory := missing_directory(pattern):
+                raise StreamerError(f"{pattern} finds nothing: there is no directory {directory}")
         for path in files:
             with open(path, "rb"):
                 pass
@@ -232,6 +339,10 @@ class Files:
         for path in files:
             if os.path.exists(path):
                 os.unlink(path)
+
+
+def _path(piece: Piece | ScannedPiece) -> str:
+    return piece.path if isinstance(piece, ScannedPiece) else piece.range.path
 
 
 def _stop(offset: Offset) -> Stop:

@@ -101,6 +101,9 @@ class Room(Protocol):
     def count(self, name: str, by: int = 1, **labels: str) -> None:
         """Add to a counter."""
 
+    def report_waiting(self, what: str) -> None:
+        """Say in the stream's state what the input waits for, such as a server; "" for nothing."""
+
     def read_stdin(self, size: int) -> bytes:
         """Read up to so many bytes of the standard input, b"" at its end."""
 

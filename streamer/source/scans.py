@@ -60,12 +60,14 @@ class ScannedPiece:
         shown: the path as it was written or matched.
         since: where they begin.
         count: how many they are; None for all up to the end of the file.
+        anew: whether the file is read from its beginning since it has replaced another one.
     """
 
     path: str
     shown: str
     since: Mark
     count: int | None
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)

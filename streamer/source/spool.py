@@ -1,7 +1,8 @@
 """A durable spool: bytes that cannot be asked for again are on disk before they count as taken.
 
 Append-only segments hold the bytes as they came. What is safe is published in one small file that
-is replaced at once, so that a reader never sees bytes that a crash could take back.
+is replaced at once, so that a reader never sees bytes that a crash could take back. Beside each
+segment are the check sums of what was appended (`sums`), by which damage is found.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from streamer.disk import make_private_directory, sync_data, sync_directory
+from streamer.errors import StreamerError
+from streamer.source.sums import cut_sums, packed_sum, read_sums, sums_path
 
 SEGMENT = 64 << 20
 """Bytes after which a new segment is begun."""
@@ -53,11 +57,50 @@ def segment_path(directory: Path, number: int) -> Path:
 
 
 def read_durable(directory: Path) -> Durable:
-    """Return what is safe in a spool; nothing when there is none yet."""
+    """Return what is safe in a spool; nothing when there is none yet.
+
+    Raises:
+        ValueError: it is damaged.
+    """
     try:
-        return Durable(*json.loads((directory / DURABLE).read_bytes()))
+        found = json.loads((directory / DURABLE).read_bytes())
     except FileNotFoundError:
         return Durable()
+    # Version 0.1 has written no check sum.
+    known = isinstance(found, list) and len(found) in (3, 4)
+    if not known or found[3:] not in ([], _sum(found)):
+        raise ValueError(f"{directory / DURABLE} is damaged")
+    return Durable(*found[:3])
+
+
+def _sum(durable: Sequence[Any]) -> list[int]:
+    return [zlib.crc32(json.dumps(durable[:3]).encode())]
+
+
+def recover_durable(directory: Path) -> Durable:
+    """Return what is safe in a spool whose file that says so may be damaged, or gone.
+
+    What was appended is published after its check sum is written, so the sums say it too.
+
+    Raises:
+        StreamerError: nothing says it.
+    """
+    numbers = sorted(int(path.stem) for path in directory.glob("*.seg"))
+    try:
+        found = read_durable(directory)
+        if found.segment or not numbers:
+            return found
+    except ValueError:
+        pass
+    newest = max(numbers, default=0)
+    sums = read_sums(directory, newest)
+    if sums or not newest or segment_path(directory, newest).stat().st_size == 0:
+        return Durable(newest, sums[-1].end if sums else 0)
+    raise StreamerError(
+        f"the spool is damaged: {directory / DURABLE} is gone or cannot be read, and no check sums "
+        "are there that would say what is safe; restore it from a backup, or delete "
+        f"{directory} to go on without what has come in and was not read"
+    )
 
 
 def held_bytes(directory: Path) -> int:
@@ -67,7 +110,7 @@ def held_bytes(directory: Path) -> int:
 
 def forget(directory: Path, before: int) -> None:
     """Delete the segments before the numbered one: the checkpoint has what was in them."""
-    for path in directory.glob("*.seg"):
+    for path in (*directory.glob("*.seg"), *directory.glob("*.sum")):
         if int(path.stem) < before:
             path.unlink(missing_ok=True)
 
@@ -81,33 +124,45 @@ class SpoolWriter:
         self._delimiter = delimiter
         self._segment_size = segment_size
         make_private_directory(directory)
-        before = read_durable(directory)
+        before = recover_durable(directory)
         last = segment_path(directory, before.segment)
-        if before.segment and last.exists():
+        # One that is shorter is damaged. Whoever reads it finds that.
+        if before.segment and last.exists() and last.stat().st_size > before.size:
             os.truncate(last, before.size)
-        for path in directory.glob("*.seg"):
+        cut_sums(directory, before.segment, before.size)
+        for path in (*directory.glob("*.seg"), *directory.glob("*.sum")):
             if int(path.stem) > before.segment:
                 path.unlink()
         # The directory has to be synced too: a rename that a power cut undoes is no promise kept.
         self._entries = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         self._number = before.segment
         self._file: BinaryIO | None = None
+        self._sums: BinaryIO | None = None
         self._size = 0
         self._tail = b""
+        self._unpublished = 0  # Bytes of sums that are not published.
         self._begin()
 
     def _begin(self) -> None:
         """Begin a segment; on failure the one before goes on."""
         number = self._number + 1
         file = segment_path(self._directory, number).open("wb", buffering=0)
+        sums: BinaryIO | None = None
         try:
+            sums = sums_path(self._directory, number).open("wb", buffering=0)
             self._publish(Durable(number, 0, False))
         except OSError:
             file.close()
+            if sums is not None:
+                sums.close()
             raise
-        if self._file is not None:
-            self._file.close()
-        self._number, self._file, self._size = number, file, 0
+        self._close()
+        self._number, self._file, self._sums, self._size = number, file, sums, 0
+
+    def _close(self) -> None:
+        for file in (self._file, self._sums):
+            if file is not None:
+                file.close()
 
     def append(self, data: bytes) -> None:
         """Write bytes and publish the whole lines among them, after they are on disk.
@@ -133,24 +188,27 @@ class SpoolWriter:
             self._write(self._tail)
             self._tail = b""
         self._publish(Durable(self._number, self._size, True))
-        if self._file is not None:
-            self._file.close()
+        self._close()
         os.close(self._entries)
 
     def _write(self, data: bytes) -> None:
-        assert self._file is not None
+        assert self._file is not None and self._sums is not None
         self._file.seek(self._size)
         view = memoryview(data)
         while view:
             view = view[self._file.write(view) :]
         sync_data(self._file.fileno())
-        self._publish(Durable(self._number, self._size + len(data), False))
-        self._size += len(data)
+        # Not synced: after a power cut, what has no check sum is taken as it is.
+        end, lines = self._size + len(data), data.count(self._delimiter)
+        self._sums.seek(self._sums.tell() - self._unpublished)
+        self._unpublished = self._sums.write(packed_sum(end, data, lines))
+        self._publish(Durable(self._number, end, False))
+        self._size, self._unpublished = end, 0
 
     def _publish(self, durable: Durable) -> None:
         draft = self._directory / f"{DURABLE}.tmp"
         with open(draft, "wb") as file:
-            file.write(json.dumps(durable).encode())
+            file.write(json.dumps([*durable, *_sum(durable)]).encode())
             file.flush()
             sync_data(file.fileno())
         os.replace(draft, self._directory / DURABLE)

@@ -6,7 +6,7 @@ Every entry is given, a directory or a link as well; those are empty.
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from streamer.source.scanning import BLOCK, ByteStream, ScanError
@@ -54,8 +54,12 @@ class _Entry(tarfile.TarInfo):
             raise tarfile.EOFHeaderError("end of stream") from None  # type: ignore[attr-defined]
 
 
-def entries(stream: ByteStream) -> Iterator[Entry]:
+def entries(stream: ByteStream, take: Callable[[int], None] = lambda size: None) -> Iterator[Entry]:
     """Read an archive, or what is left of one behind any entry; nothing is one without entries.
+
+    Args:
+        stream: what is read.
+        take: called with the bytes of an entry before it is read; what it raises goes on.
 
     Raises:
         ScanError: it is no archive, or is cut off.
@@ -67,6 +71,7 @@ def entries(stream: ByteStream) -> Iterator[Entry]:
             fileobj=whole, mode="r|", bufsize=tarfile.BLOCKSIZE, tarinfo=_Entry
         ) as archive:
             for entry in archive:
+                take(entry.size if entry.isreg() else 0)
                 content = archive.extractfile(entry) if entry.isreg() else None
                 raw = content.read() if content else b""
                 # A directory's name keeps its slash in Go, and loses it in Python.

@@ -111,9 +111,11 @@ class Checkpoint:
     Attributes:
         directory: the directory on this machine.
         root: where the record is, and Spark's part; the directory, or a place elsewhere.
+        skips_damaged: whether this start passes over what is damaged of what inputs have received.
     """
 
     root: Anywhere
+    skips_damaged: bool = False
 
     def __init__(self, directory: str | Path | Elsewhere, wait: float = 10.0) -> None:
         """Make the directory if it is not there, and take its lock.

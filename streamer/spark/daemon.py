@@ -10,6 +10,8 @@ from __future__ import annotations
 import gc
 import importlib
 
+from streamer.spark.parent_watch import end_children_with_this_process
+
 NEEDED = (
     "orjson",
     "numpy",
@@ -36,6 +38,7 @@ def main() -> None:
     gc.freeze()
     from pyspark.daemon import manager
 
+    end_children_with_this_process()
     manager()
 
 

@@ -30,6 +30,7 @@ from typing import Any, Final
 
 from streamer.spark.daemon import NEEDED
 from streamer.spark.fork_client import DAEMONS, PLANNERS, SOCKET, received
+from streamer.spark.parent_watch import end_children_with_this_process
 
 _NEEDED: Final = (*NEEDED, "streamer.spark.source", *PLANNERS)
 _QUEUE: Final = 128
@@ -197,6 +198,7 @@ def _be_daemon(files: list[int]) -> None:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
+    end_children_with_this_process()
     manager()
 
 

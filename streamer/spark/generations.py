@@ -62,6 +62,25 @@ def committed_offsets(spark: Location) -> list[dict[str, Any]]:
     return [{} if line == "-" else json.loads(line) for line in lines]
 
 
+def planned_offset(checkpoint: Checkpoint) -> dict[str, Any] | None:
+    """Return the offset of our source up to which micro-batches were planned; None for none.
+
+    Where Spark's own file of it cannot be read, that is found by who has to read it.
+    """
+    spark = checkpoint.spark
+    newest = _newest(spark / "offsets")
+    try:
+        if newest is None:
+            found = checkpoint.begins_at
+        else:
+            lines = (spark / "offsets" / str(newest)).read_text().splitlines()
+            found = json.loads(lines[2])
+        data = (found or {}).get("data")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
 def _newest(log: Location) -> int | None:
     """Return the newest number in one of Spark's logs."""
     return max(numbers_in(log), default=None)

@@ -12,10 +12,13 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from streamer.engine.beside import KafkaChild, newest_planned, planned
+from streamer.engine.kafka_connection import CountConnection, KafkaConnections
 from streamer.engine.kafka_keeper import KafkaKeeper, SetGauge
 from streamer.engine.kafka_rows import Wanted
 from streamer.engine.location import Location
+from streamer.engine.places import Labels
 from streamer.engine.signals import Signals
+from streamer.engine.troubles import NO_TROUBLE, Trouble
 from streamer.errors import StreamerError
 from streamer.kafka.reading import Offsets
 from streamer.plan import Plan
@@ -42,6 +45,8 @@ class KafkaSide:
         spark: Location,
         signals: Signals,
         gauge: SetGauge,
+        count: CountConnection,
+        read: Callable[[], int],
         log: LogLine,
         begins: Sequence[Offsets] = (),
     ) -> None:
@@ -53,6 +58,8 @@ class KafkaSide:
             spark: Spark's checkpoint directory.
             signals: how the process that plans micro-batches is talked to.
             gauge: sets a gauge, by its name and labels.
+            count: adds one to a counter of the input's connections.
+            read: returns how many messages of the micro-batch in hand have been read.
             log: takes log lines.
             begins: where a fresh checkpoint goes on from, for each input; none for the beginning.
         """
@@ -68,7 +75,8 @@ class KafkaSide:
         self._log = log
         self._trouble = ""
         self._said_at = 0.0
-        self._keeper = KafkaKeeper(self.children, spark, gauge, log)
+        self._keeper = KafkaKeeper(self.children, spark, gauge, log, read)
+        self._connections = KafkaConnections(self.children, count)
 
     def frames(self, session: SparkSession, plan: Plan) -> list[DataFrame]:
         """Return what stage 1 makes of each, for a query in a session of the stream's own."""
@@ -100,9 +108,43 @@ class KafkaSide:
         """Hear that the micro-batch has run."""
         self._keeper.delivered()
 
+    @property
+    def outage(self) -> str:
+        """Why brokers do not answer now; empty while they do."""
+        return self._connections.problem or self._signals.trouble()[0]
+
+    @property
+    def lost(self) -> str:
+        """What is gone that was to be read, so that the stream has to end; empty for nothing."""
+        text, lost = self._signals.trouble()
+        return text if lost else self._keeper.lost
+
+    def look(self, trouble: Trouble, place: Labels, abandon: Callable[[], None]) -> Trouble:
+        """Return what is wrong with the stream, now that the brokers have been looked after.
+
+        Args:
+            trouble: what was wrong with it.
+            place: label and path of the input.
+            abandon: stops the query in the middle of a micro-batch.
+
+        Raises:
+            StreamerError: what was to be read is gone.
+        """
+        if self.lost:
+            # A task may wait for it for a minute, in vain.
+            abandon()
+            raise StreamerError(self.lost)
+        news = self.trouble()
+        if news is None and not trouble.text:
+            # A micro-batch that was on its way may have been delivered in the outage.
+            news = self.outage
+        if news is None:
+            return trouble
+        return Trouble(news, place) if news else NO_TROUBLE
+
     def trouble(self) -> str | None:
         """Return what is wrong with a broker now, "" when nothing is any more; None for no news."""
-        text = self._signals.trouble()[0] or self._keeper.trouble
+        text = self.outage
         before, self._trouble = self._trouble, text
         now = time.monotonic()
         if text and (not before or now - self._said_at >= _SELDOM):
@@ -132,6 +174,8 @@ class KafkaSide:
             self._lost(error)
         pause, waited = 0.25, False
         while (text := self._unreachable()) and not stopping.is_set():
+            if self._keeper.lost:
+                raise StreamerError(self._keeper.lost)
             self._signals.set_trouble(text)
             self.trouble()
             waited = True
@@ -142,6 +186,7 @@ class KafkaSide:
 
     def close(self) -> None:
         """Tell the groups what is safe, when the query has ended."""
+        self._connections.close()
         self._keeper.close()
 
     def _mean(self) -> int:

@@ -2,14 +2,14 @@
 
 An offset is the input's own, and beside it what a replay must see again: the micro-batch's time,
 the tick (so that windows close without data), the start of the program, whether the input has ended
-or is behind, where Kafka ended at the start, and which windows fold.
+or is behind, where Kafka ended at the start, which windows fold, and how long the stream's own
+processors and outputs had the micro-batch before in hand.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,10 +24,12 @@ from streamer.engine.beside import KafkaChild, is_before
 from streamer.engine.folding import folded_since, next_folded
 from streamer.engine.gate import Gate, Waiting
 from streamer.engine.signals import Signals
+from streamer.engine.stream_clock import StreamClock, pressure_between
 from streamer.engine.ticks import Pacer, Rest, tick
 from streamer.kafka.reading import Offsets
 from streamer.source.replayable import Limit, Measurable, Replayable, extent_of
 from streamer.window.event import EventWindow
+from streamer.window.pressure import Pressure
 from streamer.window.system import SystemWindow
 
 SCHEMA = "number int, piece binary, offset string"
@@ -77,12 +79,15 @@ class SourcePlan:
 class StreamReader(DataSourceStreamReader):
     """Plans micro-batches on the driver, and hands out pieces to the workers."""
 
-    def __init__(self, plan: SourcePlan) -> None:
-        """Take the plan."""
+    def __init__(self, plan: SourcePlan, clock: StreamClock | None = None) -> None:
+        """Take the plan, and the clock by which micro-batches have their times."""
         self._plan = plan
         self._pacer = Pacer(plan.interval)
-        self._rest = Rest(plan.signals)
-        self._gate = Gate(plan.kafka, plan.signals) if plan.kafka else None
+        self._clock = clock or StreamClock()
+        self._rest = Rest(plan.signals, clock=self._clock.now)
+        self._gate = Gate(plan.kafka, plan.signals, clock=self._clock.now) if plan.kafka else None
+        # The newest micro-batch's time, and what the steady clock said then.
+        self._planned: tuple[int, int] | None = None
         self._committed: dict[str, Any] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -95,6 +100,7 @@ class StreamReader(DataSourceStreamReader):
 
         Beside Kafka inputs it returns only when a micro-batch is worth it (`streamer.engine.gate`).
         """
+        self._clock.go_on_from(start.get("time", 0))
         while True:
             self._rest.take()
             found = self._latest(start)
@@ -115,7 +121,8 @@ class StreamReader(DataSourceStreamReader):
         # between has events that come with the next one. The input is asked for all until now, and
         # Spark takes what Kafka has when this returns. While no broker answers, time passes.
         kafka = _NOTHING if self._gate is None else self._gate.waiting()
-        now = time.time_ns()
+        # It does not run backwards, though the machine's clock may, and goes on meanwhile.
+        now, steady = self._clock.now(), self._clock.steady()
         ticked = tick(plan.window, start["tick"], plan.signals.due(), now)
         tasks = plan.signals.tasks()
         # Without windows all of it may come out at once, and to the driver: its heap does not grow
@@ -137,6 +144,8 @@ class StreamReader(DataSourceStreamReader):
             data = found.offset if takes or not found.waiting else start["data"]
             known, newest = plan.signals.newest()
             folded = next_folded(folded_since(start), plan.folding, newest, known and not begins)
+            pressure = None if begins else self._pressure(start, now)
+            self._planned = now, steady
             return {
                 "data": data,
                 "tick": ticked,
@@ -144,13 +153,25 @@ class StreamReader(DataSourceStreamReader):
                 "ended": ended,
                 "folded": folded,
                 "lag": more,
-                # It does not run backwards, though the machine's clock may.
-                "time": max(now, start.get("time", now)),
+                "time": now,
                 # Wherever it comes again, the tasks are the same.
                 "pieces": tasks or plan.pieces,
+                **({} if pressure is None else {"pressure": pressure.as_fields()}),
                 **self._beside(start, kafka, begins),
             }
         return start
+
+    def _pressure(self, start: dict[str, Any], now: int) -> Pressure | None:
+        """Return what the micro-batch that ended at `start` took of the stream's own time.
+
+        None where that is not known, or cannot matter.
+        """
+        work = self._plan.signals.work()
+        if work is None or self._planned is None or work.time != start.get("time"):
+            return None
+        if self._planned[0] != work.time:
+            return None
+        return pressure_between(self._planned, now, work)
 
     def _beside(self, start: dict[str, Any], kafka: Waiting, begins: bool) -> dict[str, Any]:
         """Return what an offset has besides when Kafka is read too."""

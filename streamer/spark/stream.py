@@ -19,6 +19,7 @@ from streamer.answering import Answers
 from streamer.caching.shared import Host
 from streamer.engine.batch_progress import BatchMeter
 from streamer.engine.beside import apart
+from streamer.engine.checkpoint_figures import CheckpointFigures
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
@@ -34,7 +35,7 @@ from streamer.engine.spans import BatchTrace
 from streamer.engine.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said
+from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError
 from streamer.plan import Plan
@@ -51,9 +52,11 @@ from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
+from streamer.spark.redelivery import PATIENCE, Redelivery
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
+from streamer.spark.spools import open_checked
 from streamer.spark.staying import say_what_stays
 
 _PLACE = ("label", "path")
@@ -69,6 +72,7 @@ class Stream:
         trouble: why the newest try of a micro-batch failed, and which component it is of; its text
             is empty once one is delivered.
         delivered: micro-batches that were delivered since this was made.
+        last_delivery: when the newest was, Unix s; None before the first.
         batch_meter: how far the micro-batch in hand has got.
     """
 
@@ -132,15 +136,19 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
+            resend=lambda *some: Redelivery(self.plan, self._session, self._stopping).send(*some),
+            on_work=self._signals.set_work,
+            at_once=lambda: self._signals.tasks() or cores(self.plan.master),
         )
         self._results = results
+        self._disk = CheckpointFigures(checkpoint.directory, whole=not checkpoint.is_elsewhere)
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
         self._newest_told = False
-        self._rejected = ""
-        self._unstarted = ""
+        self._rejected = self._unstarted = self._waiting = ""
         self.trouble = NO_TROUBLE
         self.delivered = 0
+        self.last_delivery: float | None = None if former is None else former.last_delivery
         self.tap: Tap = Tap() if former is None else former.tap
         self.recent: Recent = Recent() if former is None else former.recent
         if former is None:
@@ -171,14 +179,11 @@ class Stream:
             if former is None:
                 self._house.stop()
             raise
-        self.plan = replace(self.plan, live=self._ear.address)
+        self.plan = replace(self.plan, live=self._ear.address, patience=PATIENCE)
         self._ours, kafka = apart(self._source)
-        signals, gauge, begins = self._signals, self._gauge, checkpoint.kafka_begins_at
-        self._kafka = (
-            KafkaSide(kafka, self.plan, checkpoint.spark, signals, gauge, log, begins)
-            if kafka
-            else None
-        )
+        hears = self._signals, self._gauge, self._count, self.batch_meter.messages, log
+        begins, at = checkpoint.kafka_begins_at, checkpoint.spark
+        self._kafka = KafkaSide(kafka, self.plan, at, *hears, begins) if kafka else None
 
     def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:
         known = self._checkpoint.record().get("inputs", {})
@@ -193,7 +198,9 @@ class Stream:
     def _open_source(self) -> Replayable:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
-        found = opened(source, house.room())
+        found = open_checked(
+            self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
+        )
         say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind
@@ -220,8 +227,7 @@ class Stream:
         self._signals.clear()
         self._pace.tell()
         self._cores.tell(session, begins=True)
-        self._newest_told = False
-        self._rejected = ""
+        self._newest_told, self._rejected = False, ""
         self.meters.count("input_connection_up", self._places.input)
         try:
             self._checkpoint.forget_unplanned()
@@ -255,8 +261,7 @@ class Stream:
         self.batch_meter.begin(self._checkpoint.batch(number))
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        wanted = self.tap.most
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), wanted)
+        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), self.tap.most)
         table = batch.toArrow()
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         if self._kafka is not None:
@@ -267,6 +272,7 @@ class Stream:
             )
             self.trouble = NO_TROUBLE
             self.delivered += 1
+            self.last_delivery = round(time.time(), 3)
             self._cores.tell(batch.sparkSession)
             HANDLES.let_go(time.monotonic())
         except RejectedError as e:
@@ -292,8 +298,7 @@ class Stream:
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
             ends = [status.get("newest_end") for status in statuses.values()]
-            newest = max((end for end in ends if end is not None), default=None)
-            self._signals.set_newest(newest)
+            self._signals.set_newest(max((end for end in ends if end is not None), default=None))
             self._newest_told = True
 
     def snapshot(self) -> Snapshot:
@@ -313,7 +318,7 @@ class Stream:
 
     def gauges(self) -> dict[str, float]:
         """Return what is measured when it is asked for: what is kept on the disk."""
-        return gauges_of(self._results)
+        return gauges_of(self._results) | self._disk.gauges()
 
     @property
     def meters(self) -> Meters:
@@ -334,11 +339,6 @@ class Stream:
                 whoever waits for an answer gets it as soon as ever.
         """
         self._pace.set(seconds, 0.0 if self.answers else patience)
-
-    @property
-    def problem(self) -> str:
-        """Why no micro-batch gets on; empty when all is well."""
-        return self.trouble.text
 
     def interrupt(self) -> None:
         """Give up waiting for what fails, from another thread; `stop` comes next."""
@@ -372,13 +372,20 @@ class Stream:
             raised = self._rejected or str(self._query.exception() or "Spark ended the query")
             self._recover(raised)
             return False
-        if self._kafka is not None and (trouble := self._kafka.trouble()) is not None:
-            self.trouble = Trouble(trouble, self._places.input) if trouble else NO_TROUBLE
-        statuses = list(self._delivery.statuses.values())
+        if self._kafka is not None:
+            self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
+        before, self._waiting = self._waiting, self._house.waiting
+        self.trouble = with_waiting(self.trouble, before, self._waiting, self._places.input)
+        statuses = self.statuses()
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False
         keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
         return keeps or not any(s.get("open", 0) for s in statuses)
+
+    @property
+    def outage(self) -> bool:
+        """Whether the input's server does not answer, so that nobody knows what waits there."""
+        return bool(self._kafka and self._kafka.outage)
 
     def finish(self) -> None:
         """After the end of a bounded input, when all is written: the next start begins anew."""
@@ -458,8 +465,7 @@ class Stream:
             if self._query is not None:
                 self._query.stop()
         except (Py4JError, OSError) as e:
-            text = said(str(e))
-            self._log("WARN", f"The query was left behind: {text}", {})
+            self._log("WARN", f"The query was left behind: {said(str(e))}", {})
 
     def _trouble(self, error: str) -> Trouble:
         """Return why a micro-batch has failed."""

@@ -30,6 +30,7 @@ _MARKS: Final = re.compile(
     re.DOTALL,
 )
 _SECOND: Final = 10**9
+_GREETING_TIMEOUT_S: Final = 10.0
 _TIMEOUTS: Final = {
     "timeout": "connect_timeout",
     "readTimeout": "read_timeout",
@@ -78,8 +79,15 @@ class Mysql:
         if "unix_socket" in given:
             self._permissions.unix_path(given["unix_socket"])
 
+        lasting = given.get("read_timeout")
+        given["read_timeout"] = min(lasting or _GREETING_TIMEOUT_S, _GREETING_TIMEOUT_S)
+
         def connect() -> Any:
-            return pymysql.connect(**given, autocommit=True)
+            made = pymysql.connect(**given, autocommit=True)
+            # The library has one time for reading: the server's greeting comes soon or never, but
+            # what a query gives may take as long as the DSN says.
+            made._read_timeout = lasting
+            return made
 
         return create_engine(
             "mysql+pymysql://",

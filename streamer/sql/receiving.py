@@ -15,8 +15,9 @@ from streamer.errors import MessageError, StreamerError
 from streamer.failure import Origin
 from streamer.landing.blocks import each
 from streamer.landing.landed import Landed
+from streamer.landing.pointer import read_safe
 from streamer.landing.sessions import LostError, Session, receive_in_sessions
-from streamer.landing.store import Store, read_safe
+from streamer.landing.store import Store
 from streamer.message import Execution, Message
 from streamer.source.opening import Room
 from streamer.spec import Field, Parsed

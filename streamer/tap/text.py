@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from streamer.logs.form import escape_controls
 from streamer.message import Batch, Message
 from streamer.tap.stages import Stage
 from streamer.value import dump_json, parse_json
@@ -51,7 +52,7 @@ def _lines(stage: Stage, most: int, style: Style, width: int) -> Iterator[str]:
         yield style(f"  dropped, {reason}:", "error")
         yield from _message(message, style, width, "    ")
     for level, text, _ in stage.logged:
-        yield style(_cut(f"  log {level}: {text}", width), "note")
+        yield style(_cut(f"  log {level}: {escape_controls(text)}", width), "note")
 
 
 def _counts(stage: Stage) -> str:
@@ -64,12 +65,13 @@ def _counts(stage: Stage) -> str:
 
 def _message(message: Message, style: Style, width: int, pad: str) -> Iterator[str]:
     text = " ".join(message.raw.decode(errors="replace").splitlines())
-    yield _cut(f"{pad}{text}", width)
+    yield _cut(f"{pad}{escape_controls(text)}", width)
     if message.meta:
         entries = " ".join(f"@{name}={_value(value)}" for name, value in message.meta.items())
-        yield style(_cut(f"{pad}  {entries}", width), "meta")
+        yield style(_cut(f"{pad}  {escape_controls(entries)}", width), "meta")
     if message.error is not None:
-        yield style(_cut(f"{pad}  failed: {message.error}", width), "error")
+        error = escape_controls(f"failed: {message.error}")
+        yield style(_cut(f"{pad}  {error}", width), "error")
 
 
 def _value(value: Any) -> str:

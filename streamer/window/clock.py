@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from streamer.errors import StreamerError
+from streamer.window.pressure import Pressure
 from streamer.window.row import Kind, Row
 
 
@@ -20,6 +21,7 @@ class Reading:
         start_id: differs for every start of the program.
         backlog: the input is still behind where it was at the start.
         lag: the input is behind, at any time: nothing is idle meanwhile.
+        pressure: what the micro-batch before took of the stream's own time, where that may be long.
         ended: a bounded input has come to its end, and this micro-batch holds the last of it.
     """
 
@@ -28,12 +30,15 @@ class Reading:
     backlog: bool = False
     ended: bool = False
     lag: bool = False
+    pressure: Pressure | None = None
 
     def row(self, shard: int) -> Row:
         """Make the row that tells this to a shard."""
         fields = {"t": self.t, "start": self.start_id, "backlog": self.backlog}
-        body = orjson.dumps({**fields, "ended": self.ended, "lag": self.lag})
-        return Row(shard, Kind.CLOCK, 0, 0, body)
+        fields |= {"ended": self.ended, "lag": self.lag}
+        if self.pressure is not None:
+            fields["pressure"] = self.pressure.as_fields()
+        return Row(shard, Kind.CLOCK, 0, 0, orjson.dumps(fields))
 
     @classmethod
     def of(cls, bodies: Iterable[bytes]) -> Reading:
@@ -60,12 +65,14 @@ class Reading:
     def _parse(cls, body: bytes) -> Reading:
         try:
             found = orjson.loads(body)
+            pressure = found.get("pressure")
             return cls(
                 int(found["t"]),
                 str(found["start"]),
                 bool(found.get("backlog", False)),
                 bool(found.get("ended", False)),
                 bool(found.get("lag", False)),
+                None if pressure is None else Pressure.of_fields(pressure),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise StreamerError(f"a window shard got a clock row it cannot read: {e!r}") from None
@@ -89,8 +96,9 @@ class SystemClock:
         """Move to a micro-batch.
 
         Returns:
-            T; whether windows that are overdue now are so for back pressure, that is, whether the
-            previous micro-batch of the same start could have closed them; and the clock after it.
+            T; whether windows that are overdue now may be so for back pressure, that is, whether
+            the previous micro-batch of the same start could have closed them; and the clock after
+            it.
         """
         now = reading.t if self.now is None else max(self.now, reading.t)
         running = self.now is not None and self.start_id == reading.start_id

@@ -10,6 +10,7 @@ from streamer.timestamps import format_rfc3339
 from streamer.window.day_grid import DayGrid
 from streamer.window.grid import Grid
 from streamer.window.index import Index
+from streamer.window.pressure import Pressure
 from streamer.window.status import LogLine, OpenWindow
 
 _LINES: Final = 10
@@ -36,7 +37,7 @@ class Listing:
         )
         self._lines.append(LogLine("WARN", text, {"reason": "late", "messages": count}))
 
-    def expired(self, start: int, end: int, count: int, now: int) -> None:
+    def expired(self, start: int, end: int, count: int, now: int, pressure: Pressure) -> None:
         """Tell of a window that was dropped under back pressure."""
         self._expired += 1
         if self._expired > _LINES:
@@ -46,10 +47,11 @@ class Listing:
         bounds = f"({format_rfc3339(start)}, {format_rfc3339(end)}]"
         text = (
             f"the window {bounds} with messages: {count} expired, it was not emitted within "
-            f"{format_duration(now - end)} of its end since the output was blocked or too slow"
+            f"{format_duration(now - end)} of its end since {pressure.reason}"
         )
-        fields = {"reason": "expired", "messages": count, "window_end": format_rfc3339(end)}
-        self._lines.append(LogLine("WARN", text, fields))
+        fields = {"reason": "expired", "cause": pressure.cause, "messages": count}
+        fields["window_end"] = format_rfc3339(end)
+        self._lines.append(LogLine("ERROR", text, fields))
 
     def having(self, why: str) -> None:
         """Tell of a window whose `having` gave no boolean."""
@@ -68,7 +70,7 @@ class Listing:
         if windows:
             text = f"{windows} more windows with messages: {count} expired"
             fields = {"reason": "expired", "windows": windows, "messages": count}
-            self._lines.append(LogLine("WARN", text, fields))
+            self._lines.append(LogLine("ERROR", text, fields))
         return tuple(self._lines)
 
 

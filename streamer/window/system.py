@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from streamer.durations import MILLISECOND, SECOND, format_duration
 from streamer.window.grid import Grid
+from streamer.window.pressure import Pressure
 
 OnExpired = Literal["drop", "keep"]
 EndOfInput = Literal["wait", "flush", "keep"]
@@ -28,8 +29,8 @@ class SystemWindow:
         slide: ns between window ends; None (or 0) for tumbling windows.
         offset: ns by which all ends are moved.
         allowed_lateness: ns that a window stays open after its end.
-        expire_after: ns that a window may be overdue under back pressure; None for the default,
-            the larger of one epoch and 10 s.
+        expire_after: ns for which the stream's own processors and outputs may hold up a window that
+            is due; None for the default, the larger of one epoch and 10 s.
         on_expired: whether an expired window is dropped, or kept and emitted late.
         end_of_input: what becomes of open windows when a bounded input has ended.
         retention: ns that emitted results are kept for queries; None for not at all.
@@ -78,12 +79,16 @@ class SystemWindow:
         """Return the newest end whose window is due at a time."""
         return self.grid.end_at_or_before(t - self.allowed_lateness)
 
-    def expired_at(self, t: int) -> int:
-        """Return the newest end whose window has expired at a time under back pressure.
+    def expired_at(self, t: int, pressure: Pressure) -> int | None:
+        """Return the newest end whose window has expired at a time, if any may have.
 
-        It is older than the previous window, and overdue by more than `expire_after`.
+        It is older than the previous window, and since it was due the stream's own processors and
+        outputs have been at work for more than `expire_after`.
         """
-        overdue = self.grid.end_before(t - self.allowed_lateness - self.patience)
+        until = pressure.overdue(self.patience)
+        if until is None:
+            return None
+        overdue = self.grid.end_before(until - self.allowed_lateness)
         previous = self.grid.end_at_or_after(t) - self.epoch
         return min(overdue, previous - self.epoch)
 

@@ -12,6 +12,7 @@ from streamer.window.expiry import emitted_of, note_expired, prune_expired
 from streamer.window.intake import Intake
 from streamer.window.labels import END
 from streamer.window.metas import Alike
+from streamer.window.pressure import Pressure
 from streamer.window.status import Closed
 from streamer.window.step import Arrivals, Closing, StepRun
 from streamer.window.store import Store
@@ -52,8 +53,11 @@ class SystemStep(StepRun):
     def _let_go(self, reading: Reading, pressed: bool) -> Iterator[Emission]:
         if reading.backlog:
             return
-        if pressed and self._window.on_expired == "drop":
-            yield from self._expire(self._window.expired_at(self._now))
+        pressure = reading.pressure
+        if pressed and pressure is not None and self._window.on_expired == "drop":
+            until = self._window.expired_at(self._now, pressure)
+            if until is not None:
+                yield from self._expire(until, pressure)
         yield from self._close(self._window.closed_at(self._now), "final")
 
     def _emitted(self, closing: Closing) -> Arrivals:
@@ -64,7 +68,7 @@ class SystemStep(StepRun):
         for first, key, messages in self._released(closing, labels):
             yield first, Emission(closing.end, messages, closing.reason, key)
 
-    def _expire(self, until: int) -> Iterator[Emission]:
+    def _expire(self, until: int, pressure: Pressure) -> Iterator[Emission]:
         """Drop windows, since nothing could be emitted for too long."""
         head, grid = self._head, self._window.grid
         for end in self._ends(until):
@@ -72,7 +76,7 @@ class SystemStep(StepRun):
             count = sum(pane.count for pane in panes)
             head.counters.expired_windows += 1
             self._closed.append(Closed(end, count, "expired"))
-            self._listing.expired(start, end, count, self._now)
+            self._listing.expired(start, end, count, self._now, pressure)
             note_expired(head, grid, end)
             for pane in self._left_by(end, panes):
                 emitted = emitted_of(pane, head, grid)

@@ -11,7 +11,8 @@ import pytest
 
 from streamer import zstd
 from streamer.bloblang import BloblangError, compile_mapping
-from streamer.bloblang.limits import MOST_BYTES, MOST_ELEMENTS, MOST_GROUPS
+from streamer.bloblang.limits import MOST_GROUPS
+from streamer.limits import MOST_BYTES, MOST_ELEMENTS, Limits
 from streamer.message import Message
 from tests.bloblang.running import execution, run
 
@@ -30,10 +31,16 @@ def refused(text, given="{}"):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("root = range(0, this.n)", f"more than the {MOST_ELEMENTS} that are allowed"),
-        ("root = range(0, -this.n, -3)", f"more than the {MOST_ELEMENTS} that are allowed"),
-        ("root = range(0, 1000000000000)", f"more than the {MOST_ELEMENTS} that are allowed"),
-        ("root = bytes(this.n)", f"more than the {MOST_BYTES} that are allowed"),
+        ("root = range(0, this.n)", f"more than the {MOST_ELEMENTS} that limits.elements allows"),
+        (
+            "root = range(0, -this.n, -3)",
+            f"more than the {MOST_ELEMENTS} that limits.elements allows",
+        ),
+        (
+            "root = range(0, 1000000000000)",
+            f"more than the {MOST_ELEMENTS} that limits.elements allows",
+        ),
+        ("root = bytes(this.n)", f"more than the {MOST_BYTES} that limits.bytes allows"),
         ('root = "ab".repeat(this.n)', "would overflow"),
         ("root = content().repeat(this.n)", "would overflow"),
         ("root = nanoid(this.n)", "more than the 1000000 allowed"),
@@ -111,7 +118,7 @@ def test_data_that_decompress_without_end_are_refused(algorithm):
 
 
 def test_no_more_of_one_zstd_frame_is_unpacked_than_is_allowed(monkeypatch):
-    monkeypatch.setattr("streamer.bloblang.limits.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("streamer.limits._used", Limits(bytes=1 << 20))
     packed = zstd.compress(bytes(64 << 20))
     assert len(packed) < 16 << 10
     tracemalloc.start()
@@ -228,7 +235,9 @@ DOUBLED = {
 
 @pytest.mark.parametrize("what", DOUBLED)
 def test_what_doubles_step_by_step_is_refused_before_it_is_written(what):
-    assert "the value takes more than the 268435456 bytes that are allowed" in run(DOUBLED[what])
+    assert "the value takes more than the 268435456 bytes as JSON that limits.bytes allows" in run(
+        DOUBLED[what]
+    )
 
 
 def test_what_doubles_a_few_times_is_written():

@@ -139,10 +139,23 @@ def test_whatever_selects_the_pod_selects_only_it(rendered: list[Manifest]) -> N
     for one in of_kind(rendered, "PodDisruptionBudget"):
         assert selects(one["spec"]["selector"]["matchLabels"], labels)
     for one in of_kind(rendered, "ServiceMonitor"):
-        names = [s["metadata"]["labels"] for s in of_kind(rendered, "Service")]
-        assert any(selects(one["spec"]["selector"]["matchLabels"], found) for found in names)
+        scraped = [s for s in of_kind(rendered, "Service") if monitored(one["spec"]["selector"], s)]
+        # By two of them each pod would be scraped twice, and sums would double.
+        assert [s["metadata"]["name"] for s in scraped] == [one["metadata"]["name"]]
+        ports = {port["name"] for s in scraped for port in s["spec"]["ports"]}
+        assert {endpoint["port"] for endpoint in one["spec"]["endpoints"]} <= ports
     governing = service["spec"]["serviceName"]
     assert governing in [one["metadata"]["name"] for one in of_kind(rendered, "Service")]
+
+
+def monitored(selector: Mapping[str, Any], service: Manifest) -> bool:
+    """Tell whether the Prometheus operator takes a Service for one of a monitor's."""
+    labels = service["metadata"]["labels"]
+    for expression in selector.get("matchExpressions", []):
+        assert expression["operator"] == "DoesNotExist"
+        if expression["key"] in labels:
+            return False
+    return selects(selector["matchLabels"], labels)
 
 
 def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
@@ -206,7 +219,7 @@ def test_a_service_that_asks_who_asks_is_probed_without_credentials() -> None:
     asked = {probe: container[f"{probe}Probe"]["httpGet"] for probe in ("liveness", "readiness")}
     assert {probe: get["path"] for probe, get in asked.items()} == {
         "liveness": "/ping",
-        "readiness": "/ready",
+        "readiness": "/ready?of=service",
     }
 
 
@@ -227,7 +240,7 @@ def test_with_a_standby_two_pods_have_one_volume_and_none_waits_for_the_other() 
     }
     # One of them is never ready, while both are alive.
     (container,) = pod["containers"]
-    assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/ready?of=service"
     assert container["livenessProbe"]["httpGet"]["path"] == "/ping"
     assert service["podManagementPolicy"] == "Parallel"
     assert service["updateStrategy"] == {"type": "OnDelete"}
@@ -273,7 +286,7 @@ def test_checkpoints_in_s3_take_no_volume() -> None:
         ),
         (
             "standby.enabled=true,probes.readiness.path=/ping,persistence.accessMode=ReadWriteMany",
-            "probes.readiness.path /ready",
+            "probes.readiness.path /ready?of=service or /ready",
         ),
     ],
 )
@@ -302,6 +315,20 @@ def test_a_changed_service_config_starts_a_new_pod_and_a_changed_stream_does_not
     assert annotations() != annotations("--set", "config.logger.level=DEBUG")
 
 
+def test_a_prometheus_of_another_namespace_is_let_in() -> None:
+    def peers(*arguments: str) -> Any:
+        found = manifests(template("--set", "serviceMonitor.enabled=true", *arguments))
+        policy = of_kind(found, "NetworkPolicy")[0]
+        return policy["spec"]["ingress"][0]["from"]
+
+    own, there = {"podSelector": {}}, {"kubernetes.io/metadata.name": "monitoring"}
+    assert peers() == [own]
+    assert peers("--set", "serviceMonitor.prometheusNamespace=monitoring") == [
+        own,
+        {"namespaceSelector": {"matchLabels": there}},
+    ]
+
+
 def test_the_plain_manifests_are_the_charts() -> None:
     assert MANIFESTS.read_text() == plain(), "stale: python -m tests.deploy.chart"
     for manifest in manifests(MANIFESTS.read_text()):
@@ -318,11 +345,12 @@ def test_the_notes_name_the_streams_and_warn_of_an_open_api(tmp_path: Path) -> N
     shown.write_text('notes: {{ include "notes" . | quote }}')
     done = helm(
         *("template", "lights", chart, "--kube-version", "1.34.0", "-s", "templates/notes.yaml"),
-        *("--set", "api=true,streams.cars=x"),
+        *("--set", "api=true,streams.cars=x,serviceMonitor.enabled=true"),
     )
     said = yaml.safe_load(done.stdout)["notes"]
     assert "1 stream(s): cars" in said
     assert "whoever reaches the" in said
+    assert "serviceMonitor.prometheusNamespace" in said
     assert "lights-streamer-0" in said
 
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -14,9 +15,11 @@ import yaml
 from streamer.config import parse_config
 from streamer.engine.meters import Meters
 from streamer.engine.snapshot import Snapshot
-from streamer.metrics.catalogue import METRICS, MetricKind
+from streamer.metrics.catalogue import GROUPS, METRICS
+from streamer.metrics.metric import MetricKind
 from streamer.metrics.page import tables
 from streamer.service.exposition import exposition_of_all
+from streamer.service.samples import Sample
 from streamer.service.view import Now, Standing, StreamView
 from tests.servers import installed
 
@@ -30,7 +33,7 @@ OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 WORDS = {
     *("sum", "max", "by", "on", "and", "or", "unless", "group_left", "vector"),
     *("rate", "increase", "changes", "deriv", "predict_linear", "histogram_quantile"),
-    *("instance", "stream", "le", "topic", "reason"),
+    *("instance", "stream", "le", "topic", "reason", "time", "offset"),
 }
 CONFIG = """
 input: { label: in, generate: { mapping: root = 1 } }
@@ -66,22 +69,33 @@ def live() -> dict[str, set[str]]:
         meters.time(name, {}, 10**9)
     place = {"label": "in", "path": "root.input"}
     for name, metric in METRICS.items():
-        if metric.kind == MetricKind.COUNTER and name.startswith(("input_", "window_d")):
+        if metric.kind == MetricKind.COUNTER and name.startswith(
+            ("input_", "window_d", "kafka_", "redpanda_")
+        ):
             meters.count(name, {label: place.get(label, "x") for label in metric.labels}, 1)
         if name.endswith("_lag"):
             meters.set(name, {**place, "topic": "t", "partition": "0"}, 3)
     meters.set("event_time_lag_seconds", {}, 1)
     view = StreamView(parse_config(CONFIG), lambda: Standing("running", 0, 1, 2.0))
     held = {"retention_rows": 1, "retention_bytes": 2, "retention_files": 1, "backlog": 3}
-    now = Now(Snapshot(batch=1), meters.counts, "", meters.times(), lambda: held)
+    held |= {"checkpoint_bytes": 5, "checkpoint_free_bytes": 6}
+    shot = Snapshot(batch=1, closed_until=7)
+    now = Now(shot, meters.counts, "", meters.times(), lambda: held, last_delivery=8.0)
     view.running(lambda: now)
     serve = exposition_of_all(view.config.metrics, lambda: {"cars": view})
     assert serve is not None
+    # Those of the JVM are there while Spark is up.
+    process = [
+        Sample(metric.name, dict.fromkeys(metric.labels, "x"), 1, metric)
+        for metric in GROUPS["The process"]
+    ]
+    with patch("streamer.service.exposition.process_samples", lambda: process):
+        text = serve()[0].decode()
     found: dict[str, set[str]] = {}
-    for line in serve()[0].decode().splitlines():
-        match = re.match(r"(\w+)\{(.*)\} ", line)
+    for line in text.splitlines():
+        match = re.match(r"(\w+)(?:\{(.*)\})? ", line)
         if match:
-            labels = set(re.findall(r"(\w+)=\"", match[2]))
+            labels = set(re.findall(r"(\w+)=\"", match[2] or ""))
             found.setdefault(match[1], set()).update(labels)
     return found
 

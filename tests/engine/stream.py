@@ -27,6 +27,7 @@ from streamer.engine.writers import StreamWriter
 from streamer.plan import make_plan
 from streamer.source.replayable import Limit, Offset
 from streamer.window import DictStore
+from streamer.window.pressure import Pressure
 
 PIECES = 3
 ALL = Limit()
@@ -84,6 +85,7 @@ class Run:
             clock=lambda: self.clock,
         )
         self.clock = 0
+        self.at: int | None = None
 
     def step(self, t: int, limit: Limit = ALL, tries: int = 1) -> MicroBatch:
         """Plan a micro-batch at a time, run it, and run it again as often as it is tried."""
@@ -102,6 +104,7 @@ class Run:
             after, self.state.stores = self.state.stores, copy.deepcopy(before)
             assert _lasting(self.frames(batch)) == _lasting(frames), "a replay gives the same"
             assert [s.values for s in self.state.stores] == [s.values for s in after]
+        self.at = t
         self.delivery.deliver(self.state.number, frames)
         self.state.offset = latest.offset
         self.state.folded = folded
@@ -124,6 +127,9 @@ class Run:
             for row in pack_piece(plan, source, number, piece, batch.t, batch.folded)
         ]
         offset = {"start": batch.start_id, "ended": batch.ended, "time": batch.t}
+        # It was at work all the time.
+        busy = ((self.at or batch.t, batch.t),)
+        offset["pressure"] = Pressure(busy, 0, busy[0][1] - busy[0][0]).as_fields()
         rows += clock_rows(plan, reading(offset))
         self.chance.shuffle(rows)
         return [
@@ -151,7 +157,8 @@ class Run:
 
 def _lasting(frames: list[Frame]) -> list[Frame]:
     """Return all that a replay gives again: how long something takes is another time each time."""
-    return sorted(frame for frame in frames if frame.kind != FrameKind.TIMING)
+    timed = (FrameKind.TIMING, FrameKind.WORK)
+    return sorted(frame for frame in frames if frame.kind not in timed)
 
 
 def _document(line: bytes) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 from streamer.engine.beside import KafkaChild, KafkaPlace
 from streamer.engine.kafka_keeper import KafkaKeeper
-from streamer.kafka.reading import Metadata, Offsets, Skipped, Standing
+from streamer.kafka.reading import DataLostError, Metadata, Offsets, Skipped, Standing
 
 
 class Reading:
@@ -25,6 +25,7 @@ class Reading:
         self.told: list[Offsets] = []
         self.asked: list[tuple[Offsets, Offsets]] = []
         self.gone: list[Skipped] = []
+        self.kept = True
 
     def commit(self, ends: Offsets) -> None:
         self.told.append(ends)
@@ -34,6 +35,8 @@ class Reading:
         return self.gone
 
     def standing(self, known: Offsets) -> Standing:
+        if not self.kept:
+            raise DataLostError("t:0 stands at 20 and is gone")
         return Standing(0, False, known)
 
     def lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
@@ -121,3 +124,43 @@ def test_a_micro_batch_that_is_run_again_by_a_new_start_begins_where_it_began(ke
     keeper.plans(5, [{"t": {"0": 20}}])
     keeper.close()
     assert kept.reading.asked[-1] == ({"t": {"0": 10}}, {"t": {"0": 20}})
+
+
+class Stalling:
+    """A keeper of a micro-batch whose reading stands still, by a clock of the test's own."""
+
+    def __init__(self, spark: Path) -> None:
+        self.reading, self.read, self.at = Reading(), 7, 0.0
+        self.reading.kept = False
+        self.keeper = KafkaKeeper(
+            [child_of(self.reading)],
+            spark,
+            lambda *_: None,
+            lambda *_: None,
+            lambda: self.read,
+            lambda: self.at,
+        )
+        self.keeper.close()  # its thread: what it does is done by hand
+        self.keeper.plans(3, [{"t": {"0": 20}}])
+
+    def after(self, seconds: float) -> str:
+        self.at += seconds
+        self.keeper._check_kept()
+        return self.keeper.lost
+
+
+def test_a_topic_that_is_gone_while_a_micro_batch_waits_for_it_is_found(tmp_path: Path) -> None:
+    stalling = Stalling(tmp_path)
+    assert stalling.after(0.1) == ""
+    assert stalling.after(7) == ""
+    stalling.read += 1  # it is still being read
+    assert stalling.after(7) == ""
+    assert stalling.after(7) == ""
+    assert stalling.after(1) == "t:0 stands at 20 and is gone (while micro-batch 3 was reading it)"
+
+
+def test_what_has_left_kafka_is_not_looked_for(tmp_path: Path) -> None:
+    stalling = Stalling(tmp_path)
+    stalling.after(0.1)
+    stalling.keeper.delivered()
+    assert stalling.after(60) == ""

@@ -11,7 +11,7 @@ import pytest
 
 from streamer.engine.blame import Blamed, BlamedError, blamed, blaming, marking
 from streamer.engine.places import Places
-from streamer.engine.troubles import said, trouble_of
+from streamer.engine.troubles import NO_TROUBLE, Trouble, said, trouble_of, with_waiting
 from streamer.errors import StreamerError
 
 from .stream import Run, write_lines
@@ -216,3 +216,27 @@ def test_an_input_that_breaks_down_is_blamed(
     with pytest.raises(BlamedError) as raised:
         run.step(1_700_000_000 * 10**9)
     assert raised.value.blamed == Blamed("OSError: the disk is broken", "src", "root.input")
+
+
+def test_what_inputs_wait_for_is_the_trouble_where_there_is_no_other_one():
+    place = {"label": "a", "path": "root.input"}
+    waits, other = Trouble("redis: refused", place), Trouble("output: full")
+    assert with_waiting(NO_TROUBLE, "", "redis: refused", place) == waits
+    assert with_waiting(waits, "redis: refused", "redis: reset", place).text == "redis: reset"
+    assert with_waiting(waits, "redis: refused", "", place) == NO_TROUBLE
+    assert with_waiting(other, "", "redis: refused", place) == other
+    assert with_waiting(other, "redis: refused", "", place) == other
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        ("OSError: [Errno 24] Too many open files: '/x'", "file descriptors"),
+        ("java.io.IOException: No space left on device", "is full"),
+        ("OSError: [Errno 12] Cannot allocate memory", "no memory left"),
+        ("OutOfMemoryError: unable to create native thread", "no memory left"),
+    ],
+)
+def test_what_the_machine_lacks_may_pass(error, text):
+    found = trouble_of(error, PLACES, "/cp")
+    assert found.passing and text in found.text

@@ -167,7 +167,7 @@ def test_windows_overdue_under_back_pressure_are_dropped_counted_and_logged(cars
     assert [one["end"] for one in run.printed()] == []
     assert run.snapshot.dropped == {"expired": 2}
     [(level, _, fields)] = run.said("xpired")
-    assert level == "WARN" and fields["messages"] == 2
+    assert level == "ERROR" and fields["messages"] == 2 and fields["cause"] == "output"
     run.step((T + 40) * SECOND)
     assert [one["end"] for one in run.printed()] == [utc(T + 40)]
     assert run.snapshot.messages == 3

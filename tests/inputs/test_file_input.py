@@ -10,6 +10,7 @@ from streamer.source.files import expand
 from streamer.source.replayable import Limit
 
 from .reading import Said, batches_of, built, planned, raws_of
+from .rooms import lodging
 
 ALL = Limit()
 
@@ -239,3 +240,125 @@ def test_files_stay_when_nothing_is_said(here):
     source.committed({"file": 0, "pos": 2})
     source.finished()
     assert os.listdir() == ["a"]
+
+
+def begun(source, limit: Limit):
+    """Read the first messages; return them and the offset behind them."""
+    start = source.initial()
+    end = source.latest(start, 0, limit).offset
+    return raws_of(source, start, end), end
+
+
+def put_in_place(path: str, text: str) -> None:
+    """Replace a file as logs are rotated."""
+    Path("new").write_text(text)
+    os.replace("new", path)
+
+
+def cut_short(path: str, text: str) -> None:
+    os.truncate(path, 3)
+
+
+def empty(path: str, text: str) -> None:
+    Path(path).write_text("")
+
+
+def write_over(path: str, text: str) -> None:
+    with open(path, "r+") as file:
+        file.write(text)
+
+
+LINES = "".join(f"a{n}\n" for n in range(3000))
+OTHERS = LINES.replace("a", "b")
+HEADED = "x" * 4000 + "\n"
+"""Both files begin with it."""
+
+
+@pytest.mark.parametrize("change", [put_in_place, cut_short, empty, write_over])
+@pytest.mark.parametrize("scanner", ["", ", scanner: {chunker: {size: 5}}"])
+@pytest.mark.parametrize("head", ["", HEADED])
+def test_a_file_that_was_replaced_is_never_read_on(here, change, scanner, head):
+    write("in.log", head + LINES)
+    _, after = begun(file_input("in.log", more=scanner), Limit(1500))
+    change("in.log", head + OTHERS)
+    source = file_input("in.log", more=scanner)
+    with pytest.raises(StreamerError, match=r"in.log was replaced or .*on_replaced"):
+        source.latest(after, 0, ALL)
+    # What was planned before is not read from the other file either.
+    with pytest.raises(StreamerError, match="was replaced or cut short"):
+        source.split(source.initial(), after, 1)
+    again = file_input("in.log", more=scanner + ", on_replaced: restart")
+    assert again.split(again.initial(), after, 1) == []
+    found = [
+        raw.decode()
+        for start, latest in planned(again, Limit(800), after)
+        for raw in raws_of(again, start, latest.offset, 2)
+    ]
+    assert found == everything(again)
+
+
+def test_a_file_that_is_begun_anew_is_said_and_replayed_alike(here):
+    write("in.log", LINES)
+    write("next.log", "n1\n")
+    _, after = begun(file_input("in.log", "next.log"), Limit(1000))
+    put_in_place("in.log", "c1\nc2\n")
+    source = file_input("in.log", "next.log", more=", on_replaced: restart")
+    latest = source.latest(after, 0, ALL)
+    for _ in range(2):
+        said = Said()
+        found = batches_of(source, after, latest.offset, ex=said.execution())
+        assert [one.raw for (one,) in found] == [b"c1", b"c2", b"n1"]
+        assert [level for level, text in said.log if "was replaced" in text] == ["WARN"]
+    more = source.latest(latest.offset, 0, ALL)
+    assert more.waiting == 0 and not source.split(latest.offset, more.offset, 1)
+
+
+def test_what_is_appended_or_copied_is_the_same_file(here):
+    write("in.log", LINES)
+    read, after = begun(file_input("in.log"), Limit(1000))
+    put_in_place("in.log", LINES + "more\n")
+    source = file_input("in.log")
+    rest = raws_of(source, after, source.latest(after, 0, ALL).offset)
+    assert rest[-1:] == [b"more"] and len(read) + len(rest) == 3001
+
+
+def test_offsets_of_version_0_1_are_taken_as_they_are(here):
+    write("in.log", OTHERS)
+    source = file_input("in.log")
+    after = {"file": 0, "pos": 3}
+    assert raws_of(source, after, source.latest(after, 0, ALL).offset)[:1] == [b"b1"]
+
+
+def test_an_offset_stays_small_whatever_a_glob_finds(here):
+    for number in range(300):
+        write(f"in/{number:03d}", "line\n")
+    source = file_input("in/*")
+    assert all(len(str(latest.offset)) < 80 for _, latest in planned(source, Limit(7)))
+
+
+def test_a_file_that_was_replaced_is_not_deleted_for_the_one_that_was_read(here):
+    write("in.log", LINES)
+    source = file_input("in.log", more=", delete_on_finish: true")
+    _, after = begun(source, ALL)
+    put_in_place("in.log", "b1\n")
+    source.committed(after)
+    assert Path("in.log").read_text() == "b1\n"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "directory"),
+    [("gone/*.log", "gone"), ("gone/**/*", "gone"), ("in/gone/x/*", "in/gone/x"), ("in/*.no", "")],
+)
+def test_a_glob_whose_directory_is_gone_is_a_warning_and_no_dry_run_passes(
+    here, pattern, directory
+):
+    write("in/a.log")
+    found = built(f"input: {{file: {{paths: ['in/*.log', '{pattern}']}}}}\n")
+    with lodging(here / "spool") as lodged:
+        found.opened(lodged.room)
+    assert [fields["directory"] for fields in lodged.fields] == [directory] * bool(directory)
+    if not directory:
+        found.probe()
+        return
+    with pytest.raises(StreamerError, match=f"finds nothing: there is no directory {directory}"):
+        found.probe()

@@ -155,6 +155,7 @@ def test_spark_is_told_all_of_it():
         "kafka.fetch.max.wait.ms": "2000",
         "kafka.fetch.min.bytes": "1000",
         "kafka.max.partition.fetch.bytes": "1048576",
+        "kafka.allow.auto.create.topics": "false",
         "kafka.isolation.level": "read_committed",
         "subscribe": "t,u",
         "startingOffsets": "earliest",

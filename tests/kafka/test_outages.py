@@ -158,3 +158,23 @@ def test_what_is_written_outlives_outages_that_are_longer_than_its_timeout(tmp_p
             seen = Counter(int(record.value or b"") for record in kafka.consume(one.topic))
             assert set(seen) == set(range(one.written * _PART)), one.topic
             assert one is plain or set(seen.values()) == {1}, "read_committed readers see it twice"
+
+
+def test_a_ping_tells_within_five_seconds_that_a_broker_is_killed_or_silent(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+        broker.client().create("t", partitions=2)
+        connection = read_connection(connection_fields(f"{{seed_brokers: ['{broker.address()}']}}"))
+        source = KafkaSource("redpanda", connection, Selection(topics=("t",)))
+        assert source.connection_problem() is None
+        for stop, again in [(broker.kill, broker.start), (broker.pause, broker.resume)]:
+            stop()
+            began = time.monotonic()
+            problem = source.connection_problem()
+            took = time.monotonic() - began
+            again()
+            assert problem is not None and problem.startswith("input redpanda: no broker")
+            assert took < 4  # the pause between two pings comes on top
+            until = time.monotonic() + 60
+            while source.connection_problem() is not None:
+                assert time.monotonic() < until
+        source.close()

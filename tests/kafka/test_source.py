@@ -317,3 +317,26 @@ def test_a_token_that_java_does_not_read_is_refused_at_the_start(tmp_path):
     ):
         made.opened(lodged.room)
     assert replace(made, group="g").jvm_properties() != {}
+
+
+def test_no_question_makes_a_topic_that_was_deleted(
+    kafka: Kafka, source: Callable[..., KafkaSource], name: str, tmp_path: Path
+) -> None:
+    kafka.create(name, partitions=2)
+    kafka.produce(name, *(Record(b"x", partition=0) for _ in range(5)))
+    with lodging(tmp_path) as lodged:
+        opened, known = source(name).opened(lodged.room), {name: {"0": 5, "1": 0}}
+    opened.standing(known)
+    kafka.delete(name)
+    until = time.monotonic() + 30
+    with pytest.raises(DataLostError, match="is gone"):
+        while time.monotonic() < until:
+            opened.standing(known)
+            opened.reachable()
+            opened.connection_problem()
+            opened.lost(known)
+            opened.message_size()
+            opened.commit(known)
+            time.sleep(0.2)
+    assert name not in opened.watch.cluster.topics(10)
+    assert opened.options(10)["kafka.allow.auto.create.topics"] == "false"

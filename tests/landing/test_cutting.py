@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streamer.landing.blocks import Record, bodies, chunks, pack
+from streamer.landing.blocks import Record, chunks, pack
 from streamer.landing.cutting import cut_with, pour
 from streamer.landing.following import batches_of
 from streamer.scanners.lines import LineScanner
@@ -32,9 +32,8 @@ def messages(records: list[Record], scanner: LineScanner) -> list[bytes]:
     cut = cut_with(scanner, Said().execution(), "test")
     found: list[bytes] = []
     for record in records:
-        for body in bodies(pack([record])):
-            for chunk in chunks(body, cut, lambda request: None):
-                found += [message.raw for one in batches_of(chunk) for message in one]
+        for chunk in chunks(memoryview(pack([record]).data), cut, lambda request: None):
+            found += [message.raw for one in batches_of(chunk) for message in one]
     return found
 
 

@@ -93,7 +93,7 @@ def test_a_text_is_cut_and_kinds_are_bounded() -> None:
     made, lines, _ = handler()
     for number in range(3000):
         made.handle(record(f"kind {number} " + "x" * 1000))
-    assert len(lines) == 3000 and len(made._kinds) <= 1000
+    assert len(lines) == 3000 and len(made._counter._kinds) <= 1000
     assert {len(text) for _, text, _ in lines} == {500}
 
 

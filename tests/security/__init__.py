@@ -1,1 +1,1 @@
-"""Attacks on a service that is started as the docs tell people to."""
+"""Attacks on what listens: what a stranger gets, and what goes on beside it."""

@@ -12,7 +12,8 @@ from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BatchPolicy
 from streamer.sending import BulkOutput, NotConnectedError, Output, SendError
 from streamer.sending.retrying import GIVEN_UP, Retrying
-from tests.outputs.scripted import Scripted, Seen, batches, sender
+from streamer.sending.sender import Link, Sender
+from tests.outputs.scripted import PLACE, Scripted, Seen, batches, sender
 
 
 def test_what_is_sent_is_counted_and_timed():
@@ -118,6 +119,26 @@ def test_a_connection_is_sought_until_it_is_there():
     }
     assert seen.lines[0] == ("ERROR", "Failed to connect to scripted: nobody there")
     assert len(seen.pauses) == 3
+
+
+def test_a_connection_that_lasts_over_tasks_counts_once_and_is_lost_when_it_goes():
+    class Lasting(Scripted):
+        away = 0
+
+        def connect(self, ex: Execution) -> None:
+            if self.away:
+                self.away -= 1
+                raise SendError("nobody there")
+
+    seen, output, link = Seen(), Lasting(), Link()
+    for task in range(5):
+        output.away = 2 if task == 3 else 0
+        Sender(output, PLACE, (), link).deliver(batches("a"), seen.ex)
+    assert seen.counts == {
+        "output_connection_up": 2,
+        "output_connection_lost": 1,
+        "output_connection_failed": 1,
+    }
 
 
 @pytest.mark.parametrize("whole", [True, False])

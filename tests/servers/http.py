@@ -47,9 +47,9 @@ class Server:
 
 @contextmanager
 def http_server(
-    answers: Answers = lambda asked: Reply(), tls: ssl.SSLContext | None = None
+    answers: Answers = lambda asked: Reply(), tls: ssl.SSLContext | None = None, port: int = 0
 ) -> Iterator[Server]:
-    """Run one on a port of its own; `answers` is called from several threads."""
+    """Run one, on a port of its own if none is given; `answers` is called from several threads."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -85,7 +85,7 @@ def http_server(
         def log_message(self, *arguments: Any) -> None:
             pass
 
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    running = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     running.daemon_threads = True
     if tls is not None:
         running.socket = tls.wrap_socket(running.socket, server_side=True)

@@ -37,9 +37,9 @@ class Served:
 
 
 @contextmanager
-def serving(http: str = "", rest: str = "") -> Iterator[Served]:
+def serving(http: str = "", rest: str = "", address: str = "127.0.0.1:0") -> Iterator[Served]:
     """Serve a config on a free port; `http` are further fields of its section."""
-    text = f"http: {{ address: '127.0.0.1:0'{', ' if http else ''}{http} }}\n{rest}"
+    text = f"http: {{ address: '{address}'{', ' if http else ''}{http} }}\n{rest}"
     view = StreamView(parse_config(text, env={}))
     server = HttpServer.of_stream(view)
     try:

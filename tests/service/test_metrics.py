@@ -58,6 +58,8 @@ def lines_of(text: str) -> dict[str, float]:
 
 def test_prometheus_is_the_default_and_names_are_benthoss() -> None:
     found = {name: value for name, value in lines_of(WINDOW).items() if value > 0}
+    assert [name for name in found if name.startswith("streamer_build_info")]
+    found = {name: value for name, value in found.items() if "build_info" not in name}
     assert found == {
         'input_received{label="in",path="root.input"}': 7.0,
         'window_dropped{reason="late"}': 1.0,
@@ -69,6 +71,9 @@ def test_prometheus_is_the_default_and_names_are_benthoss() -> None:
         "window_next_close_timestamp_seconds": 1.5,
         "micro_batch": 4.0,
         "stream_running": 1.0,
+        "stream_ready": 1.0,
+        'input_connected{label="in",path="root.input"}': 1.0,
+        'output_connected{label="",path="root.output"}': 1.0,
     }
 
 
@@ -109,7 +114,11 @@ def test_every_component_has_its_metrics_before_anything_has_happened() -> None:
         for name in names
     }
     others = {"micro_batch", "stream_running", "batch_failed", "batch_duration_seconds"}
-    others |= {'output_dropped{reason="path"}'}
+    others |= {'output_dropped{reason="path"}', "stream_ready", "batch_in_hand_seconds"}
+    others |= {
+        'input_connected{label="src",path="root.input"}',
+        'output_connected{label="dst",path="root.output"}',
+    }
     drops = {f'window_dropped{{reason="{reason}"}}' for reason in ("late", "expired")}
     assert set(found) == expected | others | drops
 

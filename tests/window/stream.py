@@ -8,6 +8,7 @@ import orjson
 
 from streamer.timestamps import format_rfc3339
 from streamer.window import DictStore, Emission, Packer, Reading, Shard, SystemWindow
+from streamer.window.pressure import Pressure
 from tests.window import stages
 from tests.window.fakes import NOW, FakeMapping, field_mapping, field_text, now_or
 from tests.window.oracle.system import MicroBatch, Rules, Said
@@ -44,6 +45,7 @@ class Stream(stages.Stages[Said, Batch]):
     ) -> None:
         super().__init__(shards, chance)
         self.window = window_of(rules)
+        self.now: int | None = None
         self.keyed = keyed
         mappings: dict[str, FakeMapping] = {
             "time": field_mapping("ts"),
@@ -53,7 +55,12 @@ class Stream(stages.Stages[Said, Batch]):
         self.mapping = mappings[says]
 
     def step(self, batch: MicroBatch) -> Given:
-        reading = Reading(batch.t, batch.start, batch.backlog, batch.ended)
+        before = batch.t if self.now is None else self.now
+        self.now = max(before, batch.t)
+        busy = ((before, self.now),) if batch.busy is None else batch.busy
+        pressure = Pressure(busy, 0, sum(b - a for a, b in busy))
+        start, backlog, ended = batch.start, batch.backlog, batch.ended
+        reading = Reading(batch.t, start, backlog, ended, pressure=pressure)
         return self.run([list(batch.messages)], batch.t, reading)
 
     def packer(self, piece: list[Said], group: list[Said], arrival: int) -> Packer:

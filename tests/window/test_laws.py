@@ -51,8 +51,18 @@ def streams(draw: st.DrawFn, says: str, around: int) -> list[MicroBatch]:
             number += 1
             messages.append(draw(said(f"m{number}", t, says)))
         ended = draw(st.integers(0, 4)) == 0
-        batches.append(MicroBatch(t, tuple(messages), f"start{start}", backlog, ended))
+        # Of the time before the micro-batch before nothing is said.
+        before = max((batch.t for batch in batches), default=t)
+        busy = draw(st.none() | busy_times(before, max(before, t)))
+        batches.append(MicroBatch(t, tuple(messages), f"start{start}", backlog, ended, busy))
     return batches
+
+
+@st.composite
+def busy_times(draw: st.DrawFn, before: int, newest: int) -> tuple[tuple[int, int], ...]:
+    """When a stream was at work between two micro-batches: once, twice, or not at all."""
+    cuts = sorted(draw(st.lists(st.integers(before, newest), max_size=4)))
+    return tuple((a, b) for a, b in zip(cuts[::2], cuts[1::2], strict=False) if a < b)
 
 
 def said(name: str, t: int, says: str) -> st.SearchStrategy[Said]:

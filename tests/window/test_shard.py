@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from streamer.durations import SECOND
 from streamer.errors import StreamerError
 from streamer.window import DictStore, OpenWindow, Packer, Reading, Shard, SystemWindow
-from tests.window.fakes import NOW, execution, field_text
+from streamer.window.pressure import Pressure
+from tests.window.fakes import NOW, execution, field_mapping, field_text
 from tests.window.oracle.system import MicroBatch, Rules, Said
 from tests.window.stream import Given, Stream
 
@@ -103,11 +106,50 @@ def test_under_back_pressure_the_previous_and_the_current_window_survive() -> No
     texts = [line.text for line in given.statuses[0].log]
     assert texts == [
         "the window (2021-08-07T10:00:00Z, 2021-08-07T10:00:10Z] with messages: 1 expired, it was "
-        "not emitted within 25s of its end since the output was blocked or too slow",
+        "not emitted within 25s of its end since the output was blocked for 30s",
         "the window (2021-08-07T10:00:10Z, 2021-08-07T10:00:20Z] with messages: 1 expired, it was "
-        "not emitted within 15s of its end since the output was blocked or too slow",
+        "not emitted within 15s of its end since the output was blocked for 30s",
     ]
+    assert {line.level for line in given.statuses[0].log} == {"ERROR"}
+    assert {line.fields["cause"] for line in given.statuses[0].log} == {"output"}
     assert given.statuses[0].counters.expired_windows == 2
+
+
+@pytest.mark.parametrize(
+    ("busy", "expired"),
+    [
+        ((), ""),  # the machine stood still, or waited for a core, or the clock was set forward
+        (((5, 15),), ""),  # it was at work before the windows were due
+        (((5, 15), (50, 60)), "a"),
+        (((5, 15), (50, 61)), "abc"),
+        (((12, 22), (50, 60)), "ab"),  # since "b" was due it was at work for 12 s, and 10 since "c"
+    ],
+)
+def test_only_time_in_which_the_stream_itself_was_at_work_is_back_pressure(
+    busy: tuple[tuple[int, int], ...], expired: str
+) -> None:
+    stream = Stream(TEN)
+    stream.step(at(5, said("a", 5), said("b", 15), said("c", 25)))
+    times = tuple((T + a * SECOND, T + b * SECOND) for a, b in busy)
+    given = stream.step(replace(at(3600), busy=times))
+    assert "".join(sorted(given.dropped)) == expired
+    kept = [name for name in "abc" if name not in expired]
+    assert [name for _, names in windows(given) for name in names] == kept
+
+
+def test_an_expired_window_says_whether_the_processors_were_slow() -> None:
+    store = DictStore()
+    packer = Packer(SystemWindow(10 * SECOND), 1, field_mapping("ts"), None)
+    packer.add_raws([b'{"ts":"2021-08-07T10:00:05Z"}'], {}, 0, T, execution(T))
+    window = SystemWindow(10 * SECOND)
+    list(Shard(window, store).step([*packer.rows(), Reading(T + SECOND, "x").row(0)]))
+    busy = ((T + 5 * SECOND, T + 65 * SECOND),)
+    pressure = Pressure(busy, 40 * SECOND + 7, 20 * SECOND)
+    step = Shard(window, store).step([Reading(T + 70 * SECOND, "x", pressure=pressure).row(0)])
+    assert list(step) == []
+    (line,) = step.status.log
+    assert line.text.endswith("of its end since the processors took 40s")
+    assert (line.level, line.fields["cause"], line.fields["messages"]) == ("ERROR", "processors", 1)
 
 
 def test_expired_windows_are_emitted_late_when_they_are_to_be_kept() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from streamer.durations import MILLISECOND, SECOND, parse_duration
 from streamer.window import SystemWindow, problems
+from streamer.window.pressure import Pressure
 
 END = 1628330400 * SECOND  # 2021-08-07T10:00:00Z, an end of every window here
 
@@ -89,7 +90,10 @@ def test_a_window_is_due_when_the_clock_reaches_its_end_and_lateness(
 def test_a_window_expires_when_it_is_older_than_the_previous_and_overdue(
     made: SystemWindow, t: int, end: int
 ) -> None:
-    assert made.expired_at(t) == end
+    # It was at work for ever, then not for long enough, then not at all.
+    assert made.expired_at(t, Pressure(((0, t),), 0, t)) == end
+    assert made.expired_at(t, Pressure(((t - made.patience, t),), 0, made.patience)) is None
+    assert made.expired_at(t, Pressure((), 0, 0)) is None
 
 
 def test_the_default_patience_is_an_epoch_and_ten_seconds_at_least() -> None:

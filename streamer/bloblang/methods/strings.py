@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
-from streamer.bloblang.limits import MOST_BYTES
 from streamer.bloblang.runtime import letters
 from streamer.bloblang.runtime.convert import text_of
 from streamer.bloblang.runtime.goformat import sprintf
 from streamer.bloblang.runtime.text import SPACE
+from streamer.limits import used_limits
 
 _CATEGORY = "String Manipulation"
 
@@ -226,7 +226,7 @@ def repeat(count: int) -> Callable[[Any], Any]:
     def run(value: Any) -> Any:
         if type(value) not in (str, bytes):
             raise TypeMismatch(value, "string")
-        if len(value) * count > MOST_BYTES:
+        if len(value) * count > used_limits().bytes:
             raise QueryError(f"invalid count, would overflow: {len(value)}*{count}")
         return value * count
 

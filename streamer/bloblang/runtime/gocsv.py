@@ -36,13 +36,14 @@ def check_delimiter(delimiter: bytes) -> None:
         raise QueryError("csv: invalid field or comment delimiter")
 
 
-def read_csv(raw: bytes, delimiter: bytes, lazy: bool) -> list[list[bytes]]:
+def read_csv(raw: bytes, delimiter: bytes, lazy: bool, most: int = 0) -> list[list[bytes]]:
     """Return the records of a text; empty lines are none.
 
     Args:
         raw: the text.
         delimiter: one letter.
         lazy: whether a quote may stand in a field that is not quoted, and alone in one that is.
+        most: one record more than so many is read at most; 0 for any number.
 
     Raises:
         QueryError: in Go's words.
@@ -53,6 +54,8 @@ def read_csv(raw: bytes, delimiter: bytes, lazy: bool) -> list[list[bytes]]:
         if records and len(fields) != len(records[0]):
             raise QueryError(f"record on line {number}: wrong number of fields")
         records.append(fields)
+        if most and len(records) > most:
+            break
     return records
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.limits import MOST_BYTES
+from streamer.limits import used_limits
 
 
 def weigh(value: Any) -> None:
@@ -19,10 +19,11 @@ def weigh(value: Any) -> None:
     It takes time in proportion to the different arrays and objects in the value.
 
     Raises:
-        QueryError: it would be about `MOST_BYTES` or more.
+        QueryError: it would be about `limits.bytes` or more.
     """
     if type(value) is not list and type(value) is not dict:
         return
+    most = used_limits().bytes
     sizes: dict[int, int] = {}
     left: list[Any] = [value]
     while left:
@@ -34,9 +35,9 @@ def weigh(value: Any) -> None:
         if unknown:
             left += unknown
             continue
-        if size > MOST_BYTES:
+        if size > most:
             raise QueryError(
-                f"the value takes more than the {MOST_BYTES} bytes that are allowed as JSON"
+                f"the value takes more than the {most} bytes as JSON that limits.bytes allows"
             )
         sizes[id(item)] = size
         left.pop()

@@ -33,6 +33,7 @@ SECTION_RULINGS: Final[dict[str, Ruling]] = {
     "shutdown_delay": _IN_PLACE,
     "shutdown_timeout": _IN_PLACE,
     "error_handling": _IN_PLACE,
+    "limits": _IN_PLACE,
 }
 """What changes of sections that are no way of messages come to."""
 

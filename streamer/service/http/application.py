@@ -26,7 +26,7 @@ from streamer.service.doors import AUTHOR, PING, READY, Handler, doors, forbid_s
 from streamer.service.exposition import Exposition, exposition_of_all
 from streamer.service.http.answers import as_error, as_json, as_text
 from streamer.service.http.authoring import AuthoringEndpoints
-from streamer.service.http.endpoint import Answer, Asked, Endpoint, Plain
+from streamer.service.http.endpoint import Answer, Asked, Endpoint, Parameter, Plain
 from streamer.service.http.looks import LookEndpoints
 from streamer.service.http.manual import ManualEndpoints
 from streamer.service.http.openapi import openapi
@@ -41,6 +41,13 @@ from streamer.service.streams.manager import Manager
 
 _STARTING: Final = "Spark is starting\n"
 _SECONDS_UNTIL_ANOTHER_TRY: Final = "2"
+_SERVICE: Final = "service"
+_READY_OF: Final = Parameter(
+    "of",
+    "`service`: only whether the API answers and what it was left with has been started, whether "
+    "its streams flow or not.",
+    {"type": "string", "enum": [_SERVICE]},
+)
 
 
 def _set() -> threading.Event:
@@ -134,7 +141,8 @@ class Api:
     def _always(self) -> list[Endpoint]:
         def get(path: str, name: str, about: str, answer: Any, ok: Any = None) -> Endpoint:
             codes = {503: "Some are not."} if path == READY else {}
-            return Endpoint("GET", path, name, about, answer, ok, codes=codes)
+            parameters = (_READY_OF,) if path == READY else ()
+            return Endpoint("GET", path, name, about, answer, ok, parameters, codes=codes)
 
         version = {"version": __version__, "built": ""}
         anything: dict[str, Any] = {"type": "object"}
@@ -190,6 +198,8 @@ class Api:
     def _ready(self, asked: Asked) -> web.Response:
         if not self.restored.is_set():
             return as_text("streams are starting\n" if self.opened.is_set() else _STARTING, 503)
+        if asked.query.get("of") == _SERVICE:
+            return as_text("OK")
         streams = self.manager.registry.streams()
         waiting = [name for name, one in streams.items() if one.active and not one.ready]
         if not waiting:
@@ -218,6 +228,8 @@ class Api:
                 asked = await self._asked(request, endpoint)
             except TooLargeError:
                 return error_reply(413, "Error: the body is larger than a config may be")
+            except TimeoutError:
+                return error_reply(408, "Error: the body has not come in time")
             except UnicodeDecodeError:
                 return error_reply(400, "Error: the body is not UTF-8")
             return await self._answered(endpoint, asked)

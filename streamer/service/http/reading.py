@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,6 +14,7 @@ from streamer.service.probation import PROBATION
 from streamer.service.streams.deploys import Wish
 from streamer.service.streams.faults import BadRequestError
 
+_BODY_TIMEOUT_S: Final = 30.0
 _LONGEST: Final = 600.0
 _LARGEST: Final = 2**53
 
@@ -27,14 +29,16 @@ async def body_of(request: web.BaseRequest, most: int = MAX_BYTES) -> str:
     Raises:
         TooLargeError: it has more bytes.
         UnicodeDecodeError: it is not UTF-8.
+        TimeoutError: it does not come within half a minute.
     """
     if (request.content_length or 0) > most:
         raise TooLargeError
     found = bytearray()
-    async for chunk in request.content.iter_any():
-        found += chunk
-        if len(found) > most:
-            raise TooLargeError
+    async with asyncio.timeout(_BODY_TIMEOUT_S):
+        async for chunk in request.content.iter_any():
+            found += chunk
+            if len(found) > most:
+                raise TooLargeError
     return found.decode("utf-8-sig")
 
 

@@ -64,6 +64,14 @@ class Boot:
         """
         return read_files(self._registry.reader, files, self._registry.clock)
 
+    def count(self, files: Mapping[str, tuple[Config, Draft]]) -> int:
+        """Return how many streams there are to start: those of files, and those of the API."""
+        of_api = (
+            one.revision.source == API and one.wanted == RUNNING and name not in files
+            for name, one in self._store.streams().items()
+        )
+        return len(files) + sum(of_api)
+
     def start(self, files: Mapping[str, tuple[Config, Draft]], of_api: bool = True) -> None:
         """Start all that should run, and wait until each has been tried once.
 

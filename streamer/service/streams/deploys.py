@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from streamer.spark.checkpoint import Elsewhere
 
 _STAYS: Final = "the former revision stays"
+_STUCK_TIMEOUT_S: Final = 1.0
 _WANTED: Final = {State.PAUSED: PAUSED, State.ENDED: ENDED}
 
 
@@ -245,7 +246,11 @@ class Deploys:
             registry.check_open()
             managed = registry.get(stream_id)
             check_of_api(managed)
-            managed.supervisor.stop(wish.timeout)
+            timeout = wish.timeout
+            if timeout is None and managed.view.now().problem:
+                # What is stuck will not finish in time, and nothing of it is kept.
+                timeout = _STUCK_TIMEOUT_S
+            managed.supervisor.stop(timeout)
             registry.forget(managed)
             registry.audit.note(wish.author, "delete", stream=stream_id)
 

@@ -59,6 +59,7 @@ class SparkRun:
         view: StreamView,
         back: Callable[[Config], None],
         on_reset: OnReset | None = None,
+        skips_damaged: bool = False,
     ) -> None:
         """Take all that a start needs.
 
@@ -73,6 +74,7 @@ class SparkRun:
             back: hears of the config that runs after one that has failed on probation.
             on_reset: what becomes of open windows that were left by another config which it cannot
                 go on with; None to refuse.
+            skips_damaged: whether to go on behind what is damaged of what inputs have received.
         """
         self._id = stream_id
         self._config = config
@@ -83,6 +85,7 @@ class SparkRun:
         self._view = view
         self._back = back
         self._on_reset = on_reset
+        self._skips_damaged = skips_damaged
         self._life: Life | None = None
         self._share = 0
         self._stopping = threading.Event()
@@ -94,6 +97,7 @@ class SparkRun:
         life = Life(self._config, plan, held, self._log, self._view)
         life.stopping = self._stopping.is_set
         life.changed = self._back
+        life.checkpoint.skips_damaged = self._skips_damaged
         try:
             life.open(on_reset=self._on_reset)
         except BaseException:

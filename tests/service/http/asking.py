@@ -48,8 +48,9 @@ def asking(
     enabled: bool = True,
     prefixed: bool = True,
     sections: str = "",
+    address: str = "127.0.0.1:0",
 ) -> Iterator[Asking]:
-    root = f"http: {{ address: '127.0.0.1:0'{', ' if http else ''}{http} }}\n{sections}"
+    root = f"http: {{ address: '{address}'{', ' if http else ''}{http} }}\n{sections}"
     with pretended(directory, allowance, stage, files, root) as service:
         config = parse_config(root, "root.yaml")
         log = service.manager.registry.log

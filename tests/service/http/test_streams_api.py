@@ -261,6 +261,8 @@ def test_what_is_deployed_says_who_has_done_it(tmp_path: Path) -> None:
         ready = [server.ask("GET", "/ready", **who) for who in ({}, token)]
         assert [one.status_code for one in ready] == [503, 503]
         assert [one.text for one in ready] == ["not ready\n", "streams a are not connected\n"]
+        # A stream that does not flow takes the API out of no load balancer.
+        assert server.ask("GET", "/ready?of=service").text == "OK"
         paths = server.ask("GET", "/openapi.json", **token).json()["paths"]
         assert [paths[one]["get"]["security"] for one in ("/ping", "/ready")] == [
             [],
@@ -425,6 +427,7 @@ def test_before_spark_is_there_it_says_that_it_lives_and_asks_for_another_try(
             503,
             "streams are starting\n",
         )
+        assert ask("GET", "/ready?of=service").status_code == 503
         missing = ask("GET", "/b/post")
         assert (missing.status_code, missing.headers["Retry-After"]) == (503, "1")
         api.restored.set()

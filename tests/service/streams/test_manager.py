@@ -122,9 +122,11 @@ def test_what_should_run_runs_again_after_a_restart_and_what_should_not_does_not
             "runs": "running",
         }
         assert set(service.stage.on) == {"runs"}
+        assert service.manager.boot.count({}) == 1
         service.manager.deploys.resume("rests", WISH)
     with pretended(tmp_path) as service:
         assert service.state("rests") == "running"
+        assert service.manager.boot.count({}) == 2
 
 
 def test_a_paused_stream_takes_another_config_and_stays_paused(tmp_path: Path) -> None:

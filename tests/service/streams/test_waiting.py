@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from streamer.engine.snapshot import Snapshot
 from streamer.errors import StreamerError, is_passing
 from streamer.kafka.errors import KafkaError
 from streamer.service.streams.deploys import Wish
 from streamer.service.streams.faults import StartError
+from streamer.service.view import Now
 from tests.service.streams.pretending import Stage, config_text, pretended
 
 WISH = Wish("me")
@@ -99,3 +101,18 @@ def test_the_cause_of_an_error_decides_whether_it_passes() -> None:
     assert not is_passing(caught(RefusedLoginError("no")))
     assert not is_passing(caught(FileNotFoundError("no file")))
     assert not is_passing(caught(ValueError("bad")))
+
+
+def test_the_deletion_of_a_stream_that_is_stuck_waits_for_a_second(tmp_path: Path) -> None:
+    def now(stream_id: str, polls: int) -> Now:
+        return Now(Snapshot(batch=polls), {}, "output: refused" if stream_id == "stuck" else "")
+
+    stage = Stage(now=now)
+    with pretended(tmp_path, stage=stage) as service:
+        deploys = service.manager.deploys
+        for name in ("stuck", "fine", "asked"):
+            deploys.create(name, config_text(name), WISH)
+        deploys.delete("stuck", WISH)
+        deploys.delete("fine", WISH)
+        deploys.delete("asked", Wish("me", timeout=3.0))
+        assert stage.stopped == [("stuck", 1.0), ("fine", None), ("asked", 3.0)]

@@ -24,11 +24,15 @@ class Said:
 
 @dataclass(frozen=True)
 class MicroBatch:
+    """`busy`: from when to when since the one before the stream's own processors and outputs were
+    at work, in parts; None for all the time."""
+
     t: int
     messages: tuple[Said, ...] = ()
     start: str = "first"
     backlog: bool = False
     ended: bool = False
+    busy: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ class Oracle:
 
     def step(self, batch: MicroBatch) -> Out:
         r, out = self.rules, Out()
+        before = self.now
         first = self.now is None or batch.start != self.start
         pressed = not first and not self.backlog and not batch.backlog
         self.now = now = batch.t if self.now is None else max(self.now, batch.t)
@@ -104,7 +109,9 @@ class Oracle:
             patience = max(r.epoch, 10 * 10**9) if r.expire_after is None else r.expire_after
             previous = self._current(now) - r.epoch
             for end in self._open():
-                if end < previous and now - end - r.lateness > patience:
+                busy = ((before or now, now),) if batch.busy is None else batch.busy
+                since = [(max(a, end + r.lateness), min(b, now)) for a, b in busy]
+                if end < previous and sum(max(b - a, 0) for a, b in since) > patience:
                     self._expire(end, out)
         if not batch.backlog:
             for end in self._open():

@@ -1,0 +1,101 @@
+"""What a task could not deliver in time, on its way to the driver, which sends it again later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgpack
+import orjson
+
+from streamer.engine.places import Labels
+from streamer.message import Batch, Message, Placed
+from streamer.window.metadata import decode_meta, encode_meta
+
+_CHUNK_MESSAGES: Final = 1_000
+"""Messages from which on a further batch begins a new `Undelivered`: the driver tries one first."""
+
+_DOCUMENT: Final = "document"
+
+
+class Undelivered(NamedTuple):
+    """Batches that an output has not taken, in order, as they are to be sent.
+
+    Attributes:
+        output: number of the output at the end of the stream, in `Plan.outputs`.
+        order: where they stand among the batches of the micro-batch; see `Frame.order`.
+        batches: the batches. The processors beside the output at `path` have run on them where it
+            is the one at the end of the stream, and have not where it is one inside of it.
+        text: why they could not be sent.
+        place: label and path of the component that could not.
+        path: the config path of the component that they go to; empty for the output itself.
+        start: of that component's outputs, the first that they go to, where it sends in sequence.
+        part: the part of the micro-batch that they are of, where an output sends each part in one
+            transaction; else empty.
+    """
+
+    output: int
+    order: int
+    batches: list[Batch]
+    text: str
+    place: Labels
+    path: str = ""
+    start: int = 0
+    part: str = ""
+
+
+def encode_undelivered(undelivered: Undelivered) -> bytes:
+    """Return the body of a frame of kind `UNDELIVERED`."""
+    batches = [[_encode_message(one) for one in batch] for batch in undelivered.batches]
+    place = dict(undelivered.place)
+    fields = {**undelivered._asdict(), "batches": batches, "place": place}
+    body: bytes = msgpack.packb(list(fields.values()))
+    return body
+
+
+def decode_undelivered(body: bytes) -> Undelivered:
+    """Read what `encode_undelivered` has made."""
+    found = Undelivered(*msgpack.unpackb(body))
+    batches = [[_decode_message(*_fields(one)) for one in batch] for batch in found.batches]
+    return found._replace(batches=batches)
+
+
+def _fields(packed: Any) -> tuple[bytes, bytes, Sequence[int] | None, bool]:
+    meta, raw, place, typed = packed
+    return meta, raw, place, typed
+
+
+def _encode_message(message: Message) -> tuple[bytes, bytes, tuple[int, ...] | None, bool]:
+    """Return metadata, payload, place, and whether the payload is a value that JSON lacks."""
+    place = message.place if isinstance(message, Placed) else None
+    meta = encode_meta(message.meta, message.error)
+    if message.has_doc():
+        try:
+            orjson.dumps(message.doc)
+        except TypeError:
+            # Times and bytes: an output may ask for them as such, as the arguments of SQL do.
+            return meta, encode_meta({_DOCUMENT: message.doc}), place, True
+    return meta, message.raw, place, False
+
+
+def _decode_message(meta: bytes, raw: bytes, place: Sequence[int] | None, typed: bool) -> Message:
+    found, error = decode_meta(meta)
+    message = Message(raw, found, error)
+    if typed:
+        document, _ = decode_meta(raw)
+        message = Message(None, found, error, document[_DOCUMENT])
+    return message if place is None else Placed.like(message, tuple(place))
+
+
+def chunks(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
+    """Cut batches into lists of bounded size, between two batches."""
+    held: list[Batch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += len(batch)
+        if size >= _CHUNK_MESSAGES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held

@@ -1,0 +1,48 @@
+"""What one message may come to, so that none takes all memory or all time.
+
+One budget for all that unpacks, decodes, repeats and builds: the config's section `limits` sets it,
+each component asks it before it sets memory aside (`streamer.bloblang.limits`), and a message
+beyond it is marked as failed.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+MOST_BYTES: Final = 256 << 20
+MOST_ELEMENTS: Final = 10_000_000
+MOST_MESSAGES: Final = 1_000_000
+MOST_DEPTH: Final = 200
+
+
+class Limits(NamedTuple):
+    """The budget of one message; the fields are those of the section `limits`.
+
+    Attributes:
+        bytes: what one message may be unpacked to, and how long one text or value may be.
+        elements: how many elements one array may have, and values one file.
+        messages: how many messages one message may become.
+        depth: how deep the values of a message in a binary form may be nested.
+        time: how long a processor may work on one message, ns; 0 for any time.
+    """
+
+    bytes: int = MOST_BYTES
+    elements: int = MOST_ELEMENTS
+    messages: int = MOST_MESSAGES
+    depth: int = MOST_DEPTH
+    time: int = 0
+
+
+DEFAULT_LIMITS: Final = Limits()
+_used = DEFAULT_LIMITS
+
+
+def use_limits(limits: Limits) -> None:
+    """Let these be the limits of this process from now on; a worker does so for each task."""
+    global _used
+    _used = limits
+
+
+def used_limits() -> Limits:
+    """Return the limits that hold in this process."""
+    return _used

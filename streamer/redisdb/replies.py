@@ -1,0 +1,96 @@
+"""Replies of Redis within bounds of bytes and time, whatever the server says and however slowly.
+
+A server that announces `$999999999999` and sends would be taken at its word by the library, and
+its timeout is for each read of the socket.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any, Final
+
+from redis._parsers.resp2 import _RESP2Parser
+from redis._parsers.socket import SocketBuffer
+from redis.exceptions import InvalidResponse
+from redis.utils import SENTINEL
+
+MAX_REPLY_BYTES: Final = 256 << 20
+MAX_REPLY_ELEMENTS: Final = 10_000_000
+_MAX_LINE_BYTES: Final = 1 << 20
+_MIN_RATE: Final = 1 << 20
+"""Bytes a second; a reply that has begun has its timeout, and a second more for so many bytes."""
+
+
+class _TimedSocket:
+    """A connection whose replies have a time for all of them."""
+
+    def __init__(self, connection: socket.socket, timeout: float | None) -> None:
+        self._connection = connection
+        self._timeout = timeout
+        self.began: float | None = None
+        self.size = 0
+
+    def recv(self, size: int) -> bytes:
+        if self.began is not None and self._timeout is not None:
+            took = time.monotonic() - self.began
+            if took > self._timeout + self.size / _MIN_RATE:
+                raise TimeoutError
+        found = self._connection.recv(size)
+        if self.began is None:
+            self.began = time.monotonic()
+        self.size += len(found)
+        return found
+
+    def settimeout(self, timeout: Any) -> None:
+        self._connection.settimeout(timeout)
+
+
+class _BoundedBuffer(SocketBuffer):
+    """What has come of replies, which has a bound for each of them."""
+
+    def __init__(self, connection: socket.socket, size: int, timeout: float | None) -> None:
+        self._timed = _TimedSocket(connection, timeout)
+        super().__init__(self._timed, size, timeout)  # type: ignore[arg-type]
+        self._taken = self._elements = 0
+
+    def read(self, length: int, timeout: Any = SENTINEL) -> bytes:
+        self._taken += length
+        if self._taken > MAX_REPLY_BYTES:
+            raise InvalidResponse(
+                f"the reply has {self._taken} bytes or more; expected {MAX_REPLY_BYTES} at most"
+            )
+        return super().read(length, timeout)
+
+    def readline(self, timeout: Any = SENTINEL) -> bytes:
+        found = bytearray(self._buffer.readline())
+        while not found.endswith(b"\r\n"):
+            if len(found) > _MAX_LINE_BYTES:
+                raise InvalidResponse("the reply is no Redis's: a line without an end")
+            self._read_from_socket(timeout=timeout)
+            found += self._buffer.readline()
+        line = bytes(found[:-2])
+        self._elements += 1
+        if line[:1] == b"*" and line[1:].isdigit():
+            self._elements += int(line[1:])
+        if self._elements > 2 * MAX_REPLY_ELEMENTS:
+            raise InvalidResponse(
+                f"the reply has more than the {MAX_REPLY_ELEMENTS} elements that it may have"
+            )
+        return line
+
+    def purge(self) -> None:
+        super().purge()
+        self._taken = self._elements = 0
+        self._timed.began, self._timed.size = None, 0
+
+
+class BoundedParser(_RESP2Parser):
+    """Reads replies within bounds."""
+
+    def on_connect(self, connection: Any) -> None:
+        """Begin to read from a connection."""
+        super().on_connect(connection)  # type: ignore[no-untyped-call]
+        self._buffer = _BoundedBuffer(
+            connection._sock, self.socket_read_size, connection.socket_timeout
+        )

@@ -1,0 +1,53 @@
+"""Whether a file is the one that was read before, by the bytes that were seen of it.
+
+A name may come to stand for another file between two starts, as when logs are rotated. Numbers of
+inodes do not say it: a file that is restored or edited in place gets another one, and a file that
+is written over keeps its own. What was read says it, and a file to which something was appended
+still begins with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final, NamedTuple
+
+_LOOK: Final = 1 << 10
+_DIGEST: Final = 8
+
+
+class Identity(NamedTuple):
+    """What was seen of a file.
+
+    Attributes:
+        size: bytes from its beginning on that were there.
+        digest: of the first KiB and the last KiB of these.
+    """
+
+    size: int
+    digest: str
+
+    def holds(self, path: str) -> bool:
+        """Tell whether the file still begins with what was seen; one that has gone does."""
+        try:
+            return identity(path, self.size).digest == self.digest
+        except FileNotFoundError:
+            return True
+
+
+def identity(path: str, size: int) -> Identity:
+    """Return what can be seen of the first bytes of a file.
+
+    Args:
+        path: the file's.
+        size: how many bytes; where it has fewer, the digest is empty.
+
+    Raises:
+        OSError: it is not there, or cannot be read.
+    """
+    with open(path, "rb", buffering=0) as file:
+        head = file.read(min(_LOOK, size))
+        file.seek(max(size - _LOOK, 0))
+        tail = file.read(min(_LOOK, size))
+    if min(len(head), len(tail)) < min(_LOOK, size):
+        return Identity(size, "")
+    return Identity(size, hashlib.blake2b(head + tail, digest_size=_DIGEST).hexdigest())

@@ -1,0 +1,145 @@
+"""Servers that take a connection and say nothing, or that say they have more than there can be."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamer.config import parse_config
+from streamer.engine.house import House
+from streamer.landing import connecting
+from streamer.redisdb.client import own_client
+from streamer.redisdb.errors import RedisError, redis_errors
+from streamer.source.opening import opened
+from streamer.sql import mysql
+from tests.inputs.reading import built
+from tests.inputs.rooms import lodging
+from tests.servers.hostile import Serve, dripping, raw_server, silent
+
+
+def _until(true: Callable[[], Any], patience: float = 10.0) -> None:
+    until = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+INPUTS = {
+    "websocket": "websocket: {{url: 'ws://{0}/x'}}",
+    "socket with TLS": "socket: {{network: tcp, address: '{0}', tls: {{enabled: true}}}}",
+    "redis_list": "redis_list: {{url: 'redis://{0}', key: a}}",
+    "redis_streams": (
+        "redis_streams: {{url: 'redis://{0}', streams: [a], client_id: a, consumer_group: b}}"
+    ),
+    "redis_pubsub": "redis_pubsub: {{url: 'redis://{0}', channels: [a]}}",
+    "mqtt": "mqtt: {{urls: ['tcp://{0}'], topics: [a], client_id: a}}",
+    "http_client that streams": "http_client: {{url: 'http://{0}', stream: {{enabled: true}}}}",
+    "http_client": "http_client: {{url: 'http://{0}', timeout: 400ms, retries: 0}}",
+}
+
+
+@pytest.mark.parametrize("config", INPUTS.values(), ids=INPUTS)
+def test_an_input_says_in_state_and_log_what_it_waits_for_and_since_when(
+    config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from streamer.inputs import socket as socket_input
+    from streamer.inputs import websocket
+    from streamer.redisdb import receiving
+
+    for module in (connecting, socket_input, websocket):
+        monkeypatch.setattr(module, "GREETING_TIMEOUT_S", 0.4)
+    monkeypatch.setattr(receiving, "_PATIENCE", 0.4)
+    with raw_server(silent) as address, lodging(tmp_path / "spool") as lodged:
+        opened(built(f"input: {{{config.format(address)}}}"), lodged.room)
+        house: House = lodged.house
+        _until(lambda: house.waiting)
+        assert "; waiting since 20" in house.waiting
+        _until(lambda: any(level in ("WARN", "ERROR") for level, _ in lodged.log))
+
+
+def test_what_answers_is_not_waited_for_any_more(tmp_path: Path) -> None:
+    with lodging(tmp_path / "spool") as lodged:
+        one = connecting.Connecting(lodged.room, "redis")
+        one.failed("connection refused")
+        first = lodged.house.waiting
+        one.failed("connection reset")
+        assert first.startswith("redis: connection refused; waiting since ")
+        # Since when is that of the first failure.
+        assert lodged.house.waiting.partition(";")[2] == first.partition(";")[2]
+        one.up()
+        assert lodged.house.waiting == ""
+
+
+def test_mysql_is_given_ten_seconds_to_its_greeting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mysql, "_GREETING_TIMEOUT_S", 0.4)
+    with raw_server(silent) as address:
+        engine = mysql.Mysql().engine(f"root:x@tcp({address})/db")
+        began = time.monotonic()
+        with pytest.raises(Exception, match="Lost connection to MySQL server"):
+            engine.connect()
+        assert time.monotonic() - began < 5
+
+
+def _client(address: str, patience: float) -> Any:
+    text = f"input: {{redis_list: {{url: 'redis://{address}', key: a, client_name: ''}}}}"
+    return own_client(parse_config(text, env={}).input.config, patience)
+
+
+def _replying(reply: bytes, more: bytes) -> Serve:
+    def serve(connection: socket.socket, over: threading.Event) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(reply)
+        while more and not over.is_set():
+            connection.sendall(more)
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("reply", "more", "said"),
+    [
+        (b"$999999999999\r\n", b"x" * (1 << 20), "bytes or more"),
+        (b"*999999999\r\n", b":1\r\n" * 10_000, "elements"),
+        (b"+", b"x" * (1 << 20), "a line without an end"),
+    ],
+    ids=["a text", "an array", "a line"],
+)
+def test_a_reply_of_redis_has_a_bound(reply: bytes, more: bytes, said: str) -> None:
+    with (
+        raw_server(_replying(reply, more)) as address,
+        closing(_client(address, 5.0)) as client,
+        pytest.raises(RedisError, match=said),
+        redis_errors(),
+    ):
+        client.execute_command("GET", "a")
+
+
+def test_a_reply_of_redis_that_drips_ends_with_its_time() -> None:
+    began = time.monotonic()
+    with (
+        raw_server(dripping(b"$1000\r\n" + b"x" * 1000, 0.1)) as address,
+        closing(_client(address, 0.4)) as client,
+        pytest.raises(RedisError, match="Timeout reading from socket"),
+        redis_errors(),
+    ):
+        client.execute_command("GET", "a")
+    assert time.monotonic() - began < 5
+
+
+def test_a_redis_that_says_nothing_is_asked_once() -> None:
+    began = time.monotonic()
+    with (
+        raw_server(silent) as address,
+        closing(_client(address, 0.8)) as client,
+        pytest.raises(RedisError, match="Timeout"),
+        redis_errors(),
+    ):
+        client.execute_command("GET", "a")
+    assert time.monotonic() - began < 2

@@ -1,0 +1,47 @@
+"""A process that was forked ends with the one that has forked it, however that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.processes import runs
+
+FORKS = """
+import os, sys, time
+from streamer.spark.parent_watch import end_children_with_this_process
+end_children_with_this_process()
+pid = os.fork()
+if pid == 0:
+    time.sleep(60)
+print(pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_a_fork_ends_when_what_has_forked_it_is_killed(how: int, platform: str) -> None:
+    # Elsewhere the kernel tells nobody, and the fork looks itself.
+    program = f"import sys; sys.platform = {platform!r}\n{FORKS}"
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    try:
+        assert runs(pid)
+        parent.send_signal(how)
+        parent.wait()
+        until = time.monotonic() + 10
+        while runs(pid) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not runs(pid)
+    finally:
+        parent.kill()
+        parent.stdout.close()
+        if runs(pid):
+            os.kill(pid, signal.SIGKILL)

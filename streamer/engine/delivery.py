@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -113,6 +113,7 @@ class Delivery:
         """
         self._resend = resend
         self._on_work = on_work
+        self._waited = 0
         self._at_once = at_once
         self._running = running or RunningClock()
         self._results = results
@@ -178,6 +179,7 @@ class Delivery:
         ordered = in_order(frames)
         self._say(ordered, {"micro_batch": batch})
         self._written, self._refused = [], []
+        self._waited = 0
         with self._running.timed():
             writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
             if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
@@ -191,7 +193,7 @@ class Delivery:
                 self._write(number, writer, batch, mine)
             self._keep(batch, ordered)
             self._take_rejected(batch, [*rejected, *self._refused])
-            delivery = self._running.since(mark)
+            delivery = max(self._running.since(mark) - self._waited, 0)
         took = self._now() - writing
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
         statuses = {
@@ -255,13 +257,16 @@ class Delivery:
             if self._stopping():
                 raise DeliveryStoppedError(first.text)
             portion = backlog.take()
+            mark = self._running.mark()
             found = in_order(self._resend(portion, batch))
+            # What it waits for beside the try is a core, or other streams that are blocked.
+            self._waited += self._running.since(mark) - _tried(found)
             self._say(found, {"micro_batch": batch})
             for frame in found:
                 if frame.kind == FrameKind.COUNT:
                     # Who looks at the figures meanwhile is to see that the output fails.
                     self.meters.add_counts(frame.body)
-                elif frame.kind != FrameKind.UNDELIVERED:
+                elif frame.kind not in (FrameKind.UNDELIVERED, FrameKind.WORK):
                     made.append(frame)
             progress = backlog.put_back(portion, found)
             if progress:
@@ -454,3 +459,9 @@ class Delivery:
                 self._log("ERROR", f"{text}; trying again", fields)
             self._pause(wait)
             wait = min(wait * 2, LONGEST_WAIT)
+
+
+def _tried(frames: Iterable[Frame]) -> int:
+    """Return how long tries to send again have taken by themselves, ns."""
+    tasks = (TaskWork.read(frame.body) for frame in frames if frame.kind == FrameKind.WORK)
+    return sum(task.outputs for task in tasks)

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from streamer.engine.blame import blaming
+from streamer.engine.crash_search import piece_crashes
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.feed import feed, seen, size
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
@@ -59,14 +60,25 @@ class DirectStage:
         self._traces = rejects(plan)
         self._replays: dict[tuple[int, ...], bool] = {}
 
-    def frames(self, source: Readable, number: int, piece: Any) -> Iterator[Frame]:
-        """Read and process one piece; `number` is its place in the micro-batch."""
+    def frames(
+        self, source: Readable, number: int, piece: Any, arrival: int = 0
+    ) -> Iterator[Frame]:
+        """Read and process one piece.
+
+        Args:
+            source: where it is from.
+            number: its place in the micro-batch.
+            piece: what the source made in `split`.
+            arrival: the number of its first message, where several pieces have one place.
+        """
         plan, tracing = self._plan, None
         if plan.traced:
             tracing = Tracing("input", Origin(plan.input).fields, time.time_ns())
         task = Task.of(plan, self._now, tracing, self._origins(piece))
         task.execution.micro_batch = self._micro_batch
-        if self._traces:
+        task.execution.crashes = piece_crashes(number, arrival)
+        # Past messages that end a worker, it is not known what became of which.
+        if self._traces and task.execution.crashes is None:
             task.execution.origins = {}
         made = self._payloads(source, number, piece, task.execution, tracing)
         # What processors break down on marks messages; all else is the output's.
@@ -92,9 +104,11 @@ class DirectStage:
         read = blaming(given, Origin(self._plan.input).fields)
         if tracing is not None:
             read = _heeded(read, tracing)
+        if ex.crashes is not None:
+            read = ex.crashes.until_end(read)
         if self._plan.buffer.name == "none":
             processors = [*taken_through, *self._processors]
-            if self._traces:
+            if ex.origins is not None:
                 whole = _batches(_counted(read, ex), ex)
                 yield from self._output.payloads(traced(processors, whole, ex), number, ex)
                 return
@@ -112,8 +126,22 @@ class DirectStage:
         )
         through = self._buffer.batches(taken, ex)
         batches = _sent(blaming(through, Origin(self._plan.buffer).fields), tally)
-        work = traced if self._traces else run
-        yield from self._output.payloads(work(self._processors, batches, ex), number, ex)
+        made = run(self._processors, batches, ex)
+        if ex.crashes is not None:
+            made = self._past_crashes(batches, ex)
+        elif ex.origins is not None:
+            made = traced(self._processors, batches, ex)
+        yield from self._output.payloads(made, number, ex)
+
+    def _past_crashes(self, batches: Iterable[Batch], ex: Execution) -> Iterator[Batch]:
+        for batch in batches:
+            yield from ex.crashes.passed(
+                self._processors,
+                [batch],
+                ex,
+                "buffer",
+                lambda begin, end, batch=batch: run(self._processors, [batch][begin:end], ex),
+            )
 
     def _origins(self, piece: Any) -> Origins:
         """Return how the messages of a piece are given again when they are rejected."""

@@ -40,7 +40,7 @@ from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
 from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
-from streamer.errors import StreamerError
+from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered, replies
 from streamer.plan.plan import cores
@@ -48,6 +48,7 @@ from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
+from streamer.spark.crashes import Crashes
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.handles import HANDLES
@@ -127,6 +128,8 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._caches: Host | None = None
         self._retries = Retries()
+        self._crashes = Crashes(checkpoint.root)
+        self._in_hand = -1
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
@@ -204,8 +207,7 @@ class Stream:
         return house
 
     def _open_source(self) -> Replayable:
-        source: Any = self.plan.context().build(self.plan.input)
-        house = self._house
+        source, house = self.plan.context().build(self.plan.input), self._house
         found = open_checked(
             self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
         )
@@ -267,18 +269,19 @@ class Stream:
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
         self._checkpoint.wait_held(self._stopping.is_set)
-        self.batch_meter.begin(self._checkpoint.batch(number))
+        at = self._checkpoint.batch(number)
+        self.batch_meter.begin(at)
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), self.tap.most)
+        self._in_hand = at
+        crashes = self._crashes.order(at).text()
+        tell(batch, self._checkpoint.identity, at, self.tap.most, crashes)
         table = batch.toArrow()
-        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self._kafka is not None:
             self._kafka.delivered()
         try:
-            self._delivery.deliver(
-                self._checkpoint.batch(number), [Frame(*row) for row in rows], began
-            )
+            self._delivery.deliver(at, frames, began)
             self.trouble = NO_TROUBLE
             self.delivered += 1
             self.last_delivery = round(time.time(), 3)
@@ -310,8 +313,7 @@ class Stream:
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""
         delivery = self._delivery
-        counts = dict(delivery.meters.counts)
-        return Snapshot.of(list(delivery.statuses.values()), counts, delivery.batch)
+        return Snapshot.of(self.statuses(), dict(delivery.meters.counts), delivery.batch)
 
     def statuses(self) -> list[Mapping[str, Any]]:
         """Return the newest status of each shard."""
@@ -483,6 +485,7 @@ class Stream:
         # A broker that was away says nothing about the micro-batch.
         excused = self._kafka is not None and self._kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)
+        excused = self._crashes.look(self._in_hand, error, trouble, self._log) or excused
         retries = self._retries
         retries.failed(self._delivery.batch, excused, trouble.lasts)
         self.meters.count("batch_failed", {})
@@ -491,11 +494,8 @@ class Stream:
         self._log("DEBUG", error, {"micro_batch": self._delivery.batch + 1})
         reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
         if retries.exhausted or self._stopping.is_set():
-            failed = StreamerError(
-                f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
-            )
-            failed.passing = excused or trouble.passing
-            raise failed
+            text = f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
+            raise as_passing(StreamerError(text), excused or trouble.passing)
         pause = retries.pause
         text = f"The micro-batch failed: {trouble.text}; trying again in {pause:g} s"
         self._log("ERROR", text, {**trouble.place, "micro_batch": self._delivery.batch + 1})

@@ -58,6 +58,7 @@ class RunningOutput:
 
     Attributes:
         sender: the output.
+        component: its component.
         origin: where it stands.
         writers: of what it gives to the driver, by path.
         document: its config, without secrets.
@@ -66,6 +67,7 @@ class RunningOutput:
     """
 
     sender: Sender
+    component: ParsedComponent
     origin: Origin
     writers: Mapping[str, Writes]
     document: Mapping[str, Any]
@@ -165,7 +167,7 @@ class DynamicWriter:
             if leaf.name in ("file", "stdout")
         }
         sender: Sender = self._plan.context().build(output)
-        return RunningOutput(sender, Origin(output), writers, shown(component))
+        return RunningOutput(sender, output, Origin(output), writers, shown(component))
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Return when all outputs have what is in a micro-batch.
@@ -219,7 +221,8 @@ class DynamicWriter:
                     raise RemovedError
 
         ex.sleep = sleep
-        retrying = Retrying(output.sender.deliver, RESEND, saying(output.origin))
+        log = saying(output.origin)
+        retrying = Retrying(output.sender.deliver, RESEND, log, output.component)
         written: list[Written] = []
         try:
             for one in retrying.until_sent(batches, ex):

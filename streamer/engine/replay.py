@@ -21,7 +21,7 @@ from streamer.sending import SendError, Written
 from streamer.sending.rejection import Rejection
 from streamer.sending.sender import Sender
 
-PATIENCE_S: Final = 20.0
+PATIENCE_S: Final = 2.0
 """How long receivers that do not answer are waited for, in all: others want the task's slot."""
 
 _LAST: Final = 2**62

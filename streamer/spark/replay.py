@@ -16,8 +16,10 @@ from streamer.engine.rejections import LogLine, Rejections
 from streamer.engine.replay import replay
 from streamer.engine.signals import Signals
 from streamer.plan import Plan
+from streamer.plan.plan import cores
 from streamer.plan.rejecting import replays
 from streamer.spark.micro_batch import heard
+from streamer.spark.redelivery import CORES_A_TURN, TURNS
 from streamer.spark.stages import FRAME, FRAME_SCHEMA, arrow, begin_task
 
 _Batches = Iterable[pa.RecordBatch]
@@ -41,7 +43,10 @@ def rejections_of(plan: Plan, place: Anywhere, signals: Signals, log: LogLine) -
 
 
 def replay_in_worker(
-    session: SparkSession, plan: Plan, rejected: Sequence[Rejected]
+    session: SparkSession,
+    plan: Plan,
+    rejected: Sequence[Rejected],
+    stopping: Callable[[], bool],
 ) -> list[Frame]:
     """Send messages again, all in one task; see `engine.replay`.
 
@@ -49,8 +54,15 @@ def replay_in_worker(
         session: the stream's.
         plan: the stream's plan.
         rejected: the messages, with their numbers.
+        stopping: whether the stream is to stop.
+
+    Raises:
+        DeliveryStoppedError: it is, and nothing was sent.
     """
-    table = session.range(0, 1, 1, 1).mapInArrow(_stage(plan, rejected), FRAME_SCHEMA).toArrow()
+    # As all tries of streams that are blocked: those who have nothing to wait for go first.
+    with TURNS.turn(max(cores(plan.master) // CORES_A_TURN, 1), stopping):
+        job = session.range(0, 1, 1, 1).mapInArrow(_stage(plan, rejected), FRAME_SCHEMA)
+        table = job.toArrow()
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return [Frame(*row) for row in rows]
 

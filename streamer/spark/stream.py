@@ -239,7 +239,8 @@ class Stream:
         self._cores.tell(session, begins=True)
         self._newest_told = False
         self.meters.count("input_connection_up", self._places.input)
-        self.rejections.resend = lambda rejected: replay_in_worker(session, self.plan, rejected)
+        stopping = self._stopping.is_set
+        self.rejections.resend = lambda some: replay_in_worker(session, self.plan, some, stopping)
         try:
             self._checkpoint.forget_unplanned()
             self._query = self._begun_query(session)

@@ -26,6 +26,7 @@ class WaitingMessages:
         size: bytes in the file.
         since: when they were rejected first, Unix ns.
         tries: how often they have been sent.
+        tries_now: how often that was since the program started.
         due: when they are sent again, Unix ns.
         written: the micro-batch that has written them; None while they wait.
     """
@@ -42,6 +43,7 @@ class WaitingMessages:
     tries: int = 1
     due: int = 0
     written: int | None = None
+    tries_now: int = 1
 
     @property
     def labels(self) -> dict[str, str]:

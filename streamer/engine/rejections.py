@@ -158,7 +158,7 @@ class Rejections:
                     continue
                 # Who starts the program again has mostly mended something.
                 made = waiting_of(batch, index, one, size, since, now)
-                made.tries = kept.get("tries", 1)
+                made.tries, made.tries_now = kept.get("tries", 1), 0
                 made.text, made.reason = kept.get("text", one.text), kept.get("reason", one.reason)
                 made.written = kept.get("written")
                 self._waiting[batch, index] = made
@@ -189,7 +189,7 @@ class Rejections:
         """Whether all that waits was sent as often as is of use once the input has ended."""
         with self._lock:
             waiting = [one for one in self._waiting.values() if one.written is None]
-            tried = all(one.tries >= TRIES_AT_THE_END for one in waiting)
+            tried = all(one.tries_now >= TRIES_AT_THE_END for one in waiting)
             return bool(waiting) and tried and not self._busy and not self._outcome
 
     def is_over_at_the_end(self, checkpoint: str) -> bool:
@@ -345,6 +345,7 @@ class Rejections:
                 if self._waiting.get(key) is not one:
                     continue  # its micro-batch has come again meanwhile
                 one.tries += 1
+                one.tries_now += 1
                 if number in failed:
                     one.text, one.reason = failed[number]
                     pause = min(_FIRST_PAUSE_S << min(one.tries - 1, 30), _LONGEST_PAUSE_S)

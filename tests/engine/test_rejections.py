@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from streamer.answering import REQUEST
 from streamer.engine.delivery import DeliveryStoppedError
 from streamer.engine.rejected_files import WaitingMessages
 from streamer.engine.writers import writers_of
+from streamer.errors import StreamerError
 from tests.servers.http import Asked, Reply, http_server
 
 from .stream import MemoryPlace, Run, State, write_lines
@@ -286,6 +289,24 @@ def test_a_message_of_which_no_request_can_be_made_is_rejected(
     assert rejected(run, "invalid") == 1
 
 
+def test_of_rows_that_go_together_the_one_that_breaks_a_constraint_is_found(
+    source: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("sqlalchemy")
+    write_lines(source, NUMBERS)
+    init = "CREATE TABLE IF NOT EXISTS t (n INTEGER CHECK (n <> 3))"
+    run = Run(
+        FILE + f"output: {{ sql_insert: {{ driver: sqlite, dsn: '{tmp_path}/db', table: t, "
+        f"columns: [n], args_mapping: 'root = [this.n]', init_statement: '{init}', "
+        "batching: { count: 6 } } }\n"
+    )
+    run.step(0)
+    with closing(sqlite3.connect(tmp_path / "db")) as database:
+        rows = database.execute("SELECT n FROM t ORDER BY n").fetchall()
+    assert rows == [(n,) for n in (1, 2, 4, 5, 6)]
+    assert rejected(run, "refused") == 1 and "CHECK constraint" in oldest(run).text
+
+
 @pytest.mark.parametrize("name", ["a\\u0000b", "x" * 300, "folder"], ids=["NUL", "long", "folder"])
 def test_a_message_that_no_file_can_be_for_is_rejected(
     source: Path, tmp_path: Path, name: str
@@ -382,6 +403,16 @@ def test_what_has_been_given_up_stays_and_says_so(source: Path) -> None:
         assert not run.rejections.is_given_up
         later(run, 400)
     assert run.rejections.is_given_up and run.rejections.messages == 1
+    with pytest.raises(StreamerError, match="1 rejected message is left in the checkpoint here"):
+        run.rejections.is_over_at_the_end("here")
+    # Another start tries it again, as often.
+    again = Run(FILE + REJECTING["reject_errored"], run.state)
+    again.step(0)
+    for number in range(5):
+        assert not again.rejections.is_over_at_the_end("here")
+        later(again, 400)
+        assert oldest(again).tries == 6 + number
+    assert again.rejections.is_given_up
     assert oldest(run).document() == {
         "label": "",
         "path": "root.output",

@@ -91,6 +91,8 @@ class SqlInsertOutput(Output):
                 self._database.insert(self._insert, [*rows.values()])
             except SqlError as error:
                 text = failure(error)
+                if not failed:
+                    raise SendError(text) from None
                 if len(rows) > 1:
                     # All of them are rolled back for one.
                     text = shared(text)

@@ -37,15 +37,16 @@ def test_messages_are_put_together_by_the_policy(db: Place) -> None:
     assert db.rows() == [(0, "3"), (1, "3"), (2, "3"), (3, "1")]
 
 
-def test_only_what_was_not_run_is_run_again(db: Place) -> None:
+def test_only_what_breaks_a_constraint_is_rejected(db: Place) -> None:
     insert = f"INSERT INTO {db.table} VALUES ({db.mark(1)}, 'x')"
     output = built(f"sql_raw: {{{db.target}, query: \"{insert}\", args_mapping: 'root = [this]'}}")
     batch = numbers("1", "2", "2", "3")
     sent = output.deliver([batch], Seen().ex)
-    assert sent.errors[0] is not None and sorted(sent.errors[0].errors) == [2, 3]
+    assert sent.errors[0] is not None and sorted(sent.errors[0].errors) == [2]
+    assert sent.errors[0].is_rejected
     [left] = sent.left([batch])
-    assert [message.raw for message in left.batch] == [b"2", b"3"]
-    assert db.rows() == [(1, "x"), (2, "x")]
+    assert [message.raw for message in left.batch] == [b"2"]
+    assert db.rows() == [(1, "x"), (2, "x"), (3, "x")]
 
 
 def test_many_batches_are_inserted_at_once(db: Place) -> None:

@@ -448,7 +448,12 @@ class Stream:
             if self._caches is not None:
                 self._caches.close()
             self.plan.forget()
-        return not isinstance(self._broken, DeliveryStoppedError)
+        return not self.is_undelivered
+
+    @property
+    def is_undelivered(self) -> bool:
+        """Whether it was stopped while an output did not take the micro-batch in hand."""
+        return isinstance(self._broken, DeliveryStoppedError)
 
     def abandon(self) -> None:
         """Stop in the middle of a micro-batch, which replays at the next start."""

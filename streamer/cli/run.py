@@ -260,6 +260,8 @@ def _leave(run: _Run) -> bool:
     finished = run.life.leave()
     if not finished:
         text = "The micro-batch in hand did not finish within shutdown_timeout; it will be replayed"
+        if run.life.stream.is_undelivered:
+            text = "The output has not taken the micro-batch in hand; it will be replayed"
         run.log(
             "WARN", text, {"shutdown_timeout": format_duration(run.life.config.shutdown_timeout)}
         )

@@ -25,13 +25,13 @@ from streamer.engine.beside import apart
 from streamer.engine.checkpoint_figures import CheckpointFigures
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
 from streamer.engine.frame import Frame
-from streamer.engine.house import House
 from streamer.engine.keeping import gauges_of, store_of
 from streamer.engine.live import Ear
 from streamer.engine.meters import Meters
 from streamer.engine.outset import look_at_outputs
 from streamer.engine.places import Labels, Places
 from streamer.engine.recent import LAG, Recent
+from streamer.engine.shard_statuses import has_ended, newest_end
 from streamer.engine.signals import Signals
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace
@@ -42,7 +42,6 @@ from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
-from streamer.plan.answered import is_answered, replies
 from streamer.plan.plan import cores
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
@@ -52,6 +51,7 @@ from streamer.spark.crashes import Crashes
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.handles import HANDLES
+from streamer.spark.input_host import make_input_host
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
@@ -162,7 +162,8 @@ class Stream:
         self.tap: Tap = Tap() if former is None else former.tap
         self.recent: Recent = Recent() if former is None else former.recent
         if former is None:
-            self._house = self._furnished(read_stdin, endpoints)
+            more = self._count, self._answers, read_stdin, endpoints
+            self._house = make_input_host(self.plan, checkpoint, log, *more)
         else:
             self._house = former._house
             self._source: Replayable = former._source
@@ -194,17 +195,6 @@ class Stream:
         hears = self._signals, self._gauge, self._count, self.batch_meter.messages, log
         begins, at = checkpoint.kafka_begins_at, checkpoint.spark
         self._kafka = KafkaSide(kafka, self.plan, at, *hears, begins) if kafka else None
-
-    def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:
-        known = self._checkpoint.record().get("inputs", {})
-        directory = self._checkpoint.spool
-        house = House(directory, known, self._log, self._count, threading.Event(), read_stdin)
-        house.spool_limit = self.plan.spool_limit
-        house.local = self.plan.master.startswith("local")
-        house.endpoints = endpoints
-        self._answers.replies = replies(self.plan)
-        house.answers = self._answers if is_answered(self.plan) else None
-        return house
 
     def _open_source(self) -> Replayable:
         source, house = self.plan.context().build(self.plan.input), self._house
@@ -307,8 +297,7 @@ class Stream:
         self.recent.hear(self._delivery.batch, statuses.values(), lag)
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
-            ends = [status.get("newest_end") for status in statuses.values()]
-            self._signals.set_newest(max((end for end in ends if end is not None), default=None))
+            self._signals.set_newest(newest_end([*statuses.values()]))
             self._newest_told = True
 
     def snapshot(self) -> Snapshot:
@@ -384,12 +373,8 @@ class Stream:
             self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
         before, self._waiting = self._waiting, self._house.waiting
         self.trouble = with_waiting(self.trouble, before, self._waiting, self._places.input)
-        statuses = self.statuses()
-        if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
-            return False
-        keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
-        opened = not keeps and any(s.get("open", 0) for s in statuses)
-        return not opened and self.rejections.is_over_at_the_end(str(self._checkpoint))
+        ended = has_ended(self.plan, self.statuses())
+        return ended and self.rejections.is_over_at_the_end(str(self._checkpoint))
 
     @property
     def outage(self) -> bool:
@@ -467,7 +452,12 @@ class Stream:
             if self._caches is not None:
                 self._caches.close()
             self.plan.forget()
-        return not isinstance(self._broken, DeliveryStoppedError)
+        return not self.is_undelivered
+
+    @property
+    def is_undelivered(self) -> bool:
+        """Whether it was stopped while an output did not take the micro-batch in hand."""
+        return isinstance(self._broken, DeliveryStoppedError)
 
     def abandon(self) -> None:
         """Stop in the middle of a micro-batch, which replays at the next start."""

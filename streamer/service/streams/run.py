@@ -161,6 +161,8 @@ class SparkRun:
             life.finish()
         if not finished:
             text = "The micro-batch in hand did not finish in time; it will be replayed"
+            if life.stream.is_undelivered:
+                text = "The output has not taken the micro-batch in hand; it will be replayed"
             self._log("WARN", text, {})
             life.stream.abandon()
 

@@ -25,6 +25,7 @@ from streamer.engine.folding import folded_since, next_folded
 from streamer.engine.gate import Gate, Waiting
 from streamer.engine.signals import Signals
 from streamer.engine.stream_clock import StreamClock, pressure_between, stood_between
+from streamer.engine.sums import summed
 from streamer.engine.ticks import Pacer, Rest, tick
 from streamer.kafka.reading import Offsets
 from streamer.source.replayable import Limit, Measurable, Replayable, extent_of
@@ -106,7 +107,7 @@ class StreamReader(DataSourceStreamReader):
             found = self._latest(start)
             self._rest.looked(found is not start)
             if self._gate is None or found is not start:
-                return found
+                return found if found is start else summed(found)
             self._gate.nap()
 
     def _latest(self, start: dict[str, Any]) -> dict[str, Any]:

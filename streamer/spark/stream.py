@@ -1,4 +1,7 @@
-"""Run one stream: start its query, watch it, stop it between two micro-batches."""
+"""Run one stream: start its query, watch it, stop it between two micro-batches.
+
+In one file because all of it is about the life of one query, whose threads share what is kept here.
+"""
 
 from __future__ import annotations
 

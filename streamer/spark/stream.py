@@ -1,6 +1,6 @@
 """Run one stream: start its query, watch it, stop it between two micro-batches.
 
-In one file because these are the steps of one object's life.
+In one file because all of it is about the life of one query, whose threads share what is kept here.
 """
 
 from __future__ import annotations

@@ -30,6 +30,17 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_check_that_breaks_down_says_so_and_no_other_is_lost() -> None:
+    def look() -> str:
+        raise ValueError("Port could not be\ncast to integer")
+
+    found = checked("output: redis", look)
+    text = "the check broke down, which is a bug in the program: "
+    assert found == Check(
+        "output: redis", False, f"{text}ValueError: Port could not be cast to integer"
+    )
+
+
 def test_the_files_of_an_input_are_opened() -> None:
     Path("a.jsonl").write_text("123\n")
     Path("b.jsonl").write_text("4\n")

@@ -41,7 +41,6 @@ from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
-from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
@@ -201,9 +200,7 @@ class Stream:
     def _open_source(self) -> Replayable:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
-        found = open_checked(
-            self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
-        )
+        found = open_checked(self._checkpoint, source, house.room(), self._log)
         say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind

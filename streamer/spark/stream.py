@@ -43,7 +43,6 @@ from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
 from streamer.plan.plan import cores
-from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
@@ -197,10 +196,9 @@ class Stream:
         self._kafka = KafkaSide(kafka, self.plan, at, *hears, begins) if kafka else None
 
     def _open_source(self) -> Replayable:
-        source, house = self.plan.context().build(self.plan.input), self._house
-        found = open_checked(
-            self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
-        )
+        source: Any = self.plan.context().build(self.plan.input)
+        house = self._house
+        found = open_checked(self._checkpoint, source, house.room(), self._log)
         say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind

@@ -23,11 +23,17 @@ _POLL_INTERVAL_S: Final = 1.0
 def end_children_with_this_process() -> None:
     """Have every process that is forked from this one killed when this one ends, however it does.
 
+    So it is for those that are forked from them in their turn.
+
     It is for a process that forks in its main thread: on Linux the end of the thread that has
     forked counts as the end of the process.
     """
     library = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
     parent = os.getpid()
+
+    def note() -> None:
+        nonlocal parent
+        parent = os.getpid()
 
     def watch() -> None:
         if library is not None:
@@ -37,7 +43,7 @@ def end_children_with_this_process() -> None:
         else:
             threading.Thread(target=_watch, args=(parent,), daemon=True, name="parent").start()
 
-    os.register_at_fork(after_in_child=watch)
+    os.register_at_fork(before=note, after_in_child=watch)
 
 
 def _watch(parent: int) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from streamer.config.answers import check_answers
 from streamer.config.assemble import assemble
 from streamer.config.components import read_component
+from streamer.config.custom_metrics import check_custom_metrics
 from streamer.config.definitions import is_definition, lint_definitions
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
@@ -23,6 +24,7 @@ from streamer.config.nodes import Mapping, described
 from streamer.config.old_spellings import without_disabled
 from streamer.config.read import read_source
 from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
+from streamer.config.rejecting import check_rejecting
 from streamer.config.repeats import check_repeats
 from streamer.config.resources import (
     ResourceText,
@@ -185,8 +187,10 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
     if reading.options.thorough:
         check_whole(reading, root)
         check_message_paths(reading, parsed, resources)
+        check_custom_metrics(reading, parsed, resources)
         if not holds_resources_only(root):
             check_answers(reading, parsed["buffer"])
+            check_rejecting(reading, root, parsed, resources)
     if findings.harmful:
         return None
     return assemble(parsed, resources, name, text, findings.secrets)

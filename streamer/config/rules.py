@@ -146,6 +146,14 @@ _ALL: Final = (
         runs_ignored=True,
     ),
     Rule(
+        "conflicting_metric",
+        "Two `metric` processors have the same name, and another type or other labels. Whoever "
+        "reads the metric cannot add it up: it is of the type `untyped` where its types differ.",
+        "Give one of them another name, or both the same type and labels.",
+        level="warning",
+        runs_ignored=True,
+    ),
+    Rule(
         "deprecated",
         "A field or component is deprecated; it still works. Found with `--deprecated`.",
         "Use what its documentation names instead.",
@@ -265,6 +273,16 @@ _ALL: Final = (
         "`dedupe_headers`) which it cannot keep where it stands: inside of another output, or "
         "behind processors of one.",
         "Put it where the message says, or leave the promise out.",
+    ),
+    Rule(
+        "rejected_for_ever",
+        "The output rejects messages by the config's own words (`reject`, `reject_errored`, a "
+        "`switch` with `strict_mode`), nothing catches them, and nobody waits for an answer: each "
+        "is kept in the checkpoint and sent again for ever, while all others go on.",
+        "Put the output into a `fallback`, or set `auto_replay_nacks: false` in the input to drop "
+        "what is rejected.",
+        level="warning",
+        runs_ignored=True,
     ),
     Rule(
         "resource_cycle",

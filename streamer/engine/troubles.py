@@ -35,6 +35,7 @@ _WORKER: Final = re.compile(
     r"java\.io\.EOFException|port number from pyspark\.daemon|\bStream closed\b"
 )
 _SPOOL: Final = re.compile(re.escape(SIGN) + r"[^\n]*")
+_MARKED: Final = re.compile(r"the windows' state is damaged: [^\n]*")
 _REPLACED: Final = re.compile(r"input file: [^\n]* was replaced or cut short [^\n]*")
 _FATAL: Final = re.compile(r"Fatal Python error: ([^\n]*)")
 _PROCESSOR: Final = re.compile(r"streamer/processors/(\w+?)_?\.py")
@@ -118,6 +119,8 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     if _NO_MEMORY.search(error):
         text = "the machine has no memory left for another process or thread"
         return Trouble(text, _stage(error, places), passing=True)
+    if (found := _MARKED.search(error)) is not None:
+        return Trouble(found[0], places.state, lasts=True)
     if (found := _SPOOL.search(error) or _REPLACED.search(error)) is not None:
         return Trouble(found[0], places.input, lasts=True)
     if (found := _OOM.search(error)) is not None:

@@ -72,6 +72,7 @@ class Life:
         """
         view.start.begin(StartPhase.CHECKPOINT)
         from streamer.spark.checkpoint import Checkpoint
+        from streamer.spark.consistency import check_consistent
         from streamer.spark.generations import forget_seed
 
         self.config = config
@@ -91,6 +92,7 @@ class Life:
         self.checkpoint: Checkpoint = Checkpoint(directory)
         try:
             self.renewed = self.checkpoint.begin()
+            check_consistent(self.checkpoint)
             forget_seed(self.checkpoint)
             self.resumes = self.checkpoint.resumes
         except BaseException:
@@ -227,7 +229,10 @@ class Life:
                 counts, stream.recent.event_time, time.time_ns(), outage=stream.outage
             )
         found = stream.snapshot(), counts, trouble.text, times, stream.gauges
-        return Now(*found, trouble.place, backlog, stream.last_delivery)
+        return Now(
+            *(*found, trouble.place, backlog, stream.last_delivery),
+            rejected=stream.rejections.oldest(),
+        )
 
     def poll(self) -> bool:
         """Look after the query, see `Stream.poll`; let a revision that fails go again.

@@ -13,17 +13,19 @@
             /crashes.json    messages of the micro-batch in hand that end a worker
             /signals         hints between driver and planner
             /results         results that are kept for queries (`streamer.retention`)
+            /rejected        messages that outputs have rejected, and that are sent again
 ```
 
 On another file system (`s3a://…`) are the record and Spark's part: `streamer.json`, `spark`, what
-shards begin with (`seed-1-IDENTITY`), and in place of the lock the files of a lease. All else is in
-a directory of this machine.
+shards begin with (`seed-1-IDENTITY`), `rejected`, and in place of the lock the files of a lease.
+All else is in a directory of this machine.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,6 +198,11 @@ class Checkpoint:
         return self.directory / _numbered("spool", self._number("spool"))
 
     @property
+    def rejected(self) -> Anywhere:
+        """Where rejected messages wait to be sent again."""
+        return self.root / "rejected"
+
+    @property
     def begins_at(self) -> dict[str, Any] | None:
         """The offset that the generation goes on from; None for the beginning of the input."""
         found: dict[str, Any] | None = self.record().get("begins_at")
@@ -233,6 +240,11 @@ class Checkpoint:
         """What no other checkpoint is called; empty before `bind`."""
         return str(self.record().get("identity", ""))
 
+    @property
+    def generation(self) -> int:
+        """The number of the generation that runs, from 0."""
+        return self._number("generation")
+
     def batch(self, number: int) -> int:
         """Return the number of a micro-batch of Spark's among those of all generations."""
         return self._number("generation") * _BATCHES + number
@@ -248,7 +260,10 @@ class Checkpoint:
             found = json.loads(self._file.read_bytes())
         except (FileNotFoundError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            return {}
+        found.pop("checksum", None)
+        return found
 
     def _keep(self, record: dict[str, Any]) -> None:
         """Know the record of a checkpoint elsewhere: nobody else writes it meanwhile."""
@@ -284,6 +299,9 @@ class Checkpoint:
             found = json.loads(self._file.read_bytes())
             if not isinstance(found, dict):
                 raise ValueError("it is no JSON object")
+            # Version 0.1 has written no check sum.
+            if found.pop("checksum", None) not in (None, _checksum(found)):
+                raise ValueError("it is not what was written: its check sum is another one")
         except FileNotFoundError:
             if self.resumes:
                 raise CheckpointError(
@@ -309,7 +327,9 @@ class Checkpoint:
         """Clear what a finished run left; tell whether there was one."""
         finished = bool(self.record().get("finished"))
         if finished:
-            for path in self.found("spark", "spark-*", "seed-*", "spool", "spool-*", "signals"):
+            for path in self.found(
+                *("spark", "spark-*", "seed-*", "spool", "spool-*", "signals", "rejected")
+            ):
                 remove_tree(path)
             # Micro-batches are numbered anew: a journal that stayed would take the first ones for
             # replays and cut files back.
@@ -356,8 +376,9 @@ class Checkpoint:
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Replace the record at once: after a crash there is the one before, or this one."""
-        whole = {"format": FORMAT, **record}
-        replace_file(self._file, json.dumps(whole, indent=1).encode())
+        whole = json.loads(json.dumps({"format": FORMAT, **record}))
+        written = {**whole, "checksum": _checksum(whole)}
+        replace_file(self._file, json.dumps(written, indent=1).encode())
         self._keep(whole)
 
     def check(self, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
@@ -393,6 +414,10 @@ class Checkpoint:
 
 def _numbered(name: str, number: int) -> str:
     return f"{name}-{number}" if number else name
+
+
+def _checksum(record: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(record, sort_keys=True).encode())
 
 
 def _alike(bound: Any, found: Any) -> bool:

@@ -26,16 +26,22 @@ def end_children_with_this_process() -> None:
     So it is for those that are forked from them in their turn.
 
     It is for a process that forks in its main thread: on Linux the end of the thread that has
-    forked counts as the end of the process.
+    forked counts as the end of the process. What its forks fork is theirs.
     """
     library = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-    parent = os.getpid()
+    parent = forking = os.getpid()
+
+    def note() -> None:
+        nonlocal forking
+        forking = os.getpid()
 
     def note() -> None:
         nonlocal parent
         parent = os.getpid()
 
     def watch() -> None:
+        if forking != parent:
+            return
         if library is not None:
             library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:

@@ -24,7 +24,8 @@ from streamer.engine.beside import KafkaChild, is_before
 from streamer.engine.folding import folded_since, next_folded
 from streamer.engine.gate import Gate, Waiting
 from streamer.engine.signals import Signals
-from streamer.engine.stream_clock import StreamClock, pressure_between
+from streamer.engine.stream_clock import StreamClock, pressure_between, stood_between
+from streamer.engine.sums import summed
 from streamer.engine.ticks import Pacer, Rest, tick
 from streamer.kafka.reading import Offsets
 from streamer.source.replayable import Limit, Measurable, Replayable, extent_of
@@ -106,7 +107,7 @@ class StreamReader(DataSourceStreamReader):
             found = self._latest(start)
             self._rest.looked(found is not start)
             if self._gate is None or found is not start:
-                return found
+                return found if found is start else summed(found)
             self._gate.nap()
 
     def _latest(self, start: dict[str, Any]) -> dict[str, Any]:
@@ -135,16 +136,21 @@ class StreamReader(DataSourceStreamReader):
         waiting, more = found.waiting + kafka.messages, found.more or kafka.more
         plan.signals.set_backlog(waiting)
         ended = found.ended
-        urgent = ticked != start["tick"] or more or ended or begins
+        woken = max(plan.signals.woken(), start.get("woken", 0))
+        wakes = woken != start.get("woken", 0)
+        urgent = ticked != start["tick"] or more or ended or begins or wakes
         patience = round(plan.signals.patience() * SECOND) if waiting and not urgent else 0
         takes = self._pacer.takes(waiting, urgent, now, patience)
         if not takes and found.waiting:
             ended = False
-        if takes or ticked != start["tick"] or begins or ended != start["ended"]:
+        if takes or ticked != start["tick"] or begins or wakes or ended != start["ended"]:
             data = found.offset if takes or not found.waiting else start["data"]
             known, newest = plan.signals.newest()
             folded = next_folded(folded_since(start), plan.folding, newest, known and not begins)
             pressure = None if begins else self._pressure(start, now)
+            stood = 0
+            if not begins and self._planned is not None and self._planned[0] == start.get("time"):
+                stood = stood_between(self._planned, now, steady)
             self._planned = now, steady
             return {
                 "data": data,
@@ -156,7 +162,9 @@ class StreamReader(DataSourceStreamReader):
                 "time": now,
                 # Wherever it comes again, the tasks are the same.
                 "pieces": tasks or plan.pieces,
+                **({"woken": woken} if woken else {}),
                 **({} if pressure is None else {"pressure": pressure.as_fields()}),
+                **({"stood": stood} if stood else {}),
                 **self._beside(start, kafka, begins),
             }
         return start

@@ -250,6 +250,9 @@ def _ended(work: Callable[[], None]) -> str:
             code = 0
         except MemoryError:
             code = _NO_MEMORY
+        except Exception:
+            # Of a processor it would be a mark; wherever it comes from, it ends no worker.
+            code = 0
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)

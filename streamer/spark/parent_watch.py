@@ -23,8 +23,6 @@ _POLL_INTERVAL_S: Final = 1.0
 def end_children_with_this_process() -> None:
     """Have every process that is forked from this one killed when this one ends, however it does.
 
-    So it is for those that are forked from them in their turn.
-
     It is for a process that forks in its main thread: on Linux the end of the thread that has
     forked counts as the end of the process. What its forks fork is theirs.
     """
@@ -34,10 +32,6 @@ def end_children_with_this_process() -> None:
     def note() -> None:
         nonlocal forking
         forking = os.getpid()
-
-    def note() -> None:
-        nonlocal parent
-        parent = os.getpid()
 
     def watch() -> None:
         if forking != parent:

@@ -37,6 +37,8 @@ _WORKER: Final = re.compile(
 _SPOOL: Final = re.compile(re.escape(SIGN) + r"[^\n]*")
 _MARKED: Final = re.compile(r"the windows' state is damaged: [^\n]*")
 _REPLACED: Final = re.compile(r"input file: [^\n]* was replaced or cut short [^\n]*")
+_FATAL: Final = re.compile(r"Fatal Python error: ([^\n]*)")
+_PROCESSOR: Final = re.compile(r"streamer/processors/(\w+?)_?\.py")
 _GONE: Final = re.compile(r"FileNotFoundException|NoSuchFileException")
 _MISSING: Final = re.compile(r"No such file or directory: b?['\"]([^'\"]+)")
 _ANEW: Final = re.compile(
@@ -163,13 +165,23 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
         )
     if _WORKER.search(error):
         return Trouble(
-            "a Python worker ended (killed, or out of memory): what it did is done again",
+            f"a Python worker ended ({_end_of_worker(error)}): what it did is done again",
             _stage(error, places),
             ended=True,
         )
     if (found := _KAFKA.search(error)) is not None:
         return Trouble(f"Kafka: {found[2].strip()} ({found[1]})", places.input)
     return Trouble(said(error))
+
+
+def _end_of_worker(error: str) -> str:
+    """Return how a worker has ended, and in which processor, as far as that is known."""
+    signal = _FATAL.search(error)
+    if signal is None:
+        return "killed, or out of memory"
+    # Python writes down where it was, the innermost call first.
+    where = _PROCESSOR.search(error, signal.end())
+    return f"{signal[1].strip()}{f', in the processor {where[1]}' if where else ''}"
 
 
 def _is_gone(error: str, checkpoint: str) -> bool:

@@ -101,6 +101,16 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             "root.input",
         ),
         (
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed): Fatal "
+            "Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n"
+            '  File "/x/fastavro/read.py", line 1 in f\n'
+            '  File "/x/streamer/processors/avro.py", line 1 in from_bytes\n'
+            f'  File "/x/streamer/processors/branch.py", line 1 in process\n{STACK}',
+            "a Python worker ended (Segmentation fault, in the processor avro): what it did is "
+            "done again",
+            "root.input",
+        ),
+        (
             "org.apache.spark.SparkException: Python worker failed to connect back."
             f"{STACK}Caused by: java.net.SocketTimeoutException: Timed out while waiting for the "
             f"Python worker to connect back{STACK}",

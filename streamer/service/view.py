@@ -131,6 +131,11 @@ class StreamView:
         paths = served_paths(config.input, config.buffer, config.output, config.resources)
         self.endpoints.expect(paths)
 
+    def waits(self, problem: str) -> None:
+        """Say why the stream does not start yet."""
+        with self._lock:
+            self._last = Now(Snapshot(), {}, problem)
+
     def running(self, now: Callable[[], Now]) -> None:
         """Say that the stream runs, and whom to ask about it."""
         with self._lock:

@@ -45,6 +45,7 @@ from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
+from streamer.spark.crashes import Crashes
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.handles import HANDLES
@@ -122,6 +123,8 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._caches: Host | None = None
         self._retries = Retries()
+        self._crashes = Crashes(checkpoint.root)
+        self._in_hand = -1
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
@@ -196,8 +199,7 @@ class Stream:
         return house
 
     def _open_source(self) -> Replayable:
-        source: Any = self.plan.context().build(self.plan.input)
-        house = self._house
+        source, house = self.plan.context().build(self.plan.input), self._house
         found = open_checked(
             self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
         )
@@ -258,18 +260,19 @@ class Stream:
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
         self._checkpoint.wait_held(self._stopping.is_set)
-        self.batch_meter.begin(self._checkpoint.batch(number))
+        at = self._checkpoint.batch(number)
+        self.batch_meter.begin(at)
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        tell(batch, self._checkpoint.identity, self._checkpoint.batch(number), self.tap.most)
+        self._in_hand = at
+        crashes = self._crashes.order(at).text()
+        tell(batch, self._checkpoint.identity, at, self.tap.most, crashes)
         table = batch.toArrow()
-        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self._kafka is not None:
             self._kafka.delivered()
         try:
-            self._delivery.deliver(
-                self._checkpoint.batch(number), [Frame(*row) for row in rows], began
-            )
+            self._delivery.deliver(at, frames, began)
             self.trouble = NO_TROUBLE
             self.delivered += 1
             self.last_delivery = round(time.time(), 3)
@@ -304,8 +307,7 @@ class Stream:
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""
         delivery = self._delivery
-        counts = dict(delivery.meters.counts)
-        return Snapshot.of(list(delivery.statuses.values()), counts, delivery.batch)
+        return Snapshot.of(self.statuses(), dict(delivery.meters.counts), delivery.batch)
 
     def statuses(self) -> list[Mapping[str, Any]]:
         """Return the newest status of each shard."""
@@ -369,8 +371,7 @@ class Stream:
             if isinstance(self._broken, BrokenPipeError):
                 raise self._broken
             # Spark puts a traceback around what a micro-batch is rejected for.
-            raised = self._rejected or str(self._query.exception() or "Spark ended the query")
-            self._recover(raised)
+            self._recover(self._rejected or str(self._query.exception() or "Spark ended the query"))
             return False
         if self._kafka is not None:
             self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
@@ -477,6 +478,7 @@ class Stream:
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)
+        excused = self._crashes.look(self._in_hand, error, trouble, self._log) or excused
         retries = self._retries
         retries.failed(self._delivery.batch, excused, trouble.lasts)
         self.meters.count("batch_failed", {})

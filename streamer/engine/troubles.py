@@ -84,17 +84,24 @@ class Trouble(NamedTuple):
 NO_TROUBLE: Final = Trouble("")
 
 
-def with_waiting(trouble: Trouble, before: str, now: str, place: Labels) -> Trouble:
-    """Return a stream's trouble with what its inputs wait for, where it has no other one.
+class WaitingInputs:
+    """Makes what inputs wait for the trouble of their stream, where it has no other one."""
 
-    Args:
-        trouble: what it is.
-        before: what the inputs waited for when this was called last; empty for nothing.
-        now: what they wait for.
-        place: label and path of the input.
-    """
-    found = NO_TROUBLE if before and trouble.text == before else trouble
-    return Trouble(now, place) if now and not found.text else found
+    def __init__(self, place: Labels) -> None:
+        """Take label and path of the input."""
+        self._place = place
+        self._before = ""
+
+    def look(self, trouble: Trouble, now: str) -> Trouble:
+        """Return the stream's trouble.
+
+        Args:
+            trouble: what it was.
+            now: what the inputs wait for; empty for nothing.
+        """
+        found = NO_TROUBLE if self._before and trouble.text == self._before else trouble
+        self._before = now
+        return Trouble(now, self._place) if now and not found.text else found
 
 
 def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:

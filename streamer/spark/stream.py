@@ -38,7 +38,7 @@ from streamer.engine.spans import BatchTrace
 from streamer.engine.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
+from streamer.engine.troubles import NO_TROUBLE, Trouble, WaitingInputs, said
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
@@ -130,6 +130,7 @@ class Stream:
         self._crashes = Crashes(checkpoint.root)
         self._in_hand = -1
         self._places = Places.of(self.plan)
+        self._inputs_wait = WaitingInputs(self._places.input)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
         self.rejections = rejections_of(self.plan, checkpoint.rejected, self._signals, log)
@@ -153,10 +154,8 @@ class Stream:
         self._disk = CheckpointFigures(checkpoint.directory, whole=not checkpoint.is_elsewhere)
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
-        self._newest_told = False
-        self._unstarted = self._waiting = ""
-        self.trouble = NO_TROUBLE
-        self.delivered = 0
+        self._newest_told, self._unstarted = False, ""
+        self.trouble, self.delivered = NO_TROUBLE, 0
         self.last_delivery: float | None = None if former is None else former.last_delivery
         self.tap: Tap = Tap() if former is None else former.tap
         self.recent: Recent = Recent() if former is None else former.recent
@@ -288,7 +287,7 @@ class Stream:
         self._log(level, text, fields)
 
     def _on_trouble(self, text: str, place: Labels) -> None:
-        self.trouble = Trouble(text, {name: place[name] for name in _PLACE if name in place})
+        self.trouble = Trouble(text, {name: place[name] for name in place if name in _PLACE})
 
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
         lag = self.meters.counts.get(LAG)
@@ -369,8 +368,7 @@ class Stream:
             return False
         if self._kafka is not None:
             self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
-        before, self._waiting = self._waiting, self._house.waiting
-        self.trouble = with_waiting(self.trouble, before, self._waiting, self._places.input)
+        self.trouble = self._inputs_wait.look(self.trouble, self._house.waiting)
         ended = has_ended(self.plan, self.statuses())
         return ended and self.rejections.is_over_at_the_end(str(self._checkpoint))
 

@@ -61,6 +61,12 @@ class MessageError(StreamerError):
     """One message could not be processed; the message is marked with the text and goes on."""
 
 
+def as_passing(error: StreamerError, passing: bool) -> StreamerError:
+    """Return an error that says whether it may pass by itself; see `StreamerError.passing`."""
+    error.passing = passing
+    return error
+
+
 def is_passing(error: BaseException) -> bool:
     """Tell whether what failed may work later though nothing of the config changes.
 

@@ -42,6 +42,10 @@ class Origin:
             line: what the log says, when it is not the mark's text.
         """
         ex.log("ERROR", error if line is None else line, self.fields)
+        return self.mark(message, error, ex)
+
+    def mark(self, message: Message, error: str, ex: Execution) -> Message:
+        """Return the message marked as failed, after counting it, where the log has it already."""
         ex.count(ERROR_COUNTER, 1, **self.fields)
         return message.with_error(Failure(error, *self._source))
 

@@ -235,12 +235,15 @@ class Execution:
             asks.
         patience: how long outputs wait before they hand over what is unsent, see
             `sending.patience`; None where they wait for ever.
+        calls: counts the calls of processors, see `pipeline.crashes`; None unless a worker has
+            died.
+        crashes: knows messages of the piece that end a worker; None unless one has died.
     """
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
         *("counters", "counter_bounds", "tallies", "figures", "rejected", "answers"),
-        *("micro_batch", "sampler", "reading", "patience"),
+        *("micro_batch", "sampler", "reading", "patience", "calls", "crashes"),
     )
 
     def __init__(
@@ -271,6 +274,8 @@ class Execution:
         self.sampler: Any = None
         self.reading: Any = None
         self.patience: Any = None
+        self.calls: Any = None
+        self.crashes: Any = None
 
     def tally(self, key: tuple[str, str, str]) -> Tally:
         """Return what a component has done in this run so far, to be added to."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from streamer.config.answers import check_answers
 from streamer.config.assemble import assemble
 from streamer.config.components import read_component
+from streamer.config.custom_metrics import check_custom_metrics
 from streamer.config.definitions import is_definition, lint_definitions
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
@@ -185,6 +186,7 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
     if reading.options.thorough:
         check_whole(reading, root)
         check_message_paths(reading, parsed, resources)
+        check_custom_metrics(reading, parsed, resources)
         if not holds_resources_only(root):
             check_answers(reading, parsed["buffer"])
     if findings.harmful:

@@ -146,6 +146,14 @@ _ALL: Final = (
         runs_ignored=True,
     ),
     Rule(
+        "conflicting_metric",
+        "Two `metric` processors have the same name, and another type or other labels. Whoever "
+        "reads the metric cannot add it up: it is of the type `untyped` where its types differ.",
+        "Give one of them another name, or both the same type and labels.",
+        level="warning",
+        runs_ignored=True,
+    ),
+    Rule(
         "deprecated",
         "A field or component is deprecated; it still works. Found with `--deprecated`.",
         "Use what its documentation names instead.",

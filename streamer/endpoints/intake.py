@@ -19,6 +19,8 @@ from streamer.endpoints.registry import Handler
 from streamer.endpoints.replies import Reply, error_reply
 from streamer.endpoints.requests import (
     BadRequestError,
+    Body,
+    BusyError,
     TooLargeError,
     bodies,
     metadata,
@@ -88,8 +90,12 @@ class Intake:
         if refused is not None:
             return refused
         try:
-            async with asyncio.timeout(self.timeout):
-                return await self._taken(request, parameters)
+            with Body() as body:
+                async with asyncio.timeout(self.timeout):
+                    return await self._taken(request, parameters, body)
+        except BusyError:
+            self._rare("WARN", "A request was refused, others hold the memory for bodies")
+            return error_reply(503, "Service unavailable", {"Retry-After": _FULL_SECONDS})
         except TooLargeError as e:
             self._rare("WARN", "A request was refused", e)
             return error_reply(413, "Request Entity Too Large")
@@ -105,8 +111,10 @@ class Intake:
             self._rare("ERROR", "Cannot write to the spool", e.strerror or e)
             return error_reply(503, "Service unavailable")
 
-    async def _taken(self, request: web.BaseRequest, parameters: Mapping[str, str]) -> web.Response:
-        raws = await bodies(request, self.max_body_size, self.max_parts)
+    async def _taken(
+        self, request: web.BaseRequest, parameters: Mapping[str, str], body: Body
+    ) -> web.Response:
+        raws = await bodies(request, body, self.max_body_size, self.max_parts)
         meta = metadata(request, parameters)
         answers = await self._landed(raws, meta)
         response = self.reply.of(answers, self._ex)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Mapping
 from email.message import Message as Headers
 from functools import lru_cache
@@ -24,6 +25,73 @@ _BULK: Final = re.compile(r"^(AES)(\d+)(?:-(GCM))?$")
 
 class BadRequestError(Exception):
     """A request cannot be read; the text says why."""
+
+
+class BusyError(Exception):
+    """The bodies of other requests take the memory that there is for all of them."""
+
+
+class BodyMemory:
+    """The bytes of all bodies that are being taken. Threads may share it.
+
+    Attributes:
+        limit: bytes that there may be; a single body may have more.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """Begin with none."""
+        self.limit = limit
+        self._held = 0
+        self._lock = threading.Lock()
+
+    def take(self, size: int, own: int) -> None:
+        """Take some bytes more for a body that has some already.
+
+        Args:
+            size: how many.
+            own: how many it has.
+
+        Raises:
+            BusyError: there are too many of others.
+        """
+        with self._lock:
+            if self._held > own and self._held + size > self.limit:
+                raise BusyError
+            self._held += size
+
+    def release(self, size: int) -> None:
+        """Give bytes back."""
+        with self._lock:
+            self._held -= size
+
+
+BODIES: Final = BodyMemory(256 << 20)
+
+
+class Body:
+    """The body of one request, while it is taken."""
+
+    def __init__(self, memory: BodyMemory = BODIES) -> None:
+        """Begin without a byte."""
+        self._memory = memory
+        self.size = 0
+
+    def __enter__(self) -> Body:
+        """Begin to read it."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Give its bytes back: it has landed, or was refused."""
+        self._memory.release(self.size)
+
+    def add(self, size: int) -> None:
+        """Count some more bytes.
+
+        Raises:
+            BusyError: the bodies of others take the memory that there is.
+        """
+        self._memory.take(size, self.size)
+        self.size += size
 
 
 class TooLargeError(Exception):
@@ -95,29 +163,33 @@ def cipher_name(name: str) -> str:
     return f"TLS_{exchange}_WITH_{cipher}_{found[4] or 'SHA256'}"
 
 
-async def bodies(request: web.BaseRequest, max_size: int, max_parts: int) -> list[bytes]:
+async def bodies(
+    request: web.BaseRequest, body: Body, max_size: int, max_parts: int
+) -> list[bytes]:
     """Return the payloads of a request: its body, or the parts of a multipart one.
 
     Args:
         request: the request.
+        body: counts its bytes.
         max_size: bytes that its body may have.
         max_parts: parts that it may have.
 
     Raises:
         BadRequestError: its content type is none, or its parts are not whole.
         TooLargeError: it has more than it may.
+        BusyError: the bodies of others take the memory that there is.
     """
     boundary = _boundary(request.headers.get(hdrs.CONTENT_TYPE, ""))
-    body = await _read(request, max_size)
+    raw = await _read(request, body, max_size)
     if boundary is None:
-        return [body]
-    if len(body) <= _CUT_AT_ONCE:
-        return _parts(body, boundary, max_parts)
+        return [raw]
+    if len(raw) <= _CUT_AT_ONCE:
+        return _parts(raw, boundary, max_parts)
     # Other requests, and probes, are answered meanwhile.
-    return await asyncio.to_thread(_parts, body, boundary, max_parts)
+    return await asyncio.to_thread(_parts, raw, boundary, max_parts)
 
 
-async def _read(request: web.BaseRequest, max_size: int) -> bytes:
+async def _read(request: web.BaseRequest, body: Body, max_size: int) -> bytes:
     """Return a body; no more of it is held than it may have."""
     size = request.content_length or 0
     blocks: list[bytes] = []
@@ -127,6 +199,7 @@ async def _read(request: web.BaseRequest, max_size: int) -> bytes:
             size += len(block)
             if size > max_size:
                 break
+            body.add(len(block))
             blocks.append(block)
         else:
             return b"".join(blocks)

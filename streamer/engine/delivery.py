@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -103,6 +103,7 @@ class Delivery:
         """
         self._resend = resend
         self._on_work = on_work
+        self._waited = 0
         self._at_once = at_once
         self._running = running or RunningClock()
         self._results = results
@@ -158,6 +159,7 @@ class Delivery:
         self._refuse(ordered)
         self._written = []
         writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
+        self._waited = 0
         with self._running.timed():
             if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
                 ordered = in_order(self._redelivered(batch, ordered))
@@ -165,7 +167,7 @@ class Delivery:
                 mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
                 self._write(number, writer, batch, mine)
             self._keep(batch, ordered)
-            delivery = self._running.since(mark)
+            delivery = max(self._running.since(mark) - self._waited, 0)
         took = self._now() - writing
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
         statuses = {
@@ -220,13 +222,16 @@ class Delivery:
             if self._stopping():
                 raise DeliveryStoppedError(first.text)
             portion = backlog.take()
+            mark = self._running.mark()
             found = in_order(self._resend(portion, batch))
+            # What it waits for beside the try is a core, or other streams that are blocked.
+            self._waited += self._running.since(mark) - _tried(found)
             self._log_lines(batch, found)
             for frame in found:
                 if frame.kind == FrameKind.COUNT:
                     # Who looks at the figures meanwhile is to see that the output fails.
                     self.meters.add_counts(frame.body)
-                elif frame.kind != FrameKind.UNDELIVERED:
+                elif frame.kind not in (FrameKind.UNDELIVERED, FrameKind.WORK):
                     made.append(frame)
             progress = backlog.put_back(portion, found)
             if progress:
@@ -402,6 +407,12 @@ class Delivery:
                 self._log("ERROR", f"{text}; trying again", fields)
             self._pause(wait)
             wait = min(wait * 2, LONGEST_WAIT)
+
+
+def _tried(frames: Iterable[Frame]) -> int:
+    """Return how long tries to send again have taken by themselves, ns."""
+    tasks = (TaskWork.read(frame.body) for frame in frames if frame.kind == FrameKind.WORK)
+    return sum(task.outputs for task in tasks)
 
 
 def _by(source: Sequence[str]) -> str:

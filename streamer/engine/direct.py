@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from streamer.engine.blame import blaming
+from streamer.engine.crash_search import piece_crashes
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.feed import feed, seen, size
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
@@ -53,13 +54,23 @@ class DirectStage:
         self._now = now
         self._micro_batch = micro_batch
 
-    def frames(self, source: Readable, number: int, piece: Any) -> Iterator[Frame]:
-        """Read and process one piece; `number` is its place in the micro-batch."""
+    def frames(
+        self, source: Readable, number: int, piece: Any, arrival: int = 0
+    ) -> Iterator[Frame]:
+        """Read and process one piece.
+
+        Args:
+            source: where it is from.
+            number: its place in the micro-batch.
+            piece: what the source made in `split`.
+            arrival: the number of its first message, where several pieces have one place.
+        """
         plan, tracing = self._plan, None
         if plan.traced:
             tracing = Tracing("input", Origin(plan.input).fields, time.time_ns())
         task = Task.of(plan, self._now, tracing)
         task.execution.micro_batch = self._micro_batch
+        task.execution.crashes = piece_crashes(number, arrival)
         made = self._payloads(source, number, piece, task.execution, tracing)
         # What processors break down on marks messages; all else is the output's.
         yield from blaming(frames(made, number), Origin(plan.output).fields)
@@ -84,6 +95,8 @@ class DirectStage:
         read = blaming(given, Origin(self._plan.input).fields)
         if tracing is not None:
             read = _heeded(read, tracing)
+        if ex.crashes is not None:
+            read = ex.crashes.until_end(read)
         if self._plan.buffer.name == "none":
             processors = [*taken_through, *self._processors]
             # In one go, for an output's batching does not end where a block of bytes does.
@@ -100,7 +113,20 @@ class DirectStage:
         )
         through = self._buffer.batches(taken, ex)
         batches = _sent(blaming(through, Origin(self._plan.buffer).fields), tally)
-        yield from self._output.payloads(run(self._processors, batches, ex), number, ex)
+        made = run(self._processors, batches, ex)
+        if ex.crashes is not None:
+            made = self._past_crashes(batches, ex)
+        yield from self._output.payloads(made, number, ex)
+
+    def _past_crashes(self, batches: Iterable[Batch], ex: Execution) -> Iterator[Batch]:
+        for batch in batches:
+            yield from ex.crashes.passed(
+                self._processors,
+                [batch],
+                ex,
+                "buffer",
+                lambda begin, end, batch=batch: run(self._processors, [batch][begin:end], ex),
+            )
 
     def _processors_of(self, piece: Any) -> list[Processor]:
         """Return the processors of the input that a piece is from."""

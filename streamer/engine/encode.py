@@ -91,8 +91,15 @@ class OutputStage:
             return
         if self._places is not None:
             batches = self._placed(batches, self._places)
-        for some in _some(batches):
-            yield from self.resend(some, order, ex)
+        try:
+            for some in _some(batches):
+                yield from self.resend(some, order, ex)
+        except BaseException:
+            if self._bracket is not None:
+                self._bracket.drop()
+            raise
+        if self._bracket is not None and ex.rejected:
+            self._bracket.refuse()
 
     def resend(
         self,
@@ -150,8 +157,6 @@ class OutputStage:
         except BaseException:
             bracket.drop()
             raise
-        if ex.rejected:
-            bracket.refuse()
 
     def _placed(self, batches: Iterable[Batch], places: Iterator[int]) -> Iterator[Batch]:
         """Let messages know where they stand among those of the task."""

@@ -28,6 +28,40 @@ def feed(
         ex: the run.
         written: whether the payloads are about to be used as bytes: then they are written together.
     """
+    if ex.crashes is not None:
+        yield from _past_crashes(processors, chunk, ex, written)
+        return
+    yield from _fed(processors, chunk, ex, written)
+
+
+def _past_crashes(
+    processors: Sequence[Processor], chunk: Chunk, ex: Execution, written: bool
+) -> Iterator[Batch]:
+    """Do what `feed` does where a worker has died."""
+    if isinstance(chunk, Raws):
+        raws, meta = chunk.raws, chunk.meta
+        batches = [[Message(raw, meta)] for raw in raws]
+
+        def part(begin: int, end: int) -> Chunk:
+            return Raws(raws[begin:end], meta)
+    else:
+        batches = whole = chunk
+
+        def part(begin: int, end: int) -> Chunk:
+            return whole[begin:end]
+
+    yield from ex.crashes.passed(
+        processors,
+        batches,
+        ex,
+        "",
+        lambda begin, end: _fed(processors, part(begin, end), ex, written),
+    )
+
+
+def _fed(
+    processors: Sequence[Processor], chunk: Chunk, ex: Execution, written: bool
+) -> Iterator[Batch]:
     if not isinstance(chunk, Raws) and any(len(batch) != 1 for batch in chunk):
         yield from run(processors, chunk, ex)
         if ex.reading is not None:

@@ -14,6 +14,7 @@ from typing import Any
 from streamer.bloblang import compile_mapping
 from streamer.bloblang.folding import Fold
 from streamer.engine.blame import blaming
+from streamer.engine.crash_search import piece_crashes
 from streamer.engine.feed import feed, seen
 from streamer.engine.folding import FROM_THE_START, FoldedSince
 from streamer.engine.frame import FrameKind
@@ -118,7 +119,11 @@ def _packed(
     watched = bool(processors) and isinstance(plan.window, SystemWindow)
     inner = [*inner_inputs(plan.input, piece, plan.resources)]
     given = seen(source.read(piece, ex), plan.input, ex, inner)
-    for chunk in blaming(given, Origin(plan.input).fields):
+    chunks = blaming(given, Origin(plan.input).fields)
+    ex.crashes = piece_crashes(number, arrival)
+    if ex.crashes is not None:
+        chunks = ex.crashes.until_end(chunks)
+    for chunk in chunks:
         if tracing is not None:
             tracing.heed(chunk)
         if isinstance(chunk, Raws) and not processors:

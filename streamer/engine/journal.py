@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from streamer.disk import sync_data
+from streamer.engine.sums import is_summed, summed
+from streamer.errors import StreamerError
 
 
 class FileJournal:
@@ -20,13 +22,16 @@ class FileJournal:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the journal of an earlier start, if there is one."""
+        """Read the journal of an earlier start, if there is one.
+
+        Raises:
+            StreamerError: it is damaged.
+        """
         self._path = path
         self._batch = -1
         self._lengths: dict[str, int] = {}
         if path.exists():
-            found = json.loads(path.read_bytes())
-            self._batch, self._lengths = found["batch"], found["lengths"]
+            self._batch, self._lengths = _read(path)
 
     @property
     def batch(self) -> int:
@@ -49,7 +54,7 @@ class FileJournal:
             lengths = {file: _length(file) for file in files}
         draft = self._path.with_suffix(".tmp")
         with draft.open("wb") as out:
-            out.write(json.dumps({"batch": batch, "lengths": lengths}).encode())
+            out.write(json.dumps(summed({"batch": batch, "lengths": lengths})).encode())
             out.flush()
             sync_data(out.fileno())
         draft.replace(self._path)
@@ -61,6 +66,21 @@ class FileJournal:
             # A file that was moved away or cut by someone else is not made longer.
             if _length(file) > length:
                 os.truncate(file, length)
+
+
+def _read(path: Path) -> tuple[int, dict[str, int]]:
+    try:
+        found = json.loads(path.read_bytes())
+        if not is_summed(found):
+            raise ValueError("its check sum is another one")
+        return int(found["batch"]), dict(found["lengths"])
+    except (ValueError, KeyError, TypeError) as e:
+        raise StreamerError(
+            f"{path} says how long output files were before the last micro-batch, and is damaged "
+            f"({e}): that micro-batch could come twice, or what was written before be cut off. "
+            "Restore it from a backup; or see that the last lines of the files are whole and come "
+            "once, and delete it"
+        ) from None
 
 
 def _length(file: str) -> int:

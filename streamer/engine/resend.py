@@ -7,9 +7,11 @@ from itertools import groupby
 
 from streamer.backoff import REPLAY
 from streamer.engine.encode import OutputStage
-from streamer.engine.frame import Frame, Payload, frames
+from streamer.engine.frame import Frame, FrameKind, Payload, frames
+from streamer.engine.running_clock import RunningClock, Stopwatch
 from streamer.engine.task import Task
 from streamer.engine.undelivered import Undelivered
+from streamer.engine.work import AFTER_WINDOWS, TaskWork
 from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.message import Execution, MicroBatch
@@ -18,6 +20,7 @@ from streamer.plan.written import output_at
 from streamer.sending.retrying import Retrying, telling
 from streamer.sending.sender import Sender
 from streamer.spec import ParsedComponent
+from streamer.window.system import SystemWindow
 
 
 def resend(
@@ -36,7 +39,14 @@ def resend(
     """
     task = Task.of(plan)
     ex = task.execution
-    yield from frames(_payloads(plan, undelivered, micro_batch, ex), 0)
+    payloads = _payloads(plan, undelivered, micro_batch, ex)
+    if isinstance(plan.window, SystemWindow):
+        watch = Stopwatch(RunningClock())
+        with watch.clock.timed():
+            yield from frames(watch.working(payloads), 0)
+        yield Frame(FrameKind.WORK, 0, 0, 0, 0, "", TaskWork(AFTER_WINDOWS, 0, watch.work).body())
+    else:
+        yield from frames(payloads, 0)
     for seq, (kind, body) in enumerate(task.said()):
         yield Frame(kind, 0, 0, seq, 0, "", body)
 

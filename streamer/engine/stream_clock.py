@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from streamer.durations import SECOND
 from streamer.engine.work import BatchWork
 from streamer.window.pressure import Interval, Pressure
 
@@ -54,6 +55,22 @@ class StreamClock:
     def steady(self) -> int:
         """Return the time of the clock that never runs backwards, ns."""
         return self._steady()
+
+
+def stood_between(before: tuple[int, int], now: int, steady: int) -> int:
+    """Return by how much time went on by itself: the clock was set, or the machine was suspended.
+
+    Args:
+        before: a micro-batch's time, and what the steady clock said then, ns.
+        now: the time of the one that follows, ns.
+        steady: what the steady clock says then, ns.
+
+    Returns:
+        ns; 0 for what is below a second.
+    """
+    began, then = before
+    stood = (now - began) - (steady - then)
+    return stood if stood >= SECOND else 0
 
 
 def pressure_between(before: tuple[int, int], now: int, work: BatchWork) -> Pressure:

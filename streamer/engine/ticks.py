@@ -155,4 +155,5 @@ def reading(offset: Mapping[str, Any], ends: Sequence[Offsets] = ()) -> Reading:
     found = offset.get("pressure")
     pressure = None if found is None else Pressure.of_fields(found)
     start, ended = offset["start"], offset["ended"]
-    return Reading(time_of(offset), start, backlog, ended, lag, pressure)
+    stood = offset.get("stood", 0)
+    return Reading(time_of(offset), start, backlog, ended, lag, pressure, stood)

@@ -10,6 +10,7 @@ import re
 from typing import Final, NamedTuple
 
 from streamer.engine.blame import Blamed
+from streamer.engine.crash_search import without_crashes
 from streamer.engine.places import Labels, Places
 from streamer.landing.damage import SIGN
 
@@ -34,6 +35,7 @@ _WORKER: Final = re.compile(
     r"java\.io\.EOFException|port number from pyspark\.daemon|\bStream closed\b"
 )
 _SPOOL: Final = re.compile(re.escape(SIGN) + r"[^\n]*")
+_MARKED: Final = re.compile(r"the windows' state is damaged: [^\n]*")
 _REPLACED: Final = re.compile(r"input file: [^\n]* was replaced or cut short [^\n]*")
 _GONE: Final = re.compile(r"FileNotFoundException|NoSuchFileException")
 _MISSING: Final = re.compile(r"No such file or directory: b?['\"]([^'\"]+)")
@@ -67,12 +69,14 @@ class Trouble(NamedTuple):
         place: label and path of the component; empty when it is none's.
         lasts: whether the same again is likely to fail as well, as where what is kept is damaged.
         passing: whether the machine lacks what it may have again later: disk, descriptors, memory.
+        ended: whether a worker has ended, perhaps by the message that it had in hand.
     """
 
     text: str
     place: Labels = _NOBODY
     lasts: bool = False
     passing: bool = False
+    ended: bool = False
 
 
 NO_TROUBLE: Final = Trouble("")
@@ -103,13 +107,18 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
     error = error.partition("=== Streaming Query ===")[0]
     blamed = Blamed.found(error)
     if blamed is not None:
-        return Trouble(blamed.text, {"label": blamed.label, "path": blamed.path})
+        # A message that takes all memory ends its worker, or is told so in good time.
+        ended = blamed.text.startswith("MemoryError")
+        place = {"label": blamed.label, "path": blamed.path}
+        return Trouble(without_crashes(blamed.text), place, ended=ended)
     if _NO_DESCRIPTORS.search(error):
         text = "the machine or the process has no file descriptors left: raise ulimit -n"
         return Trouble(text, places.state, passing=True)
     if _NO_MEMORY.search(error):
         text = "the machine has no memory left for another process or thread"
         return Trouble(text, _stage(error, places), passing=True)
+    if (found := _MARKED.search(error)) is not None:
+        return Trouble(found[0], places.state, lasts=True)
     if (found := _SPOOL.search(error) or _REPLACED.search(error)) is not None:
         return Trouble(found[0], places.input, lasts=True)
     if (found := _OOM.search(error)) is not None:
@@ -156,6 +165,7 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
         return Trouble(
             "a Python worker ended (killed, or out of memory): what it did is done again",
             _stage(error, places),
+            ended=True,
         )
     if (found := _KAFKA.search(error)) is not None:
         return Trouble(f"Kafka: {found[2].strip()} ({found[1]})", places.input)

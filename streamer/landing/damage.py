@@ -95,7 +95,9 @@ class Damage(NamedTuple):
     def __str__(self) -> str:
         if self.missing:
             return f"{self.path} is missing, and with it {self.lost} that came in"
-        return f"{self.path} is damaged at byte {self.byte:,}; {self.lost} that came in are lost"
+        return (
+            f"{self.path} is damaged at byte {self.byte:,}; {self.lost} that came in cannot be read"
+        )
 
 
 def damaged(found: Sequence[Damage]) -> StreamerError:

@@ -173,8 +173,8 @@ class Store:
         known = safe.store or last.store or (read.store if read is not None else 0)
         self._id = known or secrets.randbits(63) + 1
         self._total = max([0, safe.total, *counted])
-        if not self._total and numbers:
-            # Of version 0.1, which did not count: any number says that there were some.
+        if last.former:
+            # Version 0.1 did not count: any number says that there were some.
             self._total = 1
         self._number = max([safe.segment, *numbers[-1:]])
         if read is not None and read[:2] > (self._number, last.size):

@@ -149,6 +149,14 @@ _PROCESSOR: Final = (
         "The log has the errors; a catch or a switch on errored() says what becomes of them.",
     ),
     Metric(
+        "processor_crashed",
+        _C,
+        _PLACE,
+        "messages",
+        "Messages that end the process which works on them; they are marked as failed.",
+        "The log has a sample; without one that ends it, a worker may lack memory.",
+    ),
+    Metric(
         "processor_latency_ns",
         _T,
         _PLACE,

@@ -70,6 +70,8 @@ class Observed:
         self._process = self.processor.process
         if ex.sampler is not None:
             self._process = ex.sampler.around(self._process, key)
+        if ex.calls is not None:
+            self._process = ex.calls.around(self._process, self._origin)
 
 
 class ObservedEach(Observed):
@@ -100,6 +102,13 @@ class ObservedEach(Observed):
         self._process_each = self._each.process_each
         if ex.sampler is not None:
             self._process_each = ex.sampler.around_each(self._process_each, self._origin.key)
+        if ex.calls is not None:
+            self._process_each = self._one_by_one
+
+    def _one_by_one(self, messages: list[Message], ex: Execution) -> list[Message]:
+        return [
+            made for message in messages for batch in self._process([message], ex) for made in batch
+        ]
 
 
 def observed(processor: Processor, origin: Origin) -> Observed:

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from streamer.disk import sync_data, sync_directory
 from streamer.durations import DAY, HOUR, MINUTE
@@ -123,7 +124,12 @@ class Manifest:
 
     def text(self) -> str:
         """Return it as it is written."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
+        found = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
+        return json.dumps({**found, "checksum": _checksum(found)}, indent=1)
+
+
+def _checksum(found: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(found, sort_keys=True).encode())
 
 
 class Layout:
@@ -145,6 +151,10 @@ class Layout:
         """
         try:
             found = json.loads(self.manifest.read_bytes())
+            # Version 0.1 has written no check sum.
+            checksum = found.pop("checksum", None)
+            if checksum not in (None, _checksum(found)):
+                raise ValueError("its check sum is another one")
             if found.pop("format") != FORMAT:
                 raise ValueError("it has another format")
             rules, files = Rules(**found.pop("rules")), found.pop("files")

@@ -74,6 +74,7 @@ class Life:
         """
         view.start.begin(StartPhase.CHECKPOINT)
         from streamer.spark.checkpoint import Checkpoint
+        from streamer.spark.consistency import check_consistent
         from streamer.spark.generations import forget_seed
         from streamer.spark.moved import follow_move
 
@@ -94,6 +95,7 @@ class Life:
         self.checkpoint: Checkpoint = Checkpoint(directory)
         try:
             self.renewed = self.checkpoint.begin()
+            check_consistent(self.checkpoint)
             forget_seed(self.checkpoint)
             self.resumes = self.checkpoint.resumes
             if follow_move(self.checkpoint.spark):

@@ -360,7 +360,7 @@ def prepare_start(
     """
     from streamer.spark.generations import Drain, begin_drain, next_generation, remembered, sweep
 
-    last = remembered(checkpoint)
+    last = remembered(checkpoint, log)
     if last is None or not checkpoint.resumes or "draining" in checkpoint.record():
         return
     judgement = judge(last[0], config)

@@ -9,6 +9,7 @@ still begins with it.
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import Final, NamedTuple
 
 _LOOK: Final = 1 << 10
@@ -44,10 +45,12 @@ def identity(path: str, size: int) -> Identity:
     Raises:
         OSError: it is not there, or cannot be read.
     """
-    with open(path, "rb", buffering=0) as file:
-        head = file.read(min(_LOOK, size))
-        file.seek(max(size - _LOOK, 0))
-        tail = file.read(min(_LOOK, size))
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        head = os.pread(file, min(_LOOK, size), 0)
+        tail = os.pread(file, min(_LOOK, size), max(size - _LOOK, 0))
+    finally:
+        os.close(file)
     if min(len(head), len(tail)) < min(_LOOK, size):
         return Identity(size, "")
     return Identity(size, hashlib.blake2b(head + tail, digest_size=_DIGEST).hexdigest())

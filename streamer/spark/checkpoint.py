@@ -10,6 +10,7 @@
             /drain.plan      what runs until the windows before such a deploy are out
             /running.plan    what runs, where a later start may have to let its windows out
             /files*.json     lengths of output files before the micro-batch in hand
+            /crashes.json    messages of the micro-batch in hand that end a worker
             /signals         hints between driver and planner
             /results         results that are kept for queries (`streamer.retention`)
 ```
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import json
 import uuid
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -232,6 +234,11 @@ class Checkpoint:
         """What no other checkpoint is called; empty before `bind`."""
         return str(self.record().get("identity", ""))
 
+    @property
+    def generation(self) -> int:
+        """The number of the generation that runs, from 0."""
+        return self._number("generation")
+
     def batch(self, number: int) -> int:
         """Return the number of a micro-batch of Spark's among those of all generations."""
         return self._number("generation") * _BATCHES + number
@@ -247,7 +254,10 @@ class Checkpoint:
             found = json.loads(self._file.read_bytes())
         except (FileNotFoundError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            return {}
+        found.pop("checksum", None)
+        return found
 
     def _keep(self, record: dict[str, Any]) -> None:
         """Know the record of a checkpoint elsewhere: nobody else writes it meanwhile."""
@@ -283,6 +293,9 @@ class Checkpoint:
             found = json.loads(self._file.read_bytes())
             if not isinstance(found, dict):
                 raise ValueError("it is no JSON object")
+            # Version 0.1 has written no check sum.
+            if found.pop("checksum", None) not in (None, _checksum(found)):
+                raise ValueError("it is not what was written: its check sum is another one")
         except FileNotFoundError:
             if self.resumes:
                 raise CheckpointError(
@@ -314,6 +327,12 @@ class Checkpoint:
             # replays and cut files back.
             for journal in self.directory.glob("files*.json"):
                 journal.unlink()
+            # For the same reason nothing stays of messages that ended workers.
+            crashes = self.root / "crashes.json"
+            if isinstance(crashes, Path):
+                crashes.unlink(missing_ok=True)
+            else:
+                crashes.delete()
             self._forget()
         return finished
 
@@ -349,8 +368,9 @@ class Checkpoint:
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Replace the record at once: after a crash there is the one before, or this one."""
-        whole = {"format": FORMAT, **record}
-        replace_file(self._file, json.dumps(whole, indent=1).encode())
+        whole = json.loads(json.dumps({"format": FORMAT, **record}))
+        written = {**whole, "checksum": _checksum(whole)}
+        replace_file(self._file, json.dumps(written, indent=1).encode())
         self._keep(whole)
 
     def check(self, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
@@ -386,6 +406,10 @@ class Checkpoint:
 
 def _numbered(name: str, number: int) -> str:
     return f"{name}-{number}" if number else name
+
+
+def _checksum(record: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(record, sort_keys=True).encode())
 
 
 def _alike(bound: Any, found: Any) -> bool:

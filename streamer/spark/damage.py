@@ -18,7 +18,7 @@ _LOGS: Final = ("offsets", "commits")
 _READ: Final = 2
 """Of each log, a start reads so many of the newest files."""
 
-_REMEDY: Final = "restore the checkpoint from a backup, or start anew with another one"
+REMEDY: Final = "restore the checkpoint from a backup, or start anew with another one"
 
 _NOTHING: Final = "-"
 """Stands in the line of a source that has no offset yet."""
@@ -40,7 +40,7 @@ def trouble_at(error: str, places: Places, checkpoint: Location, directory: Loca
         size = _size(directory, file)
         how = f"ends too soon or was written over ({size} bytes)" if size else "is empty"
         text = f"the checkpoint {checkpoint} is damaged, {directory}/{file} {how}"
-        return Trouble(f"{text}; {_REMEDY}", places.state, lasts=True)
+        return Trouble(f"{text}; {REMEDY}", places.state, lasts=True)
     return found
 
 

@@ -83,6 +83,22 @@ def _stand_for(pid: int, asked: socket.socket) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
     asked.settimeout(None)
     asked.recv(1)
+    _remove_abandoned(os.environ[SOCKET])
+
+
+def _remove_abandoned(path: str) -> None:
+    """Delete the socket, and its directory, if who listened there was killed: nobody else would."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
+            asked.connect(path)
+    except ConnectionRefusedError:
+        try:
+            os.unlink(path)
+            os.rmdir(os.path.dirname(path))
+        except OSError:
+            pass  # Another one was faster.
+    except OSError:
+        pass
 
 
 if __name__ == "__main__":

@@ -22,9 +22,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,8 @@ from streamer.spark.parent_watch import end_children_with_this_process
 
 _NEEDED: Final = (*NEEDED, "streamer.spark.source", *PLANNERS)
 _QUEUE: Final = 128
+_PREFIX: Final = "streamer-forks-"
+_LEAST_AGE_S: Final = 60.0
 
 
 class Forks:
@@ -45,8 +48,9 @@ class Forks:
         Args:
             environment: of the driver.
         """
+        _remove_abandoned()
         # Sockets have short paths, and nobody else is to reach this one.
-        self._home = tempfile.mkdtemp(prefix="streamer-forks-")
+        self._home = tempfile.mkdtemp(prefix=_PREFIX)
         self.path = os.path.join(self._home, "socket")
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
@@ -97,6 +101,21 @@ class Forks:
                 self._process.kill()
                 self._process.wait()
         shutil.rmtree(self._home, ignore_errors=True)
+
+
+def _remove_abandoned() -> None:
+    """Delete what earlier programs of this user have left, which were killed with all they had."""
+    for home in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
+            found = home.lstat()
+            # One that has just been made may not listen yet.
+            if found.st_uid != os.getuid() or time.time() - found.st_mtime < _LEAST_AGE_S:
+                continue
+            try:
+                # Who listens forks for nobody that hangs up.
+                asked.connect(str(home / "socket"))
+            except (ConnectionRefusedError, FileNotFoundError):
+                shutil.rmtree(home, ignore_errors=True)
 
 
 @contextmanager

@@ -10,26 +10,27 @@ out is beside it: whatever is started next finishes that first.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import pickle
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from streamer import __version__
 from streamer.config import Config
-from streamer.disk import sync_data
+from streamer.engine.delivery import LogLine
 from streamer.engine.journal import FileJournal
 from streamer.engine.location import Location, numbers_in, remove_tree
 from streamer.plan import Plan
 from streamer.spark.checkpoint import Checkpoint, CheckpointError
+from streamer.spark.pickles import read_value, write_value
 
 _PLAN: Final = "drain.plan"
 _RUNNING: Final = "running.plan"
+
+
+def _say_nothing(level: str, text: str, fields: Mapping[str, Any]) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def _newest(log: Location) -> int | None:
 
 def begin_drain(checkpoint: Checkpoint, drain: Drain) -> None:
     """Note that open windows are let out, and by which plan."""
-    _write(checkpoint.directory / _PLAN, drain.plan)
+    write_value(checkpoint.directory / _PLAN, drain.plan)
     note = {"keeps_input": drain.keeps_input}
     checkpoint.write({**checkpoint.record(), "draining": note})
 
@@ -104,66 +105,46 @@ def drain_of(checkpoint: Checkpoint) -> Drain | None:
         return None
     path = checkpoint.directory / _PLAN
     try:
-        return Drain(_read(path), note["keeps_input"])
+        return Drain(read_value(path), note["keeps_input"])
     except (OSError, ValueError) as e:
         raise CheckpointError(
             f"a deploy was letting open windows out when it was broken off, and {path} cannot be "
             f"read ({e}); start the streamer that began it once more with the same checkpoint, or "
-            f"take `draining` out of {checkpoint.root / 'streamer.json'} and start the former "
-            "config"
+            f"take `draining` and `checksum` out of {checkpoint.root / 'streamer.json'} and start "
+            "the former config"
         ) from None
 
 
 def remember(checkpoint: Checkpoint, config: Config, plan: Plan) -> None:
     """Keep what runs, so that a start with another config can let its windows out."""
-    _write(checkpoint.directory / _RUNNING, (checkpoint.spark.name, config, plan))
+    write_value(checkpoint.directory / _RUNNING, (checkpoint.spark.name, config, plan))
 
 
-def remembered(checkpoint: Checkpoint) -> tuple[Config, Plan] | None:
+def remembered(checkpoint: Checkpoint, log: LogLine = _say_nothing) -> tuple[Config, Plan] | None:
     """Return what ran last; None when that was not kept, or by another version of the program.
 
     What ran in a former generation is of no use: its windows are out; nor is what ran here before
     another machine had the checkpoint.
+
+    Args:
+        checkpoint: nothing runs on it.
+        log: takes a warning when it was kept, and cannot be read.
     """
     if not checkpoint.has_stayed:
         return None
+    path = checkpoint.directory / _RUNNING
     try:
-        generation, config, plan = _read(checkpoint.directory / _RUNNING)
-    except (OSError, ValueError):
+        generation, config, plan = read_value(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as e:
+        text = (
+            "What ran last cannot be read; the stream goes on, but a change of the config that "
+            "open windows do not survive is refused once, since nothing can let them out"
+        )
+        log("WARN", text, {"file": str(path), "reason": str(e)})
         return None
     return (config, plan) if generation == checkpoint.spark.name else None
-
-
-def _write(path: Path, what: Any) -> None:
-    """Write a value that only this version of the program reads, and only its user."""
-    body = pickle.dumps(what)
-    head = {"version": __version__, "digest": hashlib.blake2b(body).hexdigest()}
-    draft = path.with_suffix(".tmp")
-    # It holds what the config does, passwords among it.
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-        out.write(json.dumps(head).encode() + b"\n" + body)
-        out.flush()
-        sync_data(out.fileno())
-    draft.replace(path)
-
-
-def _read(path: Path) -> Any:
-    """Read what `_write` wrote.
-
-    Raises:
-        OSError: it is not there.
-        ValueError: it is somebody else's, or not whole.
-    """
-    stat = path.stat()
-    if stat.st_uid != os.geteuid() or stat.st_mode & 0o022:
-        raise ValueError("others may have written it")
-    line, _, body = path.read_bytes().partition(b"\n")
-    head = json.loads(line)
-    if head["version"] != __version__:
-        raise ValueError(f"it was written by streamer {head['version']}")
-    if hashlib.blake2b(body).hexdigest() != head["digest"]:
-        raise ValueError("it is not the one that was written")
-    return pickle.loads(body)
 
 
 def end_drain(checkpoint: Checkpoint) -> None:

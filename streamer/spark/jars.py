@@ -17,6 +17,7 @@ from streamer.spark.cluster import ENVIRONMENT
 from streamer.spark.compiling import for_messages
 from streamer.spark.ivy import FetchError, fetch
 from streamer.spark.jar_directories import VARIABLE, Modules, kept, look, with_jars
+from streamer.spark.jar_sums import SUMS
 from streamer.spark.s3_jars import s3_settings
 from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.spec.inside import inside
@@ -258,7 +259,7 @@ def _fetched(
     wanted = [(group, name, version) for name, (group, version) in NEEDED.items()]
     log("INFO", "Fetching the jars with which Spark reads Kafka", {"into": str(own)})
     try:
-        fetch(wanted, own, conf, environ, log)
+        fetch(wanted, own, conf, environ, log, sums=SUMS)
     except FetchError as e:
         raise StreamerError(
             f"The input reads Kafka, for which Spark needs jars that PySpark does not bring, and "

@@ -186,7 +186,9 @@ def _direct(plan: Plan, place: KafkaPlace, wanted: Wanted) -> _Stage:
         source = KafkaRows(place, _planned(), wanted)
         made = DirectStage(plan, micro_batch=heard())
         for stretch in stretches(batches, wanted.topic):
-            yield from made.frames(source, source.number(stretch), source.piece(stretch))
+            yield from made.frames(
+                source, source.number(stretch), source.piece(stretch), source.arrival(stretch)
+            )
         made.finish()
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:

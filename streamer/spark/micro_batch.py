@@ -8,15 +8,17 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from streamer.engine.beside import Planned
+from streamer.engine.crash_search import CrashOrder, any_order
 from streamer.engine.reading import ReadingReporter
 from streamer.message import MicroBatch
 
 _PROPERTY: Final = "streamer.micro_batch"
 _PLANNED: Final = "streamer.planned"
 _SAMPLES: Final = "streamer.samples"
+_CRASHES: Final = "streamer.crashes"
 
 
-def tell(batch: DataFrame, stream: str, number: int, samples: int = 0) -> None:
+def tell(batch: DataFrame, stream: str, number: int, samples: int = 0, crashes: str = "") -> None:
     """Tell the tasks of a micro-batch, from the thread that is about to run them.
 
     Args:
@@ -24,10 +26,12 @@ def tell(batch: DataFrame, stream: str, number: int, samples: int = 0) -> None:
         stream: names the checkpoint; without blanks.
         number: the micro-batch's.
         samples: how many samples tasks take of each component's messages.
+        crashes: what is known of messages that end a worker (`CrashOrder.text`).
     """
     context = batch.sparkSession.sparkContext
     context.setLocalProperty(_PROPERTY, f"{stream} {number}")
     context.setLocalProperty(_SAMPLES, str(samples))
+    context.setLocalProperty(_CRASHES, crashes)
 
 
 def heard(part: str = "") -> MicroBatch | None:
@@ -62,6 +66,12 @@ def samples_wanted() -> int:
     context = TaskContext.get()
     told = context.getLocalProperty(_SAMPLES) if context else None
     return int(told or 0)
+
+
+def crash_order() -> CrashOrder | None:
+    """Return what the task must know of messages that end a worker; None where none has died."""
+    context = TaskContext.get()
+    return any_order(context.getLocalProperty(_CRASHES)) if context else None
 
 
 def reporter(address: str) -> ReadingReporter | None:

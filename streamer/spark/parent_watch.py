@@ -24,12 +24,18 @@ def end_children_with_this_process() -> None:
     """Have every process that is forked from this one killed when this one ends, however it does.
 
     It is for a process that forks in its main thread: on Linux the end of the thread that has
-    forked counts as the end of the process.
+    forked counts as the end of the process. What its forks fork is theirs.
     """
     library = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-    parent = os.getpid()
+    parent = forking = os.getpid()
+
+    def note() -> None:
+        nonlocal forking
+        forking = os.getpid()
 
     def watch() -> None:
+        if forking != parent:
+            return
         if library is not None:
             library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:
@@ -37,7 +43,7 @@ def end_children_with_this_process() -> None:
         else:
             threading.Thread(target=_watch, args=(parent,), daemon=True, name="parent").start()
 
-    os.register_at_fork(after_in_child=watch)
+    os.register_at_fork(before=note, after_in_child=watch)
 
 
 def _watch(parent: int) -> None:

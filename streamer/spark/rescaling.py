@@ -32,7 +32,9 @@ from streamer.spark.generations import (
     rescaled_generation,
 )
 from streamer.spark.shards import labels
+from streamer.spark.state_mark import unmarked
 from streamer.window import Store
+from streamer.window.index import HEAD
 from streamer.window.rescaling.rescale import Moved, check_rescalable, rescale
 
 _DRAFT = "rescale.tmp"
@@ -164,7 +166,10 @@ def _read_state(session: SparkSession, spark: Location, into: Path, shards: int)
                 "user_map_value.body",
             )
             for shard, pane, seq, body in rows.toLocalIterator():
-                stores[number[shard]].put(pane, seq, bytes(body))
+                value = bytes(body)
+                if (pane, seq) == (0, HEAD):
+                    value, _ = unmarked(value)
+                stores[number[shard]].put(pane, seq, value)
         except (Py4JError, PySparkException) as e:
             line = str(e).strip().splitlines()[0]
             raise StreamerError(f"the state in {spark} cannot be read: {line}") from e

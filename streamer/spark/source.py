@@ -24,7 +24,8 @@ from streamer.engine.beside import KafkaChild, is_before
 from streamer.engine.folding import folded_since, next_folded
 from streamer.engine.gate import Gate, Waiting
 from streamer.engine.signals import Signals
-from streamer.engine.stream_clock import StreamClock, pressure_between
+from streamer.engine.stream_clock import StreamClock, pressure_between, stood_between
+from streamer.engine.sums import summed
 from streamer.engine.ticks import Pacer, Rest, tick
 from streamer.kafka.reading import Offsets
 from streamer.source.replayable import Limit, Measurable, Replayable, extent_of
@@ -106,7 +107,7 @@ class StreamReader(DataSourceStreamReader):
             found = self._latest(start)
             self._rest.looked(found is not start)
             if self._gate is None or found is not start:
-                return found
+                return found if found is start else summed(found)
             self._gate.nap()
 
     def _latest(self, start: dict[str, Any]) -> dict[str, Any]:
@@ -145,6 +146,9 @@ class StreamReader(DataSourceStreamReader):
             known, newest = plan.signals.newest()
             folded = next_folded(folded_since(start), plan.folding, newest, known and not begins)
             pressure = None if begins else self._pressure(start, now)
+            stood = 0
+            if not begins and self._planned is not None and self._planned[0] == start.get("time"):
+                stood = stood_between(self._planned, now, steady)
             self._planned = now, steady
             return {
                 "data": data,
@@ -157,6 +161,7 @@ class StreamReader(DataSourceStreamReader):
                 # Wherever it comes again, the tasks are the same.
                 "pieces": tasks or plan.pieces,
                 **({} if pressure is None else {"pressure": pressure.as_fields()}),
+                **({"stood": stood} if stood else {}),
                 **self._beside(start, kafka, begins),
             }
         return start

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.engine.blame import marking
+from streamer.engine.crash_search import CRASH_ORDER
 from streamer.engine.direct import DirectStage
 from streamer.engine.folding import folded_since
 from streamer.engine.frame import Frame
@@ -25,9 +26,11 @@ from streamer.engine.ticks import reading, time_of
 from streamer.plan import Plan
 from streamer.sampling import WANTED
 from streamer.source.replayable import Replayable
-from streamer.spark.micro_batch import heard, heard_plan, reporter, samples_wanted
+from streamer.spark.micro_batch import crash_order, heard, heard_plan, reporter, samples_wanted
 from streamer.spark.shards import labels
+from streamer.spark.state_mark import checked_head, marked
 from streamer.window import Row as PackRow
+from streamer.window.index import HEAD
 
 ROW_SCHEMA = "shard int, kind int, pane long, arrival long, body binary"
 FRAME_SCHEMA = "kind int, `order` long, shard int, seq int, output int, route string, body binary"
@@ -89,6 +92,7 @@ def begin_task(plan: Plan) -> None:
     It looks for cycles less often: documents have none, and there are many.
     """
     WANTED.set(samples_wanted())
+    CRASH_ORDER.set(crash_order())
     REPORTER.set(reporter(plan.live))
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
@@ -143,17 +147,30 @@ def direct_stage(plan: Plan, source: Replayable) -> Callable[[_Batches], Iterato
 class SparkStore:
     """A shard's state in Spark's map state, as the kernel's `Store`."""
 
-    def __init__(self, state: Any) -> None:
-        """Wrap a map state keyed (pane, seq)."""
+    def __init__(self, state: Any, batch: int | None = None) -> None:
+        """Wrap a map state keyed (pane, seq).
+
+        Args:
+            state: the map state.
+            batch: the number of the micro-batch; None when nobody has told.
+        """
         self._state = state
+        self._batch = batch
 
     def get(self, pane: int, seq: int) -> bytes | None:
         """Return the value, or None."""
         found = self._state.getValue((pane, seq))
-        return None if found is None else bytes(found[0])
+        if found is None:
+            return None
+        value = bytes(found[0])
+        if (pane, seq) == (0, HEAD) and self._batch is not None:
+            return checked_head(value, self._batch)
+        return value
 
     def put(self, pane: int, seq: int, value: bytes) -> None:
         """Store a value."""
+        if (pane, seq) == (0, HEAD) and self._batch is not None:
+            value = marked(value, self._batch)
         self._state.updateValue((pane, seq), (value,))
 
     def delete(self, pane: int, seq: int) -> None:
@@ -177,7 +194,8 @@ class ShardProcessor(StatefulProcessor):
         """Keep what came in and release what is due."""
         shard = labels(self._plan.shards).index(key[0])
         incoming = (PackRow(shard, r.kind, r.pane, r.arrival, bytes(r.body)) for r in rows)
-        part, store = heard(f"s{shard}"), SparkStore(self._packs)
+        part = heard(f"s{shard}")
+        store = SparkStore(self._packs, part.number if part is not None else None)
         if self._plan.seed:
             # Imported here: hardly a stream begins so, and every worker waits for its imports.
             from pyspark import SparkFiles

@@ -37,7 +37,7 @@ from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
 from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
-from streamer.errors import StreamerError
+from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
 from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
@@ -45,6 +45,7 @@ from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
+from streamer.spark.crashes import Crashes
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.handles import HANDLES
@@ -122,6 +123,8 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._caches: Host | None = None
         self._retries = Retries()
+        self._crashes = Crashes(checkpoint.root)
+        self._in_hand = -1
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
@@ -189,8 +192,7 @@ class Stream:
         known = self._checkpoint.record().get("inputs", {})
         directory = self._checkpoint.spool
         house = House(directory, known, self._log, self._count, threading.Event(), read_stdin)
-        house.spool_limit = self.plan.spool_limit
-        house.local = self.plan.master.startswith("local")
+        house.spool_limit, house.local = self.plan.spool_limit, self.plan.master.startswith("local")
         house.endpoints = endpoints
         house.answers = self._answers if is_answered(self.plan) else None
         return house
@@ -261,13 +263,15 @@ class Stream:
         self.batch_meter.begin(at)
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        tell(batch, self._checkpoint.identity, at, self.tap.most)
+        self._in_hand = at
+        crashes = self._crashes.order(at).text()
+        tell(batch, self._checkpoint.identity, at, self.tap.most, crashes)
         table = batch.toArrow()
-        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self._kafka is not None:
             self._kafka.delivered()
         try:
-            self._delivery.deliver(at, [Frame(*row) for row in rows], began)
+            self._delivery.deliver(at, frames, began)
             self.trouble = NO_TROUBLE
             self.delivered += 1
             self.last_delivery = round(time.time(), 3)
@@ -291,8 +295,7 @@ class Stream:
         self.trouble = Trouble(text, {name: place[name] for name in _PLACE if name in place})
 
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
-        lag = self.meters.counts.get(LAG)
-        self.recent.hear(self._delivery.batch, statuses.values(), lag)
+        self.recent.hear(self._delivery.batch, statuses.values(), self.meters.counts.get(LAG))
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
             ends = [status.get("newest_end") for status in statuses.values()]
@@ -302,8 +305,7 @@ class Stream:
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""
         delivery = self._delivery
-        counts = dict(delivery.meters.counts)
-        return Snapshot.of(list(delivery.statuses.values()), counts, delivery.batch)
+        return Snapshot.of(self.statuses(), dict(delivery.meters.counts), delivery.batch)
 
     def statuses(self) -> list[Mapping[str, Any]]:
         """Return the newest status of each shard."""
@@ -474,6 +476,7 @@ class Stream:
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)
+        excused = self._crashes.look(self._in_hand, error, trouble, self._log) or excused
         retries = self._retries
         retries.failed(self._delivery.batch, excused, trouble.lasts)
         self.meters.count("batch_failed", {})
@@ -482,11 +485,8 @@ class Stream:
         self._log("DEBUG", error, {"micro_batch": self._delivery.batch + 1})
         reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
         if retries.exhausted or self._stopping.is_set():
-            failed = StreamerError(
-                f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
-            )
-            failed.passing = excused or trouble.passing
-            raise failed
+            text = f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
+            raise as_passing(StreamerError(text), excused or trouble.passing)
         pause = retries.pause
         text = f"The micro-batch failed: {trouble.text}; trying again in {pause:g} s"
         self._log("ERROR", text, {**trouble.place, "micro_batch": self._delivery.batch + 1})

@@ -22,6 +22,8 @@ class Reading:
         backlog: the input is still behind where it was at the start.
         lag: the input is behind, at any time: nothing is idle meanwhile.
         pressure: what the micro-batch before took of the stream's own time, where that may be long.
+        stood: how much of the time since the micro-batch before the machine was suspended, or its
+            clock was set forward by, ns: nothing is idle for it.
         ended: a bounded input has come to its end, and this micro-batch holds the last of it.
     """
 
@@ -31,11 +33,14 @@ class Reading:
     ended: bool = False
     lag: bool = False
     pressure: Pressure | None = None
+    stood: int = 0
 
     def row(self, shard: int) -> Row:
         """Make the row that tells this to a shard."""
         fields = {"t": self.t, "start": self.start_id, "backlog": self.backlog}
         fields |= {"ended": self.ended, "lag": self.lag}
+        if self.stood:
+            fields["stood"] = self.stood
         if self.pressure is not None:
             fields["pressure"] = self.pressure.as_fields()
         return Row(shard, Kind.CLOCK, 0, 0, orjson.dumps(fields))
@@ -73,6 +78,7 @@ class Reading:
                 bool(found.get("ended", False)),
                 bool(found.get("lag", False)),
                 None if pressure is None else Pressure.of_fields(pressure),
+                int(found.get("stood", 0)),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise StreamerError(f"a window shard got a clock row it cannot read: {e!r}") from None

@@ -10,9 +10,10 @@ import pytest
 from streamer.config import parse_config
 from streamer.engine.bracket import Bracket
 from streamer.engine.encode import OutputStage
-from streamer.message import Batch, Execution, Message, Placed
+from streamer.message import Batch, Execution, Message, MicroBatch, Placed
 from streamer.plan import make_plan
-from streamer.sending import Output, TakenBackError
+from streamer.sending import Output, SendError, TakenBackError
+from streamer.sending.patience import Patience
 from streamer.sending.sender import Sender
 from tests.outputs.scripted import batches
 
@@ -135,3 +136,45 @@ def test_messages_know_their_places_in_the_task_where_an_output_wants_them():
     plain = Told()
     list(_stage(plain).payloads(batches("a"), 0, _ex()))
     assert plain.places == []
+
+
+def test_what_waits_for_a_transaction_to_begin_is_handed_over_whole_and_goes_on_as_one():
+    class Away(Told):
+        is_away = True
+
+        def begin(self, ex: Execution) -> bool:
+            if self.is_away:
+                raise SendError("no broker answers", held=True)
+            return super().begin(ex)
+
+    output, ex = Away(), _ex()
+    unsent: list[Any] = []
+    ex.patience = Patience(1, lambda some: unsent.append((ex.patience.place, some)))
+    ex.micro_batch = MicroBatch("s", 7, "3")
+    stage = _stage(output)
+    for texts in (("a", "b"), ("c",)):
+        assert list(stage.payloads(batches(*texts), 5, ex)) == []
+        # A broker that is back in between must not get the rest of it alone.
+        output.is_away = False
+    stage.finish()
+    assert output.told == []
+    assert {place for place, _ in unsent} == {(0, 5, "3")}
+    assert [m.raw for _, some in unsent for b in some.batches for m in b] == [b"a", b"b", b"c"]
+    ex = _ex()
+    for _, some in unsent:
+        assert list(stage.resend(some.batches, 5, ex)) == []
+    stage.finish()
+    assert output.told == ["begin", "a", "b", "c", "commit"]
+
+
+def test_a_message_that_failed_takes_all_back_also_when_nothing_follows_it():
+    output, ex = Told(), _ex(strict=True)
+    stage = _stage(output)
+    failed = [Message(b"x").with_error("no")]
+    list(
+        stage.payloads(
+            [*batches("a"), *[[Message(b"%d" % n)] for n in range(9_999)], failed], 0, ex
+        )
+    )
+    stage.finish()
+    assert (output.told[0], output.told[-1]) == ("begin", "abort")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamer.durations import SECOND
-from streamer.engine.stream_clock import StreamClock, pressure_between
+from streamer.engine.stream_clock import StreamClock, pressure_between, stood_between
 from streamer.engine.work import BatchWork
 from streamer.window.pressure import Pressure
 
@@ -86,6 +86,13 @@ def test_a_start_goes_on_from_the_newest_micro_batch_though_the_clock_is_behind_
     machine.go_on(10 * SECOND)
     clock.go_on_from(T + HOUR)
     assert clock.now() == T + HOUR + 5 * SECOND
+
+
+def test_time_that_goes_on_by_itself_is_known() -> None:
+    assert stood_between((T, 0), T + 9 * SECOND, 9 * SECOND) == 0
+    assert stood_between((T, 0), T + HOUR + 9 * SECOND, 9 * SECOND) == HOUR
+    assert stood_between((T, 0), T + 10 * SECOND - 1, 9 * SECOND) == 0, "slewed"
+    assert stood_between((T, 0), T + 5 * SECOND, 10 * SECOND) == 0, "behind"
 
 
 def work(began: int, processors: int = 0, sending: int = 0, delivery: int = 0) -> BatchWork:

@@ -7,12 +7,15 @@ from dataclasses import asdict
 from typing import Any
 
 import orjson
+import pytest
 
 from streamer.durations import SECOND
-from streamer.engine.delivery import Delivery
+from streamer.engine.delivery import Delivery, Resend
 from streamer.engine.frame import Frame, FrameKind
 from streamer.engine.running_clock import RunningClock
+from streamer.engine.undelivered import Undelivered, encode_undelivered
 from streamer.engine.work import AFTER_WINDOWS, BEFORE_WINDOWS, BatchWork, TaskWork, together
+from streamer.message import Message
 from streamer.window import SystemWindow
 from streamer.window.status import Counters
 
@@ -64,7 +67,13 @@ class Output:
             raise ConnectionRefusedError("Connection refused")
 
 
-def delivered(output: Output, machine: Machine, tasks: Sequence[TaskWork] = ()) -> list[BatchWork]:
+def delivered(
+    output: Output,
+    machine: Machine,
+    tasks: Sequence[TaskWork] = (),
+    more: Sequence[Frame] = (),
+    resend: Resend | None = None,
+) -> list[BatchWork]:
     """Deliver a micro-batch; return what is reported of it."""
     found: list[BatchWork] = []
     lines: list[Any] = []
@@ -78,12 +87,13 @@ def delivered(output: Output, machine: Machine, tasks: Sequence[TaskWork] = ()) 
         on_work=found.append,
         at_once=lambda: 2,
         running=machine.clock,
+        resend=resend,
     )
     status = {"now": T, "closed": [], "next_due": None, "open": [], "held": 0, "ended": False}
     status["counters"] = asdict(Counters())
     frames = [Frame(FrameKind.STATUS, 0, 0, 0, 0, "", orjson.dumps(status))]
     frames += [Frame(FrameKind.WORK, 0, 0, 1, 0, "", one.body()) for one in tasks]
-    delivery.deliver(0, frames)
+    delivery.deliver(0, [*frames, *more])
     return found
 
 
@@ -110,6 +120,28 @@ def test_what_is_shorter_than_windows_may_wait_is_not_reported() -> None:
 def test_a_program_that_was_stopped_while_it_wrote_reports_nothing() -> None:
     machine = Machine()
     assert delivered(Output(machine, 0, 1, stops=45), machine) == []
+
+
+@pytest.mark.parametrize(("tries", "reported"), [(1, False), (4, True)])
+def test_a_try_to_send_again_counts_and_what_it_waits_for_does_not(
+    tries: int, reported: bool
+) -> None:
+    # Each try takes three seconds, and a minute to get its turn beside other streams.
+    machine = Machine()
+    left = [tries]
+    body = encode_undelivered(Undelivered(0, 0, [[Message(b"a")]], "refused", {}))
+    undelivered = Frame(FrameKind.UNDELIVERED, 0, 0, 0, 0, "", body)
+
+    def resend(portion: Sequence[Undelivered], batch: int) -> list[Frame]:
+        machine.pass_by(60 + 3)
+        left[0] -= 1
+        work = Frame(FrameKind.WORK, 0, 0, 0, 0, "", task(AFTER_WINDOWS, 0, 3).body())
+        return [work, undelivered] if left[0] else [work]
+
+    found = delivered(Output(machine, 0, 0), machine, more=[undelivered], resend=resend)
+    assert bool(found) is reported
+    for work in found:
+        assert 4 * 3 * SECOND < work.delivery < 60 * SECOND
 
 
 def test_twenty_streams_on_two_cores_report_nothing_however_long_they_wait_for_these() -> None:

@@ -34,6 +34,8 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_deploy_kills.py",
         "faults/test_standby.py",
         "faults/test_service_elsewhere.py",
+        "faults/test_blocked_outputs.py",
+        "faults/test_zombies.py",
     ),
     "cluster": (
         "faults/test_cluster.py",

@@ -26,7 +26,7 @@ BLOCKED = """\
 input: { generate: { mapping: 'root.id = counter()', interval: 200ms } }
 output: { %s }
 """
-MEASURED_S = 20.0
+MEASURED_S = 12.0
 STREAMS, A_SECOND = 5, 10
 
 

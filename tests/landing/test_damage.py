@@ -137,6 +137,16 @@ def test_damage_of_what_was_safe_stops_the_stream_and_is_counted_where_it_is_ski
     assert rest[-len(more) :] == more
 
 
+def test_a_store_to_which_nothing_has_come_yet_is_whole_at_each_start(tmp_path):
+    for _ in range(3):
+        Store(tmp_path).append([], {"at": 1})
+    start = Landed(tmp_path).initial()
+    assert not started(tmp_path, start).lines
+    store = Store(tmp_path)
+    store.append([each([b"a"], {})])
+    assert read_rest(tmp_path, start) == [b"a"]
+
+
 def test_a_flipped_bit_in_what_was_read_costs_nothing(tmp_path):
     raws = filled(tmp_path, 8)
     start, read = read_some(tmp_path, 3)

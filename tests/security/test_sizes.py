@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from streamer.endpoints import requests
 from streamer.landing import store
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit
@@ -240,3 +241,21 @@ def test_a_tls_handshake_that_does_not_end_is_given_up(
         host, _, port = str(lodged.said("address")).rpartition(":")
         with socket.create_connection((host, int(port)), 10) as client:
             assert is_closed(client, 5)
+
+
+def test_bodies_together_have_a_bound_and_one_alone_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests.BODIES, "limit", 500)
+    with taking(tmp_path, ", timeout: 20s") as server:
+        assert server.post(b"x" * SMALL) == 200
+        with connected(server.url) as client:
+            head = b"POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n"
+            client.sendall(head + b"y" * 400)
+            _until(lambda: requests.BODIES._held == 400)
+            assert server.post(b"z" * 200) == 503
+            assert server.post(b"z" * 50) == 200
+            client.sendall(b"y" * 500)
+            assert client.recv(1000).startswith(b"HTTP/1.1 200")
+        _until(lambda: requests.BODIES._held == 0)
+        assert server.taken() == [b"x" * SMALL, b"z" * 50, b"y" * 900]

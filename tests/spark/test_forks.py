@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -171,3 +172,21 @@ def test_it_ends_with_the_driver_and_leaves_nothing() -> None:
     ours._process.stdin.close()
     assert ours._process.wait(120) == 0
     assert not os.path.exists(home)
+
+
+def test_what_killed_programs_have_left_is_deleted_and_what_serves_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    serving = Forks(os.environ)
+    abandoned = tmp_path / "streamer-forks-abandoned"
+    abandoned.mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
+        dead.bind(str(abandoned / "socket"))
+    for home in tmp_path.iterdir():
+        os.utime(home, (time.time() - 100, time.time() - 100))
+    try:
+        Forks(os.environ).close()
+        assert [str(path / "socket") for path in tmp_path.iterdir()] == [serving.path]
+    finally:
+        serving.close()

@@ -27,6 +27,7 @@ from streamer.spark.generations import (
     return_to,
     sweep,
 )
+from streamer.spark.pickles import write_value
 
 FITS = {"input": "file", "window": "grid(1s)", "key": None, "shards": 2}
 OTHER = {**FITS, "window": "grid(2s)"}
@@ -216,3 +217,66 @@ def test_what_runs_is_remembered_for_its_generation(held) -> None:
     (held.directory / "running.plan").chmod(0o600)
     next_generation(held, OTHER, keeps_input=True)
     assert remembered(held) is None
+
+
+def moved(head: dict[str, Any]) -> None:
+    classes = head["classes"]
+    name = next(one for one in classes if one.endswith(":Plan"))
+    classes["streamer.plan.gone:Plan"] = classes.pop(name)
+
+
+def another_field(head: dict[str, Any]) -> None:
+    next(fields for name, fields in head["classes"].items() if name.endswith(":Plan")).insert(
+        1, "x"
+    )
+
+
+def without_classes(head: dict[str, Any]) -> None:
+    del head["classes"]
+
+
+@pytest.mark.parametrize("change", [moved, another_field, without_classes])
+def test_what_another_build_has_pickled_is_not_read_and_nothing_ends_for_it(held, change) -> None:
+    config = parse_config("input: {stdin: {}}\nbuffer: {tumbling_window: {size: 1s}}\n", "a.yaml")
+    remember(held, config, make_plan(config))
+    begin_drain(held, Drain(plan(), keeps_input=True))
+    for name in ("running.plan", "drain.plan"):
+        line, _, body = (held.directory / name).read_bytes().partition(b"\n")
+        head = json.loads(line)
+        change(head)
+        (held.directory / name).write_bytes(json.dumps(head).encode() + b"\n" + body)
+    lines: list[tuple[str, str, Any]] = []
+    assert remembered(held, lambda *line: lines.append(line)) is None
+    ((level, _, fields),) = lines
+    assert level == "WARN" and "another build of streamer has written it" in fields["reason"]
+    with pytest.raises(
+        CheckpointError, match="another build of streamer .*start the streamer that"
+    ):
+        drain_of(held)
+
+
+class Breaks:
+    """What ends in an error of its own when it is read again."""
+
+    def __reduce__(self) -> Any:
+        return (_broken, ("kept",))
+
+
+_BREAKS = {"now": False}
+
+
+def _broken(text: str) -> str:
+    if _BREAKS["now"]:
+        raise ZeroDivisionError(text)
+    return text
+
+
+@pytest.mark.parametrize("harm", ["error", b"", b"x", b"{}", b"[1]\nx", b'{"digest": 1}\nx'])
+def test_nothing_that_reading_it_again_raises_ends_a_start(held, harm, monkeypatch) -> None:
+    path = held.directory / "running.plan"
+    write_value(path, Breaks())
+    monkeypatch.setitem(_BREAKS, "now", True)
+    if harm != "error":
+        path.write_bytes(harm)
+    lines: list[Any] = []
+    assert remembered(held, lambda *line: lines.append(line)) is None and len(lines) == 1

@@ -18,6 +18,11 @@ from streamer.spark.parent_watch import end_children_with_this_process
 end_children_with_this_process()
 pid = os.fork()
 if pid == 0:
+    # What a fork forks for a while lives on its own.
+    if os.fork() == 0:
+        os._exit(7)
+    if os.waitstatus_to_exitcode(os.wait()[1]) != 7:
+        os._exit(1)
     time.sleep(60)
 print(pid, flush=True)
 time.sleep(60)
@@ -33,6 +38,7 @@ def test_a_fork_ends_when_what_has_forked_it_is_killed(how: int, platform: str) 
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     try:
+        time.sleep(0.3)
         assert runs(pid)
         parent.send_signal(how)
         parent.wait()

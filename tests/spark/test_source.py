@@ -260,6 +260,20 @@ def test_where_the_machines_clock_is_set_back_a_stream_goes_on(tmp_path: Path) -
     assert reading(later).t == ticked["time"] + SECOND
 
 
+def test_an_offset_says_by_how_much_the_clock_was_set_forward(tmp_path: Path) -> None:
+    signals, machine = Signals(tmp_path / "signals"), Machine()
+    signals.clear()
+    plan = SourcePlan(Asked(), SystemWindow(size=10 * SECOND), "a", signals, Limit(), 0, 2)
+    reader = StreamReader(plan, machine.clock())
+    at, stood = reader.initialOffset(), []
+    for step in (0, 0, 3600, 0):
+        machine.go_on(20)
+        machine.wall += step * SECOND
+        at = reader.latestOffset(at, None)  # type: ignore[arg-type]
+        stood.append(reading(at).stood)
+    assert stood == [0, 0, 3600 * SECOND, 0]
+
+
 def test_an_offset_says_how_long_the_stream_itself_had_the_micro_batch_before_in_hand(
     tmp_path: Path,
 ) -> None:

@@ -88,7 +88,8 @@ class EventStream(stages.Stages[Event, Batch]):
         self._t = batch.t if self._t is None else max(self._t, batch.t)
         self._starts += batch.restarted
         groups = [list(same) for _, same in groupby(batch.events, lambda event: event.partition)]
-        reading = Reading(batch.t, str(self._starts), batch.backlog, batch.ended)
+        start, stood = str(self._starts), batch.stood
+        reading = Reading(batch.t, start, batch.backlog, batch.ended, stood=stood)
         return self.run(groups, self._t, reading)
 
     def packer(self, piece: list[Event], group: list[Event], arrival: int) -> EventPacker:

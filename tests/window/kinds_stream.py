@@ -108,7 +108,7 @@ class EventStream(stages.Stages[Event, Any]):
         self.starts += batch.restarted
         groups = [list(same) for _, same in groupby(batch.events, partition_of)]
         start = f"start{self.starts}"
-        reading = Reading(batch.t, start, batch.backlog, batch.ended, batch.lag)
+        reading = Reading(batch.t, start, batch.backlog, batch.ended, batch.lag, stood=batch.stood)
         return self.run(groups, self.now, reading)
 
     def packer(self, piece: list[Event], group: list[Event], arrival: int) -> EventPacker:

@@ -39,7 +39,7 @@ class ShardClocks:
         running = self.now is not None and self.start_id == reading.start_id
         behind = reading.backlog or reading.lag
         if running and not self.behind and not behind:
-            self.active += now - (self.now or 0)
+            self.active += max(now - (self.now or 0) - reading.stood, 0)
         self.now, self.start_id, self.behind = now, reading.start_id, behind
         return now
 

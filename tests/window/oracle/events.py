@@ -42,6 +42,8 @@ class MicroBatch:
         backlog: the first backlog after a start is being worked off.
         lag: the input is behind, later.
         ended: the bounded input has ended with this micro-batch.
+        stood: how much of the time since the last micro-batch the machine was suspended, or its
+            clock was set forward by.
     """
 
     t: int
@@ -50,6 +52,7 @@ class MicroBatch:
     backlog: bool = False
     lag: bool = False
     ended: bool = False
+    stood: int = 0
 
 
 @dataclass(frozen=True)

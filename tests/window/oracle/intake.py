@@ -84,7 +84,9 @@ class Clocks:
         # but does not keep the system clock from closing: the page suspends that for the first
         # backlog after a start only.
         if self.now is not None and not (batch.restarted or behind or self._behind):
-            self.active += now - self.now
+            # Decided: nor was it awake while the machine was suspended, and a clock that is set
+            # forward makes nothing idle.
+            self.active += max(now - self.now - batch.stood, 0)
         self.now, self._behind = now, behind
         return self._lapse(now)
 

@@ -192,7 +192,9 @@ def streams(
                     draw(st.sampled_from(sides)),
                 )
             )
-        batches.append(MicroBatch(zero + t * unit, tuple(events), restarted, backlog, lag))
+        stood = draw(st.sampled_from([0, 0, 0, 0, 3, SPAN])) * unit
+        at = zero + t * unit
+        batches.append(MicroBatch(at, tuple(events), restarted, backlog, lag, stood=stood))
     if draw(st.booleans()):
         # A bounded input has no backlog.
         batches[-1] = replace(batches[-1], ended=True, backlog=False, lag=False)

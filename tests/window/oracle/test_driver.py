@@ -154,6 +154,14 @@ def test_time_while_the_program_is_down_or_behind_is_not_idle() -> None:
     assert brief(oracle.step(MicroBatch(905)).batches) == ["idle [0, 10] a"]
 
 
+def test_a_suspended_machine_and_a_clock_that_is_set_forward_make_nothing_idle() -> None:
+    oracle = tumbling(idle_timeout=30)
+    oracle.step(MicroBatch(0, events("a3")))
+    assert oracle.step(MicroBatch(3620, stood=3600)).batches == []  # 20
+    assert oracle.step(MicroBatch(3629)).batches == []
+    assert brief(oracle.step(MicroBatch(3630)).batches) == ["idle [0, 10] a"]
+
+
 def test_a_dropped_event_does_not_keep_a_window_awake() -> None:
     oracle = tumbling(idle_timeout=30, max_ahead=0, clock="stream")
     oracle.step(MicroBatch(5, events("a3")))

@@ -1,0 +1,294 @@
+"""Find the messages that end a worker, and go past those that were found.
+
+The driver asks for a search when workers have died at a micro-batch (`streamer.spark.crashes`).
+Then each task, before it processes a chunk of its input, has a forked process run the chunk's
+messages through the processors: one after the other, with a mark before each. When that ends, the
+mark says which message it was, and another process goes on behind it. Nothing is sent there. A
+task that has found some fails with their list; the driver keeps it in the checkpoint and tries the
+micro-batch again, in which those messages are marked as failed where they would have crashed.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import faulthandler
+import json
+import mmap
+import os
+import re
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from streamer.engine.blame import Blamed, BlamedError
+from streamer.message import Batch, Execution
+from streamer.pipeline import Processor, run
+from streamer.pipeline.crashes import MARK_SIZE, Calls, Crash, Mark, fail_crashed
+
+Item = TypeVar("Item")
+
+_MARK: Final = "streamer-crashes "
+_MARKED: Final = re.compile(re.escape(_MARK) + r"([A-Za-z0-9+/=]+)")
+_MOST: Final = 100
+"""Crashes that one task looks for before it reports them."""
+
+_SAMPLE: Final = 100
+_NO_MEMORY: Final = 77
+_LEFT: Final = 78
+_LEAST_ROOM: Final = 512 << 20
+_DIES_WITH_ITS_PARENT: Final = 1
+"""`PR_SET_PDEATHSIG` of Linux's `prctl`."""
+
+
+@dataclass(frozen=True)
+class CrashOrder:
+    """What the driver says of crashes in a micro-batch.
+
+    Attributes:
+        search: whether tasks look for messages that end them.
+        known: those that were found.
+    """
+
+    search: bool = False
+    known: tuple[Crash, ...] = ()
+
+    def text(self) -> str:
+        """Return it as JSON; empty when there is nothing to say."""
+        return json.dumps([self.search, self.known]) if self.search or self.known else ""
+
+    @classmethod
+    def of(cls, text: str) -> CrashOrder:
+        """Return what `text` has written."""
+        search, known = json.loads(text)
+        return cls(search, tuple(Crash(*crash) for crash in known))
+
+
+CRASH_ORDER: Final[ContextVar[CrashOrder | None]] = ContextVar("CRASH_ORDER", default=None)
+"""What holds for the task in hand; None where no worker has died."""
+
+
+class CrashesFoundError(BlamedError):
+    """A task has found messages that end it.
+
+    Attributes:
+        crashes: which.
+    """
+
+    def __init__(self, crashes: Sequence[Crash]) -> None:
+        self.crashes = tuple(crashes)
+        first = self.crashes[0]
+        body = base64.b64encode(json.dumps(self.crashes).encode()).decode()
+        text = f"a message ends its worker ({first.reason}); {_MARK}{body}"
+        super().__init__(Blamed(text, first.label, first.path))
+
+    def __reduce__(self) -> tuple[type[CrashesFoundError], tuple[tuple[Crash, ...]]]:  # type: ignore[override]
+        return CrashesFoundError, (self.crashes,)
+
+
+def without_crashes(text: str) -> str:
+    """Return the text of a `CrashesFoundError` as people read it."""
+    return text.partition(f"; {_MARK}")[0]
+
+
+def crashes_of(error: str) -> tuple[Crash, ...]:
+    """Return the crashes that a text of Spark's tells of."""
+    found = _MARKED.search(error)
+    if found is None:
+        return ()
+    try:
+        return tuple(Crash(*crash) for crash in json.loads(base64.b64decode(found[1])))
+    except (ValueError, TypeError):
+        return ()
+
+
+class PieceCrashes:
+    """Searches one piece of a micro-batch, and goes past what is known of it."""
+
+    def __init__(self, part: str, order: CrashOrder, first: int = 0) -> None:
+        """Take a piece.
+
+        Args:
+            part: names it, the same whenever the micro-batch comes again.
+            order: what the driver says.
+            first: the number of its first batch.
+        """
+        self._part = part
+        self._first = first
+        self._search = order.search
+        self._known: dict[tuple[str, int], list[Crash]] = {}
+        for crash in order.known:
+            if crash.part == part:
+                self._known.setdefault((crash.stage, crash.number), []).append(crash)
+        self._next: dict[str, int] = {}
+        self._found: list[Crash] = []
+
+    def until_end(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Give what the piece holds; at its end all that was found is raised.
+
+        Raises:
+            CrashesFoundError: messages of the piece end their process.
+        """
+        yield from items
+        if self._found:
+            raise CrashesFoundError(self._found)
+
+    def passed(
+        self,
+        processors: Sequence[Processor],
+        batches: Sequence[Batch],
+        ex: Execution,
+        stage: str,
+        ordinary: Callable[[int, int], Iterable[Batch]],
+    ) -> Iterator[Batch]:
+        """Return what comes out of processors for some batches.
+
+        Args:
+            processors: what they go through.
+            batches: those that come next.
+            ex: the run.
+            stage: names the list of processors.
+            ordinary: runs those between two numbers of the list, of which no crash is known.
+        """
+        first = self._next.setdefault(stage, self._first)
+        self._next[stage] = first + len(batches)
+        if self._search and processors and len(self._found) < _MOST:
+            self._found += self._crashes(processors, batches, ex, stage, first)
+        if self._found:
+            return
+        begin = 0
+        for at in range(len(batches)):
+            known = self._known.get((stage, first + at))
+            if known is None:
+                continue
+            yield from ordinary(begin, at)
+            begin = at + 1
+            nowhere = next((crash for crash in known if not crash.path), None)
+            if nowhere is not None:
+                # Between processors, such as when what they have made is written.
+                yield fail_crashed(batches[at], nowhere, None, ex)
+                continue
+            careful = copy.copy(ex)
+            careful.calls = calls = Calls()
+            calls.begin(at, known)
+            yield from run(processors, [batches[at]], careful)
+        yield from ordinary(begin, len(batches))
+
+    def _crashes(
+        self,
+        processors: Sequence[Processor],
+        batches: Sequence[Batch],
+        ex: Execution,
+        stage: str,
+        first: int,
+    ) -> Iterator[Crash]:
+        memory = mmap.mmap(-1, MARK_SIZE)
+        mark, at, count = Mark(memory), 0, 0
+        while at < len(batches) and count < _MOST:
+            mark.write(-1, 0, "")
+            reason = _ended(partial(self._try, processors, batches, ex, stage, first, at, mark))
+            index, call, path, label = mark.read()
+            if not reason or index < 0:
+                break
+            batch = batches[index]
+            size = sum(len(message.raw) for message in batch)
+            sample = ascii(batch[0].raw[:_SAMPLE])[2:-1]
+            number = first + index
+            yield Crash(self._part, stage, number, path, label, call, reason, size, sample)
+            at, count = index + 1, count + 1
+        memory.close()
+
+    def _try(
+        self,
+        processors: Sequence[Processor],
+        batches: Sequence[Batch],
+        ex: Execution,
+        stage: str,
+        first: int,
+        begin: int,
+        mark: Mark,
+    ) -> None:
+        silent = copy.copy(ex)
+        silent.log = lambda level, text, fields: None
+        silent.count = lambda name, by=1, **labels: None
+        silent.tallies, silent.answers, silent.rejected = {}, {}, {}
+        silent.sampler = silent.reading = None
+        silent.calls = calls = Calls(mark)
+        for at in range(begin, len(batches)):
+            calls.begin(at, self._known.get((stage, first + at), ()))
+            for made in run(processors, [batches[at]], silent):
+                for message in made:
+                    # What is computed when it is asked for is computed here, too.
+                    _ = message.raw
+
+
+def piece_crashes(part: int | str, first: int = 0) -> PieceCrashes | None:
+    """Return what searches a piece; None where no worker has died at the micro-batch."""
+    order = CRASH_ORDER.get()
+    return None if order is None else PieceCrashes(str(part), order, first)
+
+
+def _ended(work: Callable[[], None]) -> str:
+    """Run something in a forked process; return how it ended, or an empty text when all is well."""
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        code = _LEFT
+        try:
+            _alone(parent)
+            work()
+            code = 0
+        except MemoryError:
+            code = _NO_MEMORY
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return signal.Signals(os.WTERMSIG(status)).name
+    code = os.waitstatus_to_exitcode(status)
+    if code == _NO_MEMORY:
+        return "it takes more memory than there is"
+    return f"exit code {code}" if code else ""
+
+
+def _alone(parent: int) -> None:
+    """Bound the memory of a forked process, and let it end with its parent, without a word."""
+    faulthandler.disable()
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_DIES_WITH_ITS_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    size = pages * resource.getpagesize() + max(_free() * 3 // 4, _LEAST_ROOM)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard == resource.RLIM_INFINITY or size < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (size, hard))
+
+
+def _free() -> int:
+    """Return how much memory may be taken, bytes: of the machine, or of a container."""
+    fields: Mapping[str, str] = dict(
+        line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines()
+    )
+    free = int(fields["MemAvailable"].split()[0]) << 10
+    group = Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):
+        most = int((group / "memory.max").read_text())
+        free = min(free, most - int((group / "memory.current").read_text()))
+    return free
+
+
+def any_order(text: Any) -> CrashOrder | None:
+    """Return what the driver has said, or None when it was nothing."""
+    return CrashOrder.of(text) if text else None

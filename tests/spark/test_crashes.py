@@ -1,0 +1,48 @@
+"""A message that ends its worker, on a real Spark: it alone fails, and all others are written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+# The worker is the parent of what its command runs.
+CONFIG = """
+input: {{ file: {{ paths: ["{source}"] }} }}
+buffer: {buffer}
+pipeline:
+  processors:
+    - switch:
+        - check: this.n == 77 || this.n == 150
+          processors:
+            - label: deadly
+              command: {{ name: sh, args_mapping: 'root = ["-c", "kill -SEGV $PPID; sleep 9"]' }}
+    - catch:
+        - mapping: 'root = {{"n": this.n, "error": error(), "by": error_source_label()}}'
+output: {{ file: {{ path: "{target}" }} }}
+"""
+
+
+def test_a_message_that_ends_its_worker_fails_and_all_others_are_written(
+    run_stream: Any, tmp_path: Path
+) -> None:
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.write_text("".join(f'{{"n":{n}}}\n' for n in range(200)))
+    ran = run_stream(CONFIG.format(source=source, target=target, buffer="{ none: {} }"))
+    written = [json.loads(line) for line in target.read_text().splitlines()]
+    assert [line["n"] for line in written] == list(range(200))
+    failed = {line["n"]: (line["error"], line["by"]) for line in written if "error" in line}
+    said = ("the process that works on it ends (SIGSEGV)", "deadly")
+    assert failed == {77: said, 150: said}
+    crashed = {labels: count for (name, labels), count in ran.counts.items() if "crashed" in name}
+    assert sum(crashed.values()) == 2
+    [(_, text, fields), _] = [line for line in ran.log if "ends its worker" in line[1]]
+    assert text == "A message of 8 bytes ends its worker (SIGSEGV): it will be marked as failed"
+    assert (fields["label"], fields["sample"]) == ("deadly", '{"n":77}')
+    # So that the micro-batch goes past them when it comes again.
+    kept = json.loads((tmp_path / "checkpoint" / "crashes.json").read_text())
+    assert kept["micro_batch"] == 0

@@ -1,0 +1,72 @@
+"""What a stream sees of its spool when it begins, and passes over when it is asked to."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamer.errors import StreamerError
+from streamer.landing.landed import Landed
+from streamer.landing.store import Store
+from streamer.source.replayable import Limit
+from streamer.spark.checkpoint import Checkpoint
+from streamer.spark.spools import open_checked
+from tests.landing.test_damage import Log, filled, flip, read_rest, read_some, segments
+from tests.spark.test_generations import FITS, logged
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[Checkpoint]:
+    checkpoint = Checkpoint(tmp_path / "c")
+    checkpoint.bind(FITS, {})
+    yield checkpoint
+    checkpoint.close()
+
+
+def opened(checkpoint: Checkpoint, log: Log) -> Landed:
+    def open_source() -> Landed:
+        Store(checkpoint.spool, segment_bytes=600)
+        return Landed(checkpoint.spool)
+
+    found = open_checked(checkpoint, open_source, log, log.count)
+    assert isinstance(found, Landed)
+    return found
+
+
+def test_damage_ends_a_start_and_is_passed_over_by_the_one_that_is_asked_to(held) -> None:
+    raws, log = filled(held.spool), Log()
+    start, read = read_some(held.spool, 9)
+    logged(held.spark, "offsets", 0, {"data": start})
+    flip(segments(held.spool)[1], 300)
+    with pytest.raises(StreamerError, match="2.seg is damaged at byte"):
+        opened(held, log)
+    held.skips_damaged = True
+    opened(held, log)
+    held.skips_damaged = False
+    opened(held, log)
+    assert len(read) + len(read_rest(held.spool, start)) == len(raws) - log.counts["input_lost"]
+    assert len(log.lines) == 1
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_spool_that_was_emptied_is_told_from_one_that_was_never_there(held, planned) -> None:
+    opened(held, Log())
+    filled(held.spool)
+    start, _ = read_some(held.spool, 9)
+    if planned:
+        logged(held.spark, "offsets", 0, {"data": start})
+    shutil.rmtree(held.spool)
+    log = Log()
+    if not planned:
+        opened(held, log)
+        return
+    with pytest.raises(StreamerError, match="does not hold what was read of it"):
+        opened(held, log)
+    held.skips_damaged = True
+    source = opened(held, log)
+    more = filled(held.spool, 4)
+    assert read_rest(held.spool, start) == more
+    assert source.latest(start, 0, Limit()).waiting == len(more)

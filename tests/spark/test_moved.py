@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from streamer.spark.moved import follow_move
+from tests.spark.conftest import Runner
 
 SCHEMA = "state/0/_stateSchema/default/0_908dd01c"
 
@@ -64,3 +67,30 @@ def test_a_note_of_another_form_is_left_to_spark(tmp_path: Path) -> None:
     path.write_text("v9\nnothing that is known")
     assert not follow_move(spark)
     assert path.read_text() == "v9\nnothing that is known"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_stream_goes_on_with_its_open_window_in_another_directory(
+    run_stream: Runner, tmp_path: Path
+) -> None:
+    source, out = tmp_path / "in", tmp_path / "out.jsonl"
+    source.mkdir()
+    config = f"""
+input: {{ file: {{ paths: ["{source}/*.jsonl"], scanner: {{ lines: {{}} }} }} }}
+buffer:
+  tumbling_window:
+    {{ size: 10s, timestamp_mapping: root = this.at.number(), end_of_input: keep }}
+pipeline:
+  processors:
+    - mapping: |
+        root = if batch_index() == 0 {{ {{"n": json("n").from_all()}} }} else {{ deleted() }}
+output: {{ file: {{ path: "{out}", codec: lines }} }}
+"""
+    (source / "a.jsonl").write_text('{"at": 1, "n": 1}\n{"at": 2, "n": 2}\n')
+    run_stream(config, checkpoint="first/checkpoint")
+    (tmp_path / "first").rename(tmp_path / "second")
+    assert follow_move(tmp_path / "second" / "checkpoint" / "spark")
+    (source / "b.jsonl").write_text('{"at": 3, "n": 3}\n{"at": 25, "n": 4}\n')
+    run_stream(config, checkpoint="second/checkpoint")
+    assert [json.loads(line) for line in out.read_text().splitlines()] == [{"n": [1, 2, 3]}]

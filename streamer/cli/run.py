@@ -173,6 +173,8 @@ def _run(run: _Run) -> int:
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
     life.checkpoint.skips_damaged = bool(run.options.skip_damaged)
+    if life.lacks_shards:
+        life.choose_shards(run.spark.session())
     overlay = status if sys.stdout.isatty() else None
     if run.options.wait_for_inputs:
         from streamer.cli.patient_start import open_patiently

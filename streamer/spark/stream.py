@@ -290,8 +290,7 @@ class Stream:
         self.trouble = Trouble(text, {name: place[name] for name in place if name in _PLACE})
 
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
-        lag = self.meters.counts.get(LAG)
-        self.recent.hear(self._delivery.batch, statuses.values(), lag)
+        self.recent.hear(self._delivery.batch, statuses.values(), self.meters.counts.get(LAG))
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
             self._signals.set_newest(newest_end([*statuses.values()]))

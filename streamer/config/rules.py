@@ -275,6 +275,16 @@ _ALL: Final = (
         "Put it where the message says, or leave the promise out.",
     ),
     Rule(
+        "rejected_for_ever",
+        "The output rejects messages by the config's own words (`reject`, `reject_errored`, a "
+        "`switch` with `strict_mode`), nothing catches them, and nobody waits for an answer: each "
+        "is kept in the checkpoint and sent again for ever, while all others go on.",
+        "Put the output into a `fallback`, or set `auto_replay_nacks: false` in the input to drop "
+        "what is rejected.",
+        level="warning",
+        runs_ignored=True,
+    ),
+    Rule(
         "resource_cycle",
         "A resource uses itself, through others or directly, and could never be built.",
         "Break the circle that the finding shows.",

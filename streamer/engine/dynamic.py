@@ -18,6 +18,7 @@ from streamer.backoff import RESEND
 from streamer.config import parse_config
 from streamer.config.shown import shown
 from streamer.durations import SECOND
+from streamer.engine.file_routes import RefusedRoutesError
 from streamer.engine.frame import Frame, FrameKind
 from streamer.engine.task import Task
 from streamer.errors import StreamerError
@@ -180,10 +181,18 @@ class DynamicWriter:
         made = Lanes(lambda: None, len(outputs)).map(
             lambda _, output, ex: self._sent(output, batches, ex), outputs, task.execution
         )
+        refused: list[tuple[Frame, str]] = []
         for output, written in zip(outputs, made, strict=True):
             for path, writer in output.writers.items():
                 mine = [one for one in written if one.leaf == path]
-                writer.write(batch, [_frame(number, one) for number, one in enumerate(mine)])
+                try:
+                    writer.write(batch, [_frame(number, one) for number, one in enumerate(mine)])
+                except RefusedRoutesError as error:
+                    refused += error.refused
+        for one in task.rejected():
+            self._drop(one.text, one.messages)
+        for _, text in refused:
+            self._drop(text, 1)
         self._say(task)
 
     def _waited_for(self) -> Mapping[str, RunningOutput]:
@@ -218,6 +227,12 @@ class DynamicWriter:
         except RemovedError:
             output.origin.log(ex, "WARN", "The output was removed before it had taken all messages")
         return written
+
+    def _drop(self, text: str, messages: int) -> None:
+        """Say that messages are lost to an output: it may be gone when they could be sent again."""
+        if self._room is not None:
+            self._room.log("ERROR", f"Messages dropped, since an output rejects them: {text}", {})
+            self._room.count("output_dropped", messages, reason="rejected")
 
     def _say(self, task: Task) -> None:
         """Log and count what the outputs have said."""

@@ -229,7 +229,10 @@ class Life:
                 counts, stream.recent.event_time, time.time_ns(), outage=stream.outage
             )
         found = stream.snapshot(), counts, trouble.text, times, stream.gauges
-        return Now(*found, trouble.place, backlog, stream.last_delivery)
+        return Now(
+            *(*found, trouble.place, backlog, stream.last_delivery),
+            rejected=stream.rejections.oldest(),
+        )
 
     def poll(self) -> bool:
         """Look after the query, see `Stream.poll`; let a revision that fails go again.

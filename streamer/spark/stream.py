@@ -20,7 +20,7 @@ from streamer.caching.shared import Host
 from streamer.engine.batch_progress import BatchMeter
 from streamer.engine.beside import apart
 from streamer.engine.checkpoint_figures import CheckpointFigures
-from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
+from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
 from streamer.engine.frame import Frame
 from streamer.engine.house import House
 from streamer.engine.keeping import gauges_of, store_of
@@ -39,7 +39,7 @@ from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
-from streamer.plan.answered import is_answered
+from streamer.plan.answered import is_answered, replies
 from streamer.plan.plan import cores
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
@@ -54,6 +54,7 @@ from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
 from streamer.spark.redelivery import PATIENCE, Redelivery
+from streamer.spark.replay import rejections_of, replay_in_worker
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
@@ -75,6 +76,7 @@ class Stream:
         delivered: micro-batches that were delivered since this was made.
         last_delivery: when the newest was, Unix s; None before the first.
         batch_meter: how far the micro-batch in hand has got.
+        rejections: what outputs have rejected.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class Stream:
         self._places = Places.of(self.plan)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
+        self.rejections = rejections_of(self.plan, checkpoint.rejected, self._signals, log)
         self._delivery = Delivery(
             writers,
             log,
@@ -139,6 +142,7 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
+            rejections=self.rejections,
             resend=lambda *some: Redelivery(self.plan, self._session, self._stopping).send(*some),
             on_work=self._signals.set_work,
             at_once=lambda: self._signals.tasks() or cores(self.plan.master),
@@ -148,7 +152,7 @@ class Stream:
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
         self._newest_told = False
-        self._rejected = self._unstarted = self._waiting = ""
+        self._unstarted = self._waiting = ""
         self.trouble = NO_TROUBLE
         self.delivered = 0
         self.last_delivery: float | None = None if former is None else former.last_delivery
@@ -195,12 +199,12 @@ class Stream:
         house.spool_limit = self.plan.spool_limit
         house.local = self.plan.master.startswith("local")
         house.endpoints = endpoints
+        self._answers.replies = replies(self.plan)
         house.answers = self._answers if is_answered(self.plan) else None
         return house
 
     def _open_source(self) -> Replayable:
-        source: Any = self.plan.context().build(self.plan.input)
-        house = self._house
+        source, house = self.plan.context().build(self.plan.input), self._house
         found = open_checked(
             self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
         )
@@ -230,8 +234,9 @@ class Stream:
         self._signals.clear()
         self._pace.tell()
         self._cores.tell(session, begins=True)
-        self._newest_told, self._rejected = False, ""
+        self._newest_told = False
         self.meters.count("input_connection_up", self._places.input)
+        self.rejections.resend = lambda rejected: replay_in_worker(session, self.plan, rejected)
         try:
             self._checkpoint.forget_unplanned()
             self._query = self._begun_query(session)
@@ -261,26 +266,24 @@ class Stream:
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
         self._checkpoint.wait_held(self._stopping.is_set)
-        self.batch_meter.begin(self._checkpoint.batch(number))
+        at = self._checkpoint.batch(number)
+        self.batch_meter.begin(at)
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        self._in_hand = self._checkpoint.batch(number)
-        crashes = self._crashes.order(self._in_hand).text()
-        tell(batch, self._checkpoint.identity, self._in_hand, self.tap.most, crashes)
+        self._in_hand = at
+        crashes = self._crashes.order(at).text()
+        tell(batch, self._checkpoint.identity, at, self.tap.most, crashes)
         table = batch.toArrow()
         frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self._kafka is not None:
             self._kafka.delivered()
         try:
-            self._delivery.deliver(self._checkpoint.batch(number), frames, began)
+            self._delivery.deliver(at, frames, began)
             self.trouble = NO_TROUBLE
             self.delivered += 1
             self.last_delivery = round(time.time(), 3)
             self._cores.tell(batch.sparkSession)
             HANDLES.let_go(time.monotonic())
-        except RejectedError as e:
-            self._rejected = str(e)
-            raise
         except (BrokenPipeError, DeliveryStoppedError) as e:
             self._broken = e
             raise
@@ -357,6 +360,7 @@ class Stream:
         """
         assert self._query is not None
         self._checkpoint.look_held()
+        self.rejections.tick()
         try:
             active = self._query.isActive
         except (Py4JError, OSError) as e:
@@ -370,9 +374,7 @@ class Stream:
         if not active:
             if isinstance(self._broken, BrokenPipeError):
                 raise self._broken
-            # Spark puts a traceback around what a micro-batch is rejected for.
-            raised = self._rejected or str(self._query.exception() or "Spark ended the query")
-            self._recover(raised)
+            self._recover(str(self._query.exception() or "Spark ended the query"))
             return False
         if self._kafka is not None:
             self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
@@ -382,7 +384,9 @@ class Stream:
         if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
             return False
         keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
-        return keeps or not any(s.get("open", 0) for s in statuses)
+        if not keeps and any(s.get("open", 0) for s in statuses):
+            return False
+        return self.rejections.is_over_at_the_end(str(self._checkpoint))
 
     @property
     def outage(self) -> bool:
@@ -443,6 +447,7 @@ class Stream:
 
     def _stop_query(self, timeout: float) -> bool:
         self._stopping.set()
+        self.rejections.close()
         self._own.stop()
         self._ear.close()
         self._signals.stop()
@@ -475,7 +480,7 @@ class Stream:
 
     def _recover(self, error: str) -> None:
         self.batch_meter.end()
-        kafka = None if self._rejected else self._kafka
+        kafka = self._kafka
         # A broker that was away says nothing about the micro-batch.
         excused = kafka is not None and kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)

@@ -101,6 +101,7 @@ class LookEndpoints:
                 "open_windows": snapshot.open_windows,
                 "held": snapshot.held,
                 "next_close": None if due is None else format_rfc3339(due),
+                "rejected": status["rejected"],
                 "restarts": status["restarts"],
                 "active": status["active"],
                 "uptime": status["uptime"],

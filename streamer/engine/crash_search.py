@@ -218,7 +218,8 @@ class PieceCrashes:
         silent = copy.copy(ex)
         silent.log = lambda level, text, fields: None
         silent.count = lambda name, by=1, **labels: None
-        silent.tallies, silent.answers, silent.rejected = [], {}, {}
+        silent.tallies, silent.answers, silent.rejected = {}, {}, []
+        silent.origins, silent.refusals = None, {}
         silent.sampler = silent.reading = None
         silent.calls = calls = Calls(mark)
         for at in range(begin, len(batches)):

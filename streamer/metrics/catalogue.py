@@ -1,6 +1,7 @@
 """Every metric that there is: its name, type, labels, unit and meaning, and what to do about it.
 
 The names of components' metrics are Benthos's; a config's own (`metric` processors) come on top.
+In one file because it is one table, which the documentation prints in this order.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def test_what_waits_for_a_transaction_to_begin_is_handed_over_whole_and_goes_on_
     assert output.told == ["begin", "a", "b", "c", "commit"]
 
 
-def test_a_message_that_failed_takes_all_back_also_when_nothing_follows_it():
+def test_a_message_that_is_rejected_is_left_out_of_its_transaction():
     output, ex = Told(), _ex(strict=True)
     stage = _stage(output)
     failed = [Message(b"x").with_error("no")]
@@ -177,4 +177,6 @@ def test_a_message_that_failed_takes_all_back_also_when_nothing_follows_it():
         )
     )
     stage.finish()
-    assert (output.told[0], output.told[-1]) == ("begin", "abort")
+    assert (output.told[0], output.told[-1]) == ("begin", "commit")
+    assert "x" not in output.told
+    assert len(ex.rejected) == 1

@@ -173,6 +173,8 @@ def _run(run: _Run) -> int:
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
     life.checkpoint.skips_damaged = bool(run.options.skip_damaged)
+    if life.lacks_shards:
+        life.choose_shards(run.spark.session())
     overlay = status if sys.stdout.isatty() else None
     if run.options.wait_for_inputs:
         from streamer.cli.patient_start import open_patiently
@@ -260,6 +262,8 @@ def _leave(run: _Run) -> bool:
     finished = run.life.leave()
     if not finished:
         text = "The micro-batch in hand did not finish within shutdown_timeout; it will be replayed"
+        if run.life.stream.is_undelivered:
+            text = "The output has not taken the micro-batch in hand; it will be replayed"
         run.log(
             "WARN", text, {"shutdown_timeout": format_duration(run.life.config.shutdown_timeout)}
         )

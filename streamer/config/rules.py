@@ -215,6 +215,13 @@ _ALL: Final = (
         "Choose one of those that the finding lists.",
     ),
     Rule(
+        "lint_fault",
+        "Lint broke down over the file: a fault of the program, not of the config. Other files are "
+        "checked all the same.",
+        "Report it, with the file and the text of the finding.",
+        ignorable=False,
+    ),
+    Rule(
         "memory_on_cluster",
         "`spark.master` is a cluster, and a cache lives in the memory of one process, or a rate "
         "limit counts on one machine: every worker has a cache of its own, and loses it when it "

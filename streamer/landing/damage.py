@@ -229,10 +229,17 @@ def walk(
                 at = Position(at.segment, header.end)
                 continue
             before = UNKNOWN if header.place is None else header.place.before
+            total = UNKNOWN if before == UNKNOWN else before + header.messages
+            block = Block(at.segment, at.pos, header.end, header.messages, total)
+            if gap.at is None and before == gap.start.total:
+                # Nearly all blocks: what comes next is as near as can be.
+                yield block
+                at = Position(at.segment, header.end, total)
+                gap = _Gap(at)
+                continue
             if damage := gap.damage(directory, Position(*at[:2], before)):
                 yield damage
-            total = UNKNOWN if before == UNKNOWN else before + header.messages
-            yield Block(at.segment, at.pos, header.end, header.messages, total)
+            yield block
             at = Position(at.segment, header.end, total)
             gap = _Gap(at)
         if damage := gap.damage(directory, Position(until.segment, until.size, until.total)):

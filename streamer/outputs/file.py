@@ -58,8 +58,8 @@ SPEC: Final = Spec(
             BASE,
             "string",
             "A directory that no path may leave: where `path` holds something of a message, `../` "
-            "or a path from the root would lead anywhere. A message whose path leaves it is not "
-            "written. Paths do not become relative to it. Not in Benthos.",
+            "or a path from the root would lead anywhere. A message whose path leaves it is "
+            "rejected. Paths do not become relative to it. Not in Benthos.",
             access=Access.FILE,
             default="",
             advanced=True,

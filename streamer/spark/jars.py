@@ -213,10 +213,16 @@ def connector_settings(
         StreamerError: a directory that was named lacks a jar, or no directory has them and they
             cannot be fetched. The text says where was looked, and what can be done.
     """
-    if any("spark-sql-kafka" in conf.get(key, "") for key in ("spark.jars", "spark.jars.packages")):
+    if names_connector(conf):
         return {}
     jars = connector_jars(environ, directory, shared) or _fetched(conf, environ, log, shared)
     return with_jars(conf, jars)
+
+
+def names_connector(conf: Mapping[str, str]) -> bool:
+    """Tell whether the user's settings of Spark name the connector."""
+    keys = "spark.jars", "spark.jars.packages"
+    return any("spark-sql-kafka" in conf.get(key, "") for key in keys)
 
 
 def connector_jars(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 from streamer.landing.damage import LogLine, check_places, check_stores, marks_skipped
+from streamer.source.opening import Room, opened
 from streamer.source.replayable import Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.generations import planned_offset
@@ -12,17 +13,17 @@ from streamer.spark.generations import planned_offset
 
 def open_checked(
     checkpoint: Checkpoint,
-    open_source: Callable[[], Replayable],
+    source: Any,
+    room: Room,
     log: LogLine,
-    count: Callable[[str, int], None],
 ) -> Replayable:
     """Open a stream's input, and see that what it has received is there and can be read.
 
     Args:
         checkpoint: the stream's, which says whether damage is passed over.
-        open_source: opens the input.
+        source: the input before it is opened.
+        room: where it is opened.
         log: takes log lines.
-        count: adds to a counter.
 
     Raises:
         StreamerError: something is damaged, and not to be passed over.
@@ -32,6 +33,6 @@ def open_checked(
     if checkpoint.has_stayed and (offset := planned_offset(checkpoint)) is not None:
         check_places(spool, offset, skips, log)
     with marks_skipped(spool, skips):
-        found = open_source()
-    check_stores(spool, skips, log, count)
+        found = opened(source, room)
+    check_stores(spool, skips, log, room.count)
     return found

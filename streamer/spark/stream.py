@@ -1,6 +1,6 @@
 """Run one stream: start its query, watch it, stop it between two micro-batches.
 
-In one file because these are the steps of one object's life.
+In one file because all of it is about the life of one query, whose threads share what is kept here.
 """
 
 from __future__ import annotations
@@ -25,26 +25,24 @@ from streamer.engine.beside import apart
 from streamer.engine.checkpoint_figures import CheckpointFigures
 from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
 from streamer.engine.frame import Frame
-from streamer.engine.house import House
 from streamer.engine.keeping import gauges_of, store_of
 from streamer.engine.live import Ear
 from streamer.engine.meters import Meters
 from streamer.engine.outset import look_at_outputs
 from streamer.engine.places import Labels, Places
 from streamer.engine.recent import LAG, Recent
+from streamer.engine.shard_statuses import has_ended, newest_end
 from streamer.engine.signals import Signals
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace
 from streamer.engine.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
+from streamer.engine.troubles import NO_TROUBLE, Trouble, WaitingInputs, said
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
-from streamer.plan.answered import is_answered, replies
 from streamer.plan.plan import cores
-from streamer.source.opening import opened
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.cores import Cores
@@ -52,6 +50,7 @@ from streamer.spark.crashes import Crashes
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.handles import HANDLES
+from streamer.spark.input_host import make_input_host
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
@@ -131,6 +130,7 @@ class Stream:
         self._crashes = Crashes(checkpoint.root)
         self._in_hand = -1
         self._places = Places.of(self.plan)
+        self._inputs_wait = WaitingInputs(self._places.input)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
         self.rejections = rejections_of(self.plan, checkpoint.rejected, self._signals, log)
@@ -154,15 +154,14 @@ class Stream:
         self._disk = CheckpointFigures(checkpoint.directory, whole=not checkpoint.is_elsewhere)
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
-        self._newest_told = False
-        self._unstarted = self._waiting = ""
-        self.trouble = NO_TROUBLE
-        self.delivered = 0
+        self._newest_told, self._unstarted = False, ""
+        self.trouble, self.delivered = NO_TROUBLE, 0
         self.last_delivery: float | None = None if former is None else former.last_delivery
         self.tap: Tap = Tap() if former is None else former.tap
         self.recent: Recent = Recent() if former is None else former.recent
         if former is None:
-            self._house = self._furnished(read_stdin, endpoints)
+            more = self._count, self._answers, read_stdin, endpoints
+            self._house = make_input_host(self.plan, checkpoint, log, *more)
         else:
             self._house = former._house
             self._source: Replayable = former._source
@@ -195,22 +194,10 @@ class Stream:
         begins, at = checkpoint.kafka_begins_at, checkpoint.spark
         self._kafka = KafkaSide(kafka, self.plan, at, *hears, begins) if kafka else None
 
-    def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:
-        known = self._checkpoint.record().get("inputs", {})
-        directory = self._checkpoint.spool
-        house = House(directory, known, self._log, self._count, threading.Event(), read_stdin)
-        house.spool_limit = self.plan.spool_limit
-        house.local = self.plan.master.startswith("local")
-        house.endpoints = endpoints
-        self._answers.replies = replies(self.plan)
-        house.answers = self._answers if is_answered(self.plan) else None
-        return house
-
     def _open_source(self) -> Replayable:
-        source, house = self.plan.context().build(self.plan.input), self._house
-        found = open_checked(
-            self._checkpoint, lambda: opened(source, house.room()), self._log, self._count
-        )
+        source: Any = self.plan.context().build(self.plan.input)
+        house = self._house
+        found = open_checked(self._checkpoint, source, house.room(), self._log)
         say_what_stays(self._checkpoint, self.plan, self._log)
         self._bind(house.remembered)
         house.save = self._bind
@@ -300,15 +287,13 @@ class Stream:
         self._log(level, text, fields)
 
     def _on_trouble(self, text: str, place: Labels) -> None:
-        self.trouble = Trouble(text, {name: place[name] for name in _PLACE if name in place})
+        self.trouble = Trouble(text, {name: place[name] for name in place if name in _PLACE})
 
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
-        lag = self.meters.counts.get(LAG)
-        self.recent.hear(self._delivery.batch, statuses.values(), lag)
+        self.recent.hear(self._delivery.batch, statuses.values(), self.meters.counts.get(LAG))
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
-            ends = [status.get("newest_end") for status in statuses.values()]
-            self._signals.set_newest(max((end for end in ends if end is not None), default=None))
+            self._signals.set_newest(newest_end([*statuses.values()]))
             self._newest_told = True
 
     def snapshot(self) -> Snapshot:
@@ -382,14 +367,9 @@ class Stream:
             return False
         if self._kafka is not None:
             self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
-        before, self._waiting = self._waiting, self._house.waiting
-        self.trouble = with_waiting(self.trouble, before, self._waiting, self._places.input)
-        statuses = self.statuses()
-        if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
-            return False
-        keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
-        opened = not keeps and any(s.get("open", 0) for s in statuses)
-        return not opened and self.rejections.is_over_at_the_end(str(self._checkpoint))
+        self.trouble = self._inputs_wait.look(self.trouble, self._house.waiting)
+        ended = has_ended(self.plan, self.statuses())
+        return ended and self.rejections.is_over_at_the_end(str(self._checkpoint))
 
     @property
     def outage(self) -> bool:
@@ -467,7 +447,12 @@ class Stream:
             if self._caches is not None:
                 self._caches.close()
             self.plan.forget()
-        return not isinstance(self._broken, DeliveryStoppedError)
+        return not self.is_undelivered
+
+    @property
+    def is_undelivered(self) -> bool:
+        """Whether it was stopped while an output did not take the micro-batch in hand."""
+        return isinstance(self._broken, DeliveryStoppedError)
 
     def abandon(self) -> None:
         """Stop in the middle of a micro-batch, which replays at the next start."""

@@ -47,6 +47,7 @@ def test_a_flipped_bit_of_what_was_taken_stops_the_stream_until_it_is_to_be_skip
         page = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
         assert re.search(rf"^input_lost{{.*}} {lost}(\.0)?$", page, re.M)
         assert post(port, "/a/post", b"more")[0] == 200
+        running.wait_for(lambda: b"a:more" in lines_of(out), 120, "what comes after it")
         assert running.stop() == 0
     expected = iter([*(b"a:" + body for body in sent), b"a:more"])
     found = lines_of(out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from streamer.landing.store import Store
 from streamer.source.replayable import Limit
 from streamer.spark.checkpoint import Checkpoint
 from streamer.spark.spools import open_checked
+from tests.inputs.rooms import lodging
 from tests.landing.test_damage import Log, filled, flip, read_rest, read_some, segments
 from tests.spark.test_generations import FITS, logged
 
@@ -26,12 +28,19 @@ def held(tmp_path: Path) -> Iterator[Checkpoint]:
     checkpoint.close()
 
 
-def opened(checkpoint: Checkpoint, log: Log) -> Landed:
-    def open_source() -> Landed:
-        Store(checkpoint.spool, segment_bytes=600)
-        return Landed(checkpoint.spool)
+class Input:
+    """One that lands what it receives."""
 
-    found = open_checked(checkpoint, open_source, log, log.count)
+    def opened(self, room: Any) -> Landed:
+        Store(room.directory, segment_bytes=600)
+        return Landed(room.directory)
+
+
+def opened(checkpoint: Checkpoint, log: Log) -> Landed:
+    with lodging(checkpoint.spool) as lodged:
+        found = open_checked(checkpoint, Input(), lodged.room, log)
+    for name, by in lodged.counts.items():
+        log.count(name, by)
     assert isinstance(found, Landed)
     return found
 

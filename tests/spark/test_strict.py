@@ -46,4 +46,3 @@ def test_a_message_that_fails_is_written_once_it_does_not_and_keeps_nobody_waiti
     assert counted("output_rejected", path="root.output", reason="config") == 10
     assert counted("output_resent", path="root.output", reason="config") >= 10
     assert counted("output_sent", path="root.output") == 30
-    assert not list((tmp_path / "checkpoint").glob("rejected/*.rejected"))

@@ -13,7 +13,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from streamer.errors import StreamerError
 from streamer.message import Batch, Execution, Message
+
+_NO_REFUSALS: Final[Mapping[str, str]] = {}
 
 REQUEST: Final = "http_server_request_id"
 """The metadata that names the request that a message came with, where one waits for an answer."""
@@ -38,21 +41,34 @@ def without_request(message: Message) -> Message:
     return message.told({key: value for key, value in message.meta.items() if key != REQUEST})
 
 
+class RefusedRequestError(StreamerError):
+    """An output has rejected a message that a request came with; the text is the reason."""
+
+
+Hear = Callable[[Batch | RefusedRequestError], None]
+"""Is called once, with the messages that answer a request, or with why it is refused."""
+
+
 class Answers:
-    """The requests that wait on the driver. It can be used from several threads."""
+    """The requests that wait on the driver. It can be used from several threads.
+
+    Attributes:
+        replies: whether they get messages back, and not just to know whether theirs were taken.
+    """
 
     def __init__(self) -> None:
         """Begin with none; the requests of other starts of the program have other names."""
         self._began = uuid.uuid4().hex[:12]
         self._numbers = itertools.count(1)
-        self._waiting: dict[str, Callable[[Batch], None]] = {}
+        self.replies = True
+        self._waiting: dict[str, Hear] = {}
 
-    def ask(self, hear: Callable[[Batch], None]) -> str:
+    def ask(self, hear: Hear) -> str:
         """Register a request and return its name.
 
         Args:
-            hear: is called once, with the messages that answer it, once its own are dealt with; in
-                any thread, so it must not take long.
+            hear: is called once, with the messages that answer it, once its own are dealt with, or
+                with why it is refused; in any thread, so it must not take long.
         """
         request = f"{self._began}-{next(self._numbers)}"
         self._waiting[request] = hear
@@ -62,9 +78,17 @@ class Answers:
         """Let a request go that waits no more."""
         self._waiting.pop(request, None)
 
-    def answered(self, found: Mapping[str, Batch]) -> None:
-        """Tell requests that their messages are dealt with; those of other starts are left out."""
+    def answered(
+        self, found: Mapping[str, Batch], refusals: Mapping[str, str] = _NO_REFUSALS
+    ) -> None:
+        """Tell requests that their messages are dealt with; those of other starts are left out.
+
+        Args:
+            found: the requests, each with the messages that answer it.
+            refusals: why some of them are refused.
+        """
         for request, messages in found.items():
             hear = self._waiting.pop(request, None)
             if hear is not None:
-                hear(messages)
+                refused = refusals.get(request)
+                hear(messages if refused is None else RefusedRequestError(refused))

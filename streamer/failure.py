@@ -27,6 +27,11 @@ class Origin:
         self.key = (str(component.kind), component.label, path)
         self._source = (component.name, component.label, component.path)
 
+    @property
+    def name(self) -> str:
+        """The component's type."""
+        return self._source[0]
+
     def log(self, ex: Execution, level: str, text: str) -> None:
         """Log a line of the component's."""
         ex.log(level, text, self.fields)

@@ -44,6 +44,7 @@ class _Part:
         self.ex.counters = around.counters
         self.ex.counter_bounds = around.counter_bounds
         self.ex.answers = around.answers
+        self.ex.origins = around.origins
         self.ex.micro_batch = around.micro_batch
         self.ex.patience = around.patience
 
@@ -60,9 +61,7 @@ class _Part:
         self._around.figures.join(self.ex.figures)
         for key, tally in self.ex.tallies.items():
             self._around.tally(key).add(tally)
-        for key, (number, error) in self.ex.rejected.items():
-            before, first = self._around.rejected.get(key, (0, error))
-            self._around.rejected[key] = (before + number, first)
+        self._around.rejected += self.ex.rejected
 
 
 class Lanes(Generic[Lane]):

@@ -226,9 +226,12 @@ class Execution:
         tallies: what components have done, by what their metrics' names begin with, and by label
             and path.
         figures: what the config itself counts, sets and times.
-        rejected: when the run is strict, how many messages an output has not taken, and the first
-            one's error, by the output's key in `tallies`.
+        rejected: what was taken out of the run, since an output has refused it for what it is: see
+            `sending.rejection.RejectedBatch`.
+        origins: what the input gave, by the places of the messages that it has become; None where
+            nobody asks.
         answers: the requests that wait for the messages of this run, and what answers each.
+        refusals: why a request that waits has been refused, by its name.
         micro_batch: which part of which micro-batch it is; None outside of a stream.
         sampler: takes samples of messages, see `sampling`; None where nobody watches.
         reading: counts what the task reads of its input, see `engine.reading`; None where nobody
@@ -243,7 +246,8 @@ class Execution:
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
         *("counters", "counter_bounds", "tallies", "figures", "rejected", "answers"),
-        *("micro_batch", "sampler", "reading", "patience", "calls", "crashes"),
+        *("origins", "refusals", "micro_batch", "sampler", "reading", "patience"),
+        *("calls", "crashes"),
     )
 
     def __init__(
@@ -268,8 +272,10 @@ class Execution:
         self.counter_bounds: dict[str, tuple[int, int]] = {}
         self.tallies: dict[tuple[str, str, str], Tally] = {}
         self.figures = Figures()
-        self.rejected: dict[tuple[str, str, str], tuple[int, str]] = {}
+        self.rejected: list[Any] = []
+        self.origins: dict[int, Batch] | None = None
         self.answers: dict[str, Batch] = {}
+        self.refusals: dict[str, str] = {}
         self.micro_batch: MicroBatch | None = None
         self.sampler: Any = None
         self.reading: Any = None

@@ -172,7 +172,8 @@ def _plain(message: Message) -> dict[str, Any]:
 def _entries(meta: Mapping[str, Any]) -> dict[str, str]:
     named = list(meta.items())[:_MOST_ENTRIES]
     return {
-        str(name): _cut(value if isinstance(value, str) else _text(value)) for name, value in named
+        _cut(str(name)): _cut(value if isinstance(value, str) else _text(value))
+        for name, value in named
     }
 
 

@@ -8,5 +8,14 @@ into=$1
 fetch() { # fetch POM DIRECTORY
     mvn --batch-mode --quiet -f "$here/$1" dependency:copy-dependencies -DoutputDirectory="$into/$2"
 }
+check() { # check SUMS DIRECTORY: they are the very jars that the sums are of, and no others
+    (
+        cd "$into/$2"
+        sha256sum --check --strict --quiet "$here/$1"
+        test "$(find . -name '*.jar' | wc -l)" -eq "$(wc -l < "$here/$1")"
+    )
+}
 fetch jars/pom.xml jars
 fetch image/s3-pom.xml s3
+check jars/SHA256SUMS jars
+check image/s3-SHA256SUMS s3

@@ -178,5 +178,15 @@ def _wait(remote: Remote, stream_id: str, seconds: float) -> int:
         if progress["micro_batch"] >= 0 or state in ("ended", "paused"):
             return 0
         if time.monotonic() >= until:
-            raise StreamerError(f"{stream_id} has not delivered a micro-batch in {seconds:g} s")
+            raise StreamerError(_late(stream_id, seconds, progress))
         time.sleep(_LOOK)
+
+
+def _late(stream_id: str, seconds: float, progress: Any) -> str:
+    """Say that nothing has been delivered yet, which need not be wrong."""
+    waits = progress["reason"] or progress.get("waits_for") or "its first micro-batch"
+    return (
+        f"{stream_id} is deployed and {progress['state']}, and has delivered nothing within "
+        f"{seconds:g} s: it waits for {waits}. On a cluster the first micro-batch takes longer: "
+        "give --wait more time, or look with `streamer list-streams`"
+    )

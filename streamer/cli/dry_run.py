@@ -80,6 +80,8 @@ def _checks(config: Config, plan: Plan, options: Options, with_spark: bool) -> I
     directory = checkpoint_of(config, options)
     yield checked("checkpoint", lambda: surroundings.checkpoint(plan, directory))
     yield checked("java", lambda: surroundings.java(os.environ))
+    if (jars := surroundings.kafka_jars(plan, config.spark, os.environ)) is not None:
+        yield jars
     if with_spark:
         yield checked("spark", lambda: surroundings.spark(plan, config.spark, os.environ))
     else:

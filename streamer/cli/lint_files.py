@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from streamer.bloblang import no_impure
 from streamer.config import LintOptions, lint_config
-from streamer.errors import Lint
+from streamer.errors import Lint, StreamerError
 
 _WORTH_A_PROCESS: Final = 100
 """Files: what a process lints in the time that it takes to start and to send its findings."""
@@ -35,7 +37,20 @@ class Job:
         """Return everything that is wrong with one file, and with the resources for it."""
         with no_impure(not self.impure):
             others = tuple(path for path in self.resources if path != file)
-            return lint_config(file, options=self.options, resources=others)
+            try:
+                return lint_config(file, options=self.options, resources=others)
+            except StreamerError:
+                raise
+            except Exception as e:  # whatever one file breaks must not lose what others have
+                return (_broken_down(file, e),)
+
+
+def _broken_down(file: str, error: Exception) -> Lint:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    message = f"lint broke down over this file: {text} ({Path(place.filename).name}:{place.lineno})"
+    hint = "this is a bug in the program; report it, with the file"
+    return Lint(file, 1, 1, "lint_fault", message, hint)
 
 
 def lint_files(files: Sequence[str], job: Job) -> Iterator[tuple[str, tuple[Lint, ...]]]:

@@ -47,6 +47,7 @@ class Options:
         watch: what is done when the config's files change; None when nobody looks.
         skip_damaged: whether to go on behind what is damaged of what inputs have received; None
             for no.
+        wait_for_inputs: whether a start waits for servers that are away; None for no.
     """
 
     config: str | None = None
@@ -58,6 +59,7 @@ class Options:
     chilled: bool | None = None
     watch: Watch | None = None
     skip_damaged: bool | None = None
+    wait_for_inputs: bool | None = None
 
     def over(self, other: Options) -> Options:
         """Return these options, with those that are not set taken from other ones."""
@@ -157,9 +159,18 @@ def watch_options(command: F) -> F:
     return command
 
 
+wait_option = click.option(
+    "--wait-for-inputs",
+    is_flag=True,
+    default=None,
+    help="When a broker or another server of an input is away at the start, wait for it as a "
+    "stream that runs does, instead of ending with 1.",
+)
+
+
 def running_options(command: F) -> F:
     """Add the options of commands that run a config: those of others, and what deploys do."""
-    return stream_options(watch_options(skip_damaged_option(command)))
+    return stream_options(watch_options(wait_option(skip_damaged_option(command))))
 
 
 sets_option = click.option(
@@ -232,6 +243,7 @@ def options_of(
     rollback_on_failure: bool = False,
     rollback_after: str = "",
     skip_damaged: bool | None = None,
+    wait_for_inputs: bool | None = None,
 ) -> Options:
     """Return the options as the command line gave them to a command.
 
@@ -242,9 +254,8 @@ def options_of(
     files = tuple(dict.fromkeys(expand(resources)))
     watch = watch_of(watcher, on_reset, rollback_on_failure, rollback_after)
     sets = sets_of(sets, master)
-    return Options(
-        config, sets, checkpoint, level, impure, files, chilled, watch, skip_damaged or None
-    )
+    given = skip_damaged or None, wait_for_inputs or None
+    return Options(config, sets, checkpoint, level, impure, files, chilled, watch, *given)
 
 
 def sets_of(sets: tuple[str, ...], master: str | None) -> tuple[str, ...]:

@@ -39,7 +39,18 @@ def list_streams_cli(form: str, **service: Any) -> int:
     for name, one in found.items():
         if said := one["reason"] or one.get("waits_for"):
             click.echo(escape_controls(f"{name}: {said}"))
+        if one.get("rejected"):
+            click.echo(escape_controls(f"{name}: {_rejected(one['rejected'])}"))
     return 0
+
+
+def _rejected(one: dict[str, Any]) -> str:
+    """Return what is said of the rejected message that waits for longest."""
+    times = f"{one['tries']} time{'s' * (one['tries'] != 1)}"
+    return (
+        f"a message has been rejected {times} since {one['since']} by {one['path']} "
+        f"({one['reason']}): {one['error']}"
+    )
 
 
 @click.command("windows", short_help="List the open windows of a stream of a service.")

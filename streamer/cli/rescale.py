@@ -60,9 +60,11 @@ def _rescale(config: Config, options: Options, shards: int) -> int:
             "has so many"
         )
     # Imported here: Spark's Python takes a second, and the config may have been wrong.
+    from streamer.spark.moved import follow_move
     from streamer.spark.rescaling import rescale_checkpoint, shards_of
 
     with _held(config, plan, named) as (checkpoint, session):
+        follow_move(checkpoint.spark)
         before = shards_of(plan, checkpoint)
         if before == shards:
             click.echo(f"{checkpoint}: has {shards} shards already; nothing to do")

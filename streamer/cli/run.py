@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from streamer import __version__
@@ -49,6 +50,7 @@ class _Run:
     progress: StartProgress
     took: Callable[[Config], None]
     spark: SparkStart
+    waits: Callable[[str], None]
 
 
 def run_command(config: Config, options: Options) -> int:
@@ -147,7 +149,7 @@ def _begin(
         banner(sys.stderr, shown)
     log("INFO", "Starting", {"config": shown.config, "checkpoint": shown.checkpoint})
     life.stopping, life.changed = stopper.asked.is_set, took
-    return _Run(options, life, log, status, stopper, view.start, took, start.spark)
+    return _Run(options, life, log, status, stopper, view.start, took, start.spark, view.waits)
 
 
 def checkpoint_of(config: Config, options: Options) -> str:
@@ -171,7 +173,17 @@ def _run(run: _Run) -> int:
     asked = run.options.watch.on_reset if run.options.watch is not None else None
     on_reset = OnReset(asked) if asked else None
     life.checkpoint.skips_damaged = bool(run.options.skip_damaged)
-    life.open(status if sys.stdout.isatty() else None, on_reset)
+    if life.lacks_shards:
+        life.choose_shards(run.spark.session())
+    overlay = status if sys.stdout.isatty() else None
+    if run.options.wait_for_inputs:
+        from streamer.cli.patient_start import open_patiently
+
+        begin = partial(life.open, overlay, on_reset)
+        if not open_patiently(begin, stopper.asked, log, run.waits):
+            return 0
+    else:
+        life.open(overlay, on_reset)
     session = run.spark.session()
     if not life.plan.master.startswith("local"):
         from streamer.spark.preflight import check_checkpoint
@@ -250,6 +262,8 @@ def _leave(run: _Run) -> bool:
     finished = run.life.leave()
     if not finished:
         text = "The micro-batch in hand did not finish within shutdown_timeout; it will be replayed"
+        if run.life.stream.is_undelivered:
+            text = "The output has not taken the micro-batch in hand; it will be replayed"
         run.log(
             "WARN", text, {"shutdown_timeout": format_duration(run.life.config.shutdown_timeout)}
         )

@@ -40,8 +40,9 @@ Run a config, or a service of many streams, on a cluster, its driver there too.
 
 The config is checked and planned here first. On a standalone cluster, what it is made of is copied
 into the checkpoint's directory, which this machine and all workers have to see at the same path;
-the standard output is the driver's id, which --status and --kill take. On Kubernetes, Spark makes a
-pod of the image that the config names; the standard output is the pod's name. On YARN, all of it
+the standard output is the driver's id, which --status and --kill take, as they take the stream's
+name or the checkpoint: the id changes when the driver loses its worker. On Kubernetes, Spark makes
+a pod of the image that the config names; the standard output is the pod's name. On YARN, all of it
 travels to the application master; the standard output is the application's id.
 
 \b
@@ -71,8 +72,16 @@ class _Command(click.Command):
 @click.option("--name", metavar="NAME", help="What the stream is called; the file's name, else.")
 @click.option("--supervise", is_flag=True, help="Have the driver started again when it fails.")
 @click.option("--wait", is_flag=True, help="Wait for the driver's end; exits with 1 if it failed.")
-@click.option("--status", metavar="ID", help="Say how a driver is, and submit nothing.")
-@click.option("--kill", metavar="ID", help="Stop a driver as SIGTERM does, and submit nothing.")
+@click.option(
+    "--status",
+    metavar="ID",
+    help="Say how a driver is, by its id, its stream's name or its checkpoint; submit nothing.",
+)
+@click.option(
+    "--kill",
+    metavar="ID",
+    help="Stop a driver as SIGTERM does, by the same; submit nothing.",
+)
 @stream_options
 @click.pass_context
 def submit_cli(ctx: click.Context, /, file: str | None, **given: Any) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from streamer.cli.contents import Contents
+from streamer.cli.driver_lookup import find_driver
 from streamer.cli.follow import follow, look_after, tell
 from streamer.cli.job import Job, forget_ended, shared_archive, write_job
 from streamer.errors import StreamerError
@@ -103,6 +104,7 @@ def look_after_standalone(spark: Parsed, id: str, stop: bool) -> int:
     from streamer.spark.submission import Master
 
     with Master(master_of(spark), spark["conf"]) as master:
+        id = find_driver(id, master.drivers(), tell)
         return look_after(master, id, stop, f"the master {master.url} does not know {id}")
 
 

@@ -24,6 +24,7 @@ from streamer.config.nodes import Mapping, described
 from streamer.config.old_spellings import without_disabled
 from streamer.config.read import read_source
 from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
+from streamer.config.rejecting import check_rejecting
 from streamer.config.repeats import check_repeats
 from streamer.config.resources import (
     ResourceText,
@@ -189,6 +190,7 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
         check_custom_metrics(reading, parsed, resources)
         if not holds_resources_only(root):
             check_answers(reading, parsed["buffer"])
+            check_rejecting(reading, root, parsed, resources)
     if findings.harmful:
         return None
     return assemble(parsed, resources, name, text, findings.secrets)

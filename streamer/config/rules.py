@@ -215,6 +215,13 @@ _ALL: Final = (
         "Choose one of those that the finding lists.",
     ),
     Rule(
+        "lint_fault",
+        "Lint broke down over the file: a fault of the program, not of the config. Other files are "
+        "checked all the same.",
+        "Report it, with the file and the text of the finding.",
+        ignorable=False,
+    ),
+    Rule(
         "memory_on_cluster",
         "`spark.master` is a cluster, and a cache lives in the memory of one process, or a rate "
         "limit counts on one machine: every worker has a cache of its own, and loses it when it "
@@ -273,6 +280,16 @@ _ALL: Final = (
         "`dedupe_headers`) which it cannot keep where it stands: inside of another output, or "
         "behind processors of one.",
         "Put it where the message says, or leave the promise out.",
+    ),
+    Rule(
+        "rejected_for_ever",
+        "The output rejects messages by the config's own words (`reject`, `reject_errored`, a "
+        "`switch` with `strict_mode`), nothing catches them, and nobody waits for an answer: each "
+        "is kept in the checkpoint and sent again for ever, while all others go on.",
+        "Put the output into a `fallback`, or set `auto_replay_nacks: false` in the input to drop "
+        "what is rejected.",
+        level="warning",
+        runs_ignored=True,
     ),
     Rule(
         "resource_cycle",

@@ -29,6 +29,11 @@ def checked(name: str, look: Callable[[], str]) -> Check:
         return Check(name, True, look())
     except StreamerError as e:
         return Check(name, False, str(e))
+    except MemoryError:
+        raise
     except OSError as e:
         where = f"{e.filename}: " if e.filename else ""
         return Check(name, False, f"{where}{(e.strerror or str(e)).lower()}")
+    except Exception as e:  # one check that breaks down must not keep the others from being made
+        text = " ".join(f"{type(e).__name__}: {e}".split())
+        return Check(name, False, f"the check broke down, which is a bug in the program: {text}")

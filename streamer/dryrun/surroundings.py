@@ -6,14 +6,17 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from streamer.dryrun.check import Check
 from streamer.durations import format_duration
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.place import is_remote
 from streamer.source.places import writable_place
 from streamer.spec import Parsed
+
+_KAFKA_JARS: Final = "kafka jars"
 
 
 def java(env: Mapping[str, str]) -> str:
@@ -68,6 +71,27 @@ def checkpoint(plan: Plan, directory: str) -> str:
         return f"{held.directory}: {'goes on where it was' if held.resumes else 'new'}"
     finally:
         held.close()
+
+
+def kafka_jars(plan: Plan, section: Parsed, env: Mapping[str, str]) -> Check | None:
+    """Look for the jars with which Spark reads Kafka; None for an input that takes none.
+
+    Nothing is fetched: where they are not there, whether a start can fetch them is not known.
+    """
+    from streamer.spark.jars import connector_jars, names_connector, reads_kafka
+
+    if not reads_kafka(plan.input):
+        return None
+    if names_connector(section["conf"]):
+        return Check(_KAFKA_JARS, None, "spark.conf names them: Spark finds them when it starts")
+    try:
+        found = connector_jars(env, section["jars_directory"])
+    except StreamerError as e:
+        return Check(_KAFKA_JARS, False, str(e))
+    if found:
+        return Check(_KAFKA_JARS, True, str(found[0].parent))
+    text = "not on this machine: a start fetches them from Maven Central, and ends where it cannot"
+    return Check(_KAFKA_JARS, None, f"{text}; STREAMER_JARS names a directory that has them")
 
 
 def spark(plan: Plan, section: Parsed, env: Mapping[str, str]) -> str:

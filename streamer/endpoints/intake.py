@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import WSMsgType, hdrs, web
 
-from streamer.answering import REQUEST
+from streamer.answering import REQUEST, RefusedRequestError
 from streamer.durations import SECOND
 from streamer.endpoints.own import Own, serve
 from streamer.endpoints.registry import Handler
@@ -102,6 +102,8 @@ class Intake:
         except BadRequestError as e:
             self._rare("WARN", "Request read failed", e)
             return error_reply(400, "Bad request")
+        except RefusedRequestError as e:
+            return error_reply(502, str(e))
         except TimeoutError:
             return error_reply(408, "Request timed out")
         except StoreFullError as e:
@@ -116,24 +118,33 @@ class Intake:
     ) -> web.Response:
         raws = await bodies(request, body, self.max_body_size, self.max_parts)
         meta = metadata(request, parameters)
-        answers = await self._landed(raws, meta)
+        answers = await self._landed(raws, meta, waits=True)
         response = self.reply.of(answers, self._ex)
         if answers and "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, ""):
             response.enable_compression(web.ContentCoding.gzip)
         return response
 
-    async def _landed(self, raws: list[bytes], meta: dict[str, Any]) -> Batch:
-        """Return when messages are safe, or what answers them when something does."""
+    async def _landed(self, raws: list[bytes], meta: dict[str, Any], *, waits: bool) -> Batch:
+        """Return when messages are safe, or what answers them when something does.
+
+        Args:
+            raws: the payloads.
+            meta: the metadata of each of them.
+            waits: whether an answer is of use to who has sent them.
+
+        Raises:
+            RefusedRequestError: an output has rejected one of them.
+        """
         asks = self.room.answers
-        if asks is None:
+        if asks is None or not waits:
             await self._commit.put(await self._packed(raws, meta, ""))
             return []
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Batch] = loop.create_future()
 
-        def hear(messages: Batch) -> None:
+        def hear(outcome: Batch | RefusedRequestError) -> None:
             with suppress(RuntimeError):  # the server has stopped meanwhile
-                loop.call_soon_threadsafe(_settle, answered, messages)
+                loop.call_soon_threadsafe(_settle, answered, outcome)
 
         request = asks.ask(hear)
         try:
@@ -209,9 +220,15 @@ class Intake:
                 await ws.send_bytes(self.refusal)
             return
         told = False
+        # Nobody is told over a WebSocket that a message is rejected.
+        waits = self.room.answers is not None and self.room.answers.replies
         while not self.room.stopping:
             try:
-                answers = await self._landed([raw], meta)
+                answers = await self._landed([raw], meta, waits=waits)
+            except RefusedRequestError:
+                # Once more, as a message that nobody waits for: so it is kept and sent again.
+                waits = False
+                continue
             except (OSError, StoreFullError) as e:
                 # Nobody is told over a WebSocket: not reading on is the back pressure.
                 if not told:
@@ -224,9 +241,13 @@ class Intake:
             return
 
 
-def _settle(answered: asyncio.Future[Batch], messages: Batch) -> None:
-    if not answered.done():
-        answered.set_result(messages)
+def _settle(answered: asyncio.Future[Batch], outcome: Batch | RefusedRequestError) -> None:
+    if answered.done():
+        return
+    if isinstance(outcome, RefusedRequestError):
+        answered.set_exception(outcome)
+    else:
+        answered.set_result(outcome)
 
 
 def listen_with(room: Room, paths: Mapping[str, Handler], file: str = "") -> None:

@@ -14,7 +14,6 @@ class Bracket:
         self._output = output
         self._ex: Execution | None = None
         self._sends = False
-        self._refused = False
 
     def takes(self, ex: Execution) -> bool:
         """Tell whether there is to be sent; if not, an earlier try of the task has sent it all.
@@ -27,23 +26,15 @@ class Bracket:
             self._ex = ex
         return self._sends
 
-    def refuse(self) -> None:
-        """Have all taken back at the end: the driver will not let the micro-batch pass."""
-        self._refused = True
-
     def close(self) -> None:
         """End it: all that was sent is there, once, or the task fails.
 
         Raises:
             TakenBackError: it is not known to be there.
         """
-        ex, sends, refused = self._ex, self._sends, self._refused
-        self._ex, self._sends, self._refused = None, False, False
-        if ex is None or not sends:
-            return
-        if refused:
-            self._output.abort()
-        else:
+        ex, sends = self._ex, self._sends
+        self._ex, self._sends = None, False
+        if ex is not None and sends:
             self._output.commit(ex)
 
     def drop(self) -> None:

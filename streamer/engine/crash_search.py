@@ -29,9 +29,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from streamer.engine.blame import Blamed, BlamedError
+from streamer.limits import used_limits
 from streamer.message import Batch, Execution
 from streamer.pipeline import Processor, run
 from streamer.pipeline.crashes import MARK_SIZE, Calls, Crash, Mark, fail_crashed
+from streamer.pipeline.time_limit import OVERDUE
 
 Item = TypeVar("Item")
 
@@ -218,7 +220,8 @@ class PieceCrashes:
         silent = copy.copy(ex)
         silent.log = lambda level, text, fields: None
         silent.count = lambda name, by=1, **labels: None
-        silent.tallies, silent.answers, silent.rejected = {}, {}, {}
+        silent.tallies, silent.answers, silent.rejected = {}, {}, []
+        silent.origins, silent.refusals = None, {}
         silent.sampler = silent.reading = None
         silent.calls = calls = Calls(mark)
         for at in range(begin, len(batches)):
@@ -247,6 +250,9 @@ def _ended(work: Callable[[], None]) -> str:
             code = 0
         except MemoryError:
             code = _NO_MEMORY
+        except Exception:
+            # Of a processor it would be a mark; wherever it comes from, it ends no worker.
+            code = 0
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
@@ -255,6 +261,8 @@ def _ended(work: Callable[[], None]) -> str:
     code = os.waitstatus_to_exitcode(status)
     if code == _NO_MEMORY:
         return "it takes more memory than there is"
+    if code == OVERDUE and used_limits().time:
+        return "it takes longer than limits.time allows"
     return f"exit code {code}" if code else ""
 
 

@@ -5,19 +5,26 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 import orjson
 
 from streamer.backoff import REDELIVER
 from streamer.durations import SECOND
-from streamer.engine.answers import unpacked
 from streamer.engine.backlog import Backlog
+from streamer.engine.file_routes import RefusedRoutesError
 from streamer.engine.frame import Frame, FrameKind, in_order
 from streamer.engine.keeping import Keeper
 from streamer.engine.meters import EVENT_TIME, Meters, key_of
 from streamer.engine.places import NOWHERE, Labels, Places
+from streamer.engine.rejected import Rejected
+from streamer.engine.rejected_frames import (
+    answers_of,
+    refusal_of,
+    rejected_in,
+    unwritten,
+)
+from streamer.engine.rejections import Rejections
 from streamer.engine.running_clock import RunningClock
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace, Span, TaskSpan
@@ -25,7 +32,6 @@ from streamer.engine.undelivered import Undelivered
 from streamer.engine.window_meters import closed
 from streamer.engine.work import BatchWork, TaskWork, together
 from streamer.engine.writers import Writer
-from streamer.errors import StreamerError
 from streamer.message import Batch
 from streamer.window.system import SystemWindow
 from streamer.window.words import AnyWindow
@@ -37,16 +43,17 @@ Resend = Callable[[Sequence[Undelivered], int], list[Frame]]
 """Tries once to send batches of a micro-batch of that number: see `spark.redelivery`."""
 
 DURATION: Final = "batch_duration_seconds"
+WAITING: Final = "output_rejected_waiting"
 LAG: Final = "event_time_lag_seconds"
 _EVENT_TIME: Final = key_of(EVENT_TIME, {})
 
 
+def _no_answers(answers: Mapping[str, Batch], refusals: Mapping[str, str]) -> None:
+    """Nobody waits."""
+
+
 class DeliveryStoppedError(Exception):
     """The output kept failing until the program was told to stop; the micro-batch replays."""
-
-
-class RejectedError(StreamerError):
-    """Messages have failed, and `error_handling.strict` wants none of their micro-batch written."""
 
 
 class Delivery:
@@ -65,7 +72,7 @@ class Delivery:
         log: LogLine,
         stopping: Callable[[], bool],
         on_status: Callable[[Mapping[int, Mapping[str, Any]]], None] = lambda statuses: None,
-        on_answers: Callable[[Mapping[str, Batch]], None] = lambda answers: None,
+        on_answers: Callable[[Mapping[str, Batch], Mapping[str, str]], None] = _no_answers,
         on_trouble: Callable[[str, Labels], None] = lambda text, place: None,
         sleep: Callable[[float], None] = time.sleep,
         places: Places = NOWHERE,
@@ -74,6 +81,7 @@ class Delivery:
         window: AnyWindow | None = None,
         clock: Callable[[], int] = time.time_ns,
         on_samples: Callable[[bytes, int], None] = lambda body, at: None,
+        rejections: Rejections | None = None,
         resend: Resend | None = None,
         on_work: Callable[[BatchWork], None] = lambda work: None,
         at_once: Callable[[], int] = lambda: 1,
@@ -86,7 +94,8 @@ class Delivery:
             log: takes log lines.
             stopping: whether to give up on an output that fails.
             on_status: hears the statuses of all shards after each micro-batch.
-            on_answers: hears which requests are dealt with, and what answers them.
+            on_answers: hears which requests are dealt with, what answers them, and which of them
+                are refused and why.
             on_trouble: hears why it waits, and label and path of the component that it is of.
             sleep: waits between two tries, seconds.
             places: where the ends of the stream stand.
@@ -96,6 +105,7 @@ class Delivery:
             clock: the wall clock, ns.
             on_samples: hears samples of messages, and when they came, ns.
             resend: sends again what tasks could not deliver; None where they wait for ever.
+            rejections: takes what outputs reject; without it such a micro-batch fails.
             on_work: hears how long the stream's own processors and outputs had a micro-batch in
                 hand, where that is so long that windows may expire for it.
             at_once: how many tasks run at once.
@@ -107,6 +117,8 @@ class Delivery:
         self._at_once = at_once
         self._running = running or RunningClock()
         self._results = results
+        self._rejections = rejections
+        self._refused: list[Rejected] = []
         self._window = window
         self._clock = clock
         self._on_samples = on_samples
@@ -125,6 +137,13 @@ class Delivery:
         self.trace: Callable[[BatchTrace], None] | None = None
         self._written: list[Span] = []
         self.batch = -1
+        if rejections is not None:
+            # By way of this object: its meters are others once it goes on for another one.
+            rejections.attach(
+                lambda name, labels, by=1: self.meters.count(name, labels, by),
+                lambda messages: self.meters.set(WAITING, {}, messages),
+                self.absorb,
+            )
 
     def go_on(self, former: Delivery, state: bool) -> None:
         """Go on counting where another delivery of the same stream has stopped.
@@ -152,21 +171,28 @@ class Delivery:
 
         Raises:
             DeliveryStoppedError: the program is to stop, and the output still fails.
-            RejectedError: a message must not be delivered; nothing is written.
+            RejectedError: a message must not be delivered, and nobody takes it; nothing is written.
         """
+        if self._rejections is not None:
+            self._wait_for_room(self._rejections)
+            frames = [*frames, *self._rejections.take_written(batch)]
         ordered = in_order(frames)
-        self._log_lines(batch, ordered)
-        self._refuse(ordered)
-        self._written = []
-        writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
+        self._say(ordered, {"micro_batch": batch})
+        self._written, self._refused = [], []
         self._waited = 0
         with self._running.timed():
+            writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
             if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
                 ordered = in_order(self._redelivered(batch, ordered))
+            answers, refusals = answers_of(ordered)
+            rejected = [*rejected_in(ordered, answers, refusals)]
+            if rejected and self._rejections is None:
+                raise refusal_of(rejected)
             for number, writer in enumerate(self._writers):
                 mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
                 self._write(number, writer, batch, mine)
             self._keep(batch, ordered)
+            self._take_rejected(batch, [*rejected, *self._refused])
             delivery = max(self._running.since(mark) - self._waited, 0)
         took = self._now() - writing
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
@@ -178,9 +204,9 @@ class Delivery:
         if batch != self.batch:
             self._meter(ordered, writing if began is None else began)
             closed(self.meters, self._window, statuses.values(), self._clock)
+        if answers:
+            self._on_answers(answers, refusals)
         for frame in ordered:
-            if frame.kind == FrameKind.ANSWER:
-                self._on_answers(unpacked(frame.body))
             if frame.kind == FrameKind.SAMPLE:
                 self._on_samples(frame.body, self._clock())
         self.statuses.update(statuses)
@@ -190,12 +216,21 @@ class Delivery:
         self._on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._figures(ordered, took))
 
-    def _log_lines(self, batch: int, frames: Sequence[Frame]) -> None:
+    def absorb(self, frames: Sequence[Frame]) -> None:
+        """Log, count and time what was done beside the micro-batches."""
+        self._say(frames, {})
+        for frame in frames:
+            if frame.kind == FrameKind.COUNT:
+                self.meters.add_counts(frame.body)
+            elif frame.kind == FrameKind.TIMING:
+                self.meters.add_timings(frame.body)
+
+    def _say(self, frames: Sequence[Frame], more: Mapping[str, Any]) -> None:
         for frame in frames:
             if frame.kind == FrameKind.LOG:
                 for level, text, fields in orjson.loads(frame.body):
                     # What a config says itself is said as it wants it.
-                    told = {} if "custom_source" in fields else {"micro_batch": batch}
+                    told = {} if "custom_source" in fields else more
                     self._log(level, text, {**told, **fields})
 
     def _redelivered(self, batch: int, frames: Sequence[Frame]) -> list[Frame]:
@@ -226,7 +261,7 @@ class Delivery:
             found = in_order(self._resend(portion, batch))
             # What it waits for beside the try is a core, or other streams that are blocked.
             self._waited += self._running.since(mark) - _tried(found)
-            self._log_lines(batch, found)
+            self._say(found, {"micro_batch": batch})
             for frame in found:
                 if frame.kind == FrameKind.COUNT:
                     # Who looks at the figures meanwhile is to see that the output fails.
@@ -261,24 +296,35 @@ class Delivery:
         if work.total > self._window.patience:
             self._on_work(work)
 
-    def _refuse(self, frames: Sequence[Frame]) -> None:
-        """Stop before anything is written when a message must not be."""
-        found = [
-            (number, *said)
-            for frame in frames
-            if frame.kind == FrameKind.REJECTED
-            for number, *said in orjson.loads(frame.body)
-        ]
-        for number, _, labels, _ in found:
-            self.meters.count("output_rejected", labels, number)
-        if found:
-            total = sum(number for number, *_ in found)
-            _, error, labels, source = found[0]
-            what = "1 message has" if total == 1 else f"{total} messages have"
-            raise RejectedError(
-                f"{what} failed and must not be written to {labels['path']}, since "
-                f"error_handling.strict is set; the first{_by(source)}: {' '.join(error.split())}"
+    def _wait_for_room(self, rejections: Rejections) -> None:
+        """Take no further messages while as many rejected ones wait as can be kept."""
+        said = False
+        while rejections.is_full:
+            oldest = rejections.oldest()
+            fields = {} if oldest is None else oldest.labels
+            text = (
+                f"{rejections.messages} rejected messages wait, and no more are kept: mend what "
+                "rejects them, put the output into a fallback, or set auto_replay_nacks to false"
             )
+            if not said:
+                self._log("ERROR", text, fields)
+                said = True
+            self._on_trouble(text, fields)
+            if self._stopping():
+                raise DeliveryStoppedError(text)
+            rejections.tick()
+            self._sleep(0.25)
+
+    def _take_rejected(self, batch: int, rejected: Sequence[Rejected]) -> None:
+        rejections = self._rejections
+        if rejections is None:
+            return
+        counts = batch != self.batch
+        self._until_done(
+            lambda: rejections.take(batch, rejected, counts=counts),
+            "keep rejected messages in the checkpoint",
+            {**self._places.state, "micro_batch": batch},
+        )
 
     def _meter(self, frames: Sequence[Frame], began: float) -> None:
         """Add what the tasks have counted and timed; their messages are dealt with now."""
@@ -342,7 +388,13 @@ class Delivery:
             count("output_connection_lost" if lost else "output_connection_failed", place)
             self._connected.discard(number)
 
-        write = partial(writer.write, batch, frames)
+        def write() -> None:
+            try:
+                writer.write(batch, frames)
+            except RefusedRoutesError as error:
+                # All others are written.
+                self._refused += [unwritten(place, *one) for one in error.refused]
+
         began = self._until_done(
             write, "write to the output", {**place, "micro_batch": batch}, failed
         )
@@ -413,11 +465,3 @@ def _tried(frames: Iterable[Frame]) -> int:
     """Return how long tries to send again have taken by themselves, ns."""
     tasks = (TaskWork.read(frame.body) for frame in frames if frame.kind == FrameKind.WORK)
     return sum(task.outputs for task in tasks)
-
-
-def _by(source: Sequence[str]) -> str:
-    """Return which component a failure comes from, in words, when it is known."""
-    if not source:
-        return ""
-    name, label, path = source
-    return f" by {name}{f' {label!r}' if label else ''} at {path}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,14 +14,16 @@ from streamer.engine.crash_search import piece_crashes
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.feed import feed, seen, size
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
+from streamer.engine.rejected import PIPELINE, Origins
 from streamer.engine.spans import Tracing
 from streamer.engine.task import Task
 from streamer.failure import Origin
-from streamer.message import Batch, Execution, MicroBatch
+from streamer.message import Batch, Execution, Message, MicroBatch, Placed
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
 from streamer.plan.origins import inner_inputs, origin_of
-from streamer.source.replayable import Chunk, Readable
+from streamer.plan.rejecting import rejects, replays
+from streamer.source.replayable import Chunk, Raws, Readable
 from streamer.source.several import way_of
 from streamer.tally import Tally
 
@@ -53,6 +55,10 @@ class DirectStage:
         self._output = output or OutputStage(plan, 0, plan.output)
         self._now = now
         self._micro_batch = micro_batch
+        # What the config rejects goes through the processors again: then it has to be known of
+        # each message what the input gave. Other streams are spared of that.
+        self._traces = rejects(plan)
+        self._replays: dict[tuple[int, ...], bool] = {}
 
     def frames(
         self, source: Readable, number: int, piece: Any, arrival: int = 0
@@ -68,9 +74,12 @@ class DirectStage:
         plan, tracing = self._plan, None
         if plan.traced:
             tracing = Tracing("input", Origin(plan.input).fields, time.time_ns())
-        task = Task.of(plan, self._now, tracing)
+        task = Task.of(plan, self._now, tracing, self._origins(piece))
         task.execution.micro_batch = self._micro_batch
         task.execution.crashes = piece_crashes(number, arrival)
+        # Past messages that end a worker, it is not known what became of which.
+        if self._traces and task.execution.crashes is None:
+            task.execution.origins = {}
         made = self._payloads(source, number, piece, task.execution, tracing)
         # What processors break down on marks messages; all else is the output's.
         yield from blaming(frames(made, number), Origin(plan.output).fields)
@@ -99,6 +108,10 @@ class DirectStage:
             read = ex.crashes.until_end(read)
         if self._plan.buffer.name == "none":
             processors = [*taken_through, *self._processors]
+            if ex.origins is not None:
+                whole = _batches(_counted(read, ex), ex)
+                yield from self._output.payloads(traced(processors, whole, ex), number, ex)
+                return
             # In one go, for an output's batching does not end where a block of bytes does.
             batches: Iterator[Batch] = chain.from_iterable(
                 feed(processors, chunk, ex, written=True) for chunk in _counted(read, ex)
@@ -116,6 +129,8 @@ class DirectStage:
         made = run(self._processors, batches, ex)
         if ex.crashes is not None:
             made = self._past_crashes(batches, ex)
+        elif ex.origins is not None:
+            made = traced(self._processors, batches, ex)
         yield from self._output.payloads(made, number, ex)
 
     def _past_crashes(self, batches: Iterable[Batch], ex: Execution) -> Iterator[Batch]:
@@ -128,6 +143,15 @@ class DirectStage:
                 lambda begin, end, batch=batch: run(self._processors, [batch][begin:end], ex),
             )
 
+    def _origins(self, piece: Any) -> Origins:
+        """Return how the messages of a piece are given again when they are rejected."""
+        way = way_of(piece)
+        if way not in self._replays:
+            origin = origin_of(self._plan.input, piece, self._plan.resources)
+            self._replays[way] = replays(origin, self._plan.resources)
+        again = way if self._plan.buffer.name == "none" else PIPELINE
+        return Origins(self._replays[way], again)
+
     def _processors_of(self, piece: Any) -> list[Processor]:
         """Return the processors of the input that a piece is from."""
         way = way_of(piece)
@@ -136,6 +160,28 @@ class DirectStage:
             origin = origin_of(self._plan.input, piece, self._plan.resources)
             found = self._input_processors[way] = self._context.all(origin.processors)
         return found
+
+
+def traced(
+    processors: Sequence[Processor], batches: Iterable[Batch], ex: Execution
+) -> Iterator[Batch]:
+    """Run batches through processors one by one, so that each message knows what it is made of."""
+    assert ex.origins is not None
+    for number, batch in enumerate(batches):
+        ex.origins[number] = [*batch]
+        for made in run(processors, [batch], ex):
+            yield [Placed.like(one, (number,)) for one in made]
+
+
+def _batches(chunks: Iterable[Chunk], ex: Execution) -> Iterator[Batch]:
+    """Give the batches of chunks one by one; plain payloads are batches of one."""
+    for chunk in chunks:
+        if isinstance(chunk, Raws):
+            yield from ([Message(raw, chunk.meta)] for raw in chunk.raws)
+        else:
+            yield from chunk
+        if ex.reading is not None:
+            ex.reading.add(size(chunk))
 
 
 def _heeded(chunks: Iterable[Chunk], tracing: Tracing) -> Iterator[Chunk]:

@@ -18,6 +18,7 @@ from streamer.backoff import RESEND
 from streamer.config import parse_config
 from streamer.config.shown import shown
 from streamer.durations import SECOND
+from streamer.engine.file_routes import RefusedRoutesError
 from streamer.engine.frame import Frame, FrameKind
 from streamer.engine.task import Task
 from streamer.errors import StreamerError
@@ -57,6 +58,7 @@ class RunningOutput:
 
     Attributes:
         sender: the output.
+        component: its component.
         origin: where it stands.
         writers: of what it gives to the driver, by path.
         document: its config, without secrets.
@@ -65,6 +67,7 @@ class RunningOutput:
     """
 
     sender: Sender
+    component: ParsedComponent
     origin: Origin
     writers: Mapping[str, Writes]
     document: Mapping[str, Any]
@@ -164,7 +167,7 @@ class DynamicWriter:
             if leaf.name in ("file", "stdout")
         }
         sender: Sender = self._plan.context().build(output)
-        return RunningOutput(sender, Origin(output), writers, shown(component))
+        return RunningOutput(sender, output, Origin(output), writers, shown(component))
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Return when all outputs have what is in a micro-batch.
@@ -180,10 +183,18 @@ class DynamicWriter:
         made = Lanes(lambda: None, len(outputs)).map(
             lambda _, output, ex: self._sent(output, batches, ex), outputs, task.execution
         )
+        refused: list[tuple[Frame, str]] = []
         for output, written in zip(outputs, made, strict=True):
             for path, writer in output.writers.items():
                 mine = [one for one in written if one.leaf == path]
-                writer.write(batch, [_frame(number, one) for number, one in enumerate(mine)])
+                try:
+                    writer.write(batch, [_frame(number, one) for number, one in enumerate(mine)])
+                except RefusedRoutesError as error:
+                    refused += error.refused
+        for one in task.rejected():
+            self._drop(one.text, one.messages)
+        for _, text in refused:
+            self._drop(text, 1)
         self._say(task)
 
     def _waited_for(self) -> Mapping[str, RunningOutput]:
@@ -210,7 +221,8 @@ class DynamicWriter:
                     raise RemovedError
 
         ex.sleep = sleep
-        retrying = Retrying(output.sender.deliver, RESEND, saying(output.origin))
+        log = saying(output.origin)
+        retrying = Retrying(output.sender.deliver, RESEND, log, output.component)
         written: list[Written] = []
         try:
             for one in retrying.until_sent(batches, ex):
@@ -218,6 +230,12 @@ class DynamicWriter:
         except RemovedError:
             output.origin.log(ex, "WARN", "The output was removed before it had taken all messages")
         return written
+
+    def _drop(self, text: str, messages: int) -> None:
+        """Say that messages are lost to an output: it may be gone when they could be sent again."""
+        if self._room is not None:
+            self._room.log("ERROR", f"Messages dropped, since an output rejects them: {text}", {})
+            self._room.count("output_dropped", messages, reason="rejected")
 
     def _say(self, task: Task) -> None:
         """Log and count what the outputs have said."""

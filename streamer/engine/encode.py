@@ -15,8 +15,9 @@ from streamer.message import Batch, Execution, Placed
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
 from streamer.plan.written import cuts_tries, is_numbered
-from streamer.sending import Encoder, PlainEncoder, SendError, Transactional
+from streamer.sending import Encoder, Left, PlainEncoder, SendError, Transactional, encoded
 from streamer.sending.patience import Unsent, with_patience
+from streamer.sending.rejection import Reason, Rejection, take_out
 from streamer.sending.retrying import Retrying, telling
 from streamer.sending.sender import Sender
 from streamer.spec import ParsedComponent
@@ -76,30 +77,33 @@ class OutputStage:
         does not wait for it longer than its patience: what is unsent then is handed over, with all
         that comes after it, and sent again by the driver.
         """
+        if self._places is not None:
+            ex.origins = None  # these places are for something else
         if self._processors:
-            batches = run(self._processors, batches, ex)
+            work = run if ex.origins is None else _run_traced
+            batches = work(self._processors, batches, ex)
         if ex.strict:
-            batches = accepted(batches, self._key, ex)
+            batches = accepted(batches, self._component, ex)
         if ex.sampler is not None:
             batches = ex.sampler.given(batches, self._key, "before")
         output = self._encoder
         if output is not None:
             counted = _together if output.ignores_batches else _one_by_one
             for batch in counted(batches, ex.tally(self._key)):
-                for route, body in output.encode(batch, ex):
+                for route, body in self._encoded(output, batch, ex):
                     yield Payload(order, self._number, route, body, output.append)
+                _forget_origins(ex)
             return
         if self._places is not None:
             batches = self._placed(batches, self._places)
         try:
             for some in _some(batches):
                 yield from self.resend(some, order, ex)
+                _forget_origins(ex)
         except BaseException:
             if self._bracket is not None:
                 self._bracket.drop()
             raise
-        if self._bracket is not None and ex.rejected:
-            self._bracket.refuse()
 
     def resend(
         self,
@@ -125,6 +129,16 @@ class OutputStage:
             return
         for leaf, route, body, append in (deliver or self._retrying).until_sent(batches, ex):
             yield Payload(order, self._numbers[leaf], route, body, append)
+
+    def _encoded(self, output: Encoder, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
+        """Encode a batch; the messages that have no place to go are taken out of the run."""
+        items, error = encoded(output, batch, ex)
+        if error is not None:
+            left = Left(0, [*range(len(batch))], batch, error)
+            bad = sorted(error.errors)
+            take_out(self._component.path, self._component.label, left.only(bad), ex)
+            ex.tally(self._key).sent -= len(bad)
+        return items
 
     def finish(self) -> None:
         """End the task's part of the micro-batch; see `Stage`."""
@@ -189,15 +203,44 @@ class OutputStage:
         return map(Payload, orders, repeat(self._number), repeat(route), bodies, repeat(True))
 
 
-def accepted(batches: Iterable[Batch], key: tuple[str, str, str], ex: Execution) -> Iterator[Batch]:
-    """Leave out messages that have failed, and say so: the micro-batch must not be delivered."""
+def accepted(
+    batches: Iterable[Batch], component: ParsedComponent, ex: Execution
+) -> Iterator[Batch]:
+    """Take messages that have failed out of the run: the output must not get them."""
+    path, label = component.path, component.label
     for batch in batches:
-        errors = [message.error for message in batch if message.error is not None]
+        errors = {
+            index: Rejection(f"rejecting due to failed processing: {message.error}", Reason.CONFIG)
+            for index, message in enumerate(batch)
+            if message.error is not None
+        }
         if not errors:
             yield batch
             continue
-        number, first = ex.rejected.get(key, (0, errors[0]))
-        ex.rejected[key] = (number + len(errors), first)
+        error = SendError("failed", errors)
+        left = Left(0, [*range(len(batch))], batch, error)
+        take_out(path, label, left.only([*errors]), ex)
+        kept = [message for index, message in enumerate(batch) if index not in errors]
+        if kept:
+            yield kept
+
+
+def _run_traced(
+    processors: Sequence[Processor], batches: Iterable[Batch], ex: Execution
+) -> Iterator[Batch]:
+    """Run batches whose messages know what they are made of through processors."""
+    for batch in batches:
+        place = batch[0].place if batch and isinstance(batch[0], Placed) else None
+        for made in run(processors, [batch], ex):
+            yield made if place is None else [Placed.like(one, place) for one in made]
+
+
+def _forget_origins(ex: Execution) -> None:
+    """Forget what is delivered; what has come out so far is all that was taken in."""
+    if ex.origins:
+        wanted = {one.origin for one in ex.rejected}
+        for number in [number for number in ex.origins if number not in wanted]:
+            del ex.origins[number]
 
 
 def _one_by_one(batches: Iterable[Batch], tally: Tally) -> Iterator[Batch]:

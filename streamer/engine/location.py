@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -84,8 +85,13 @@ class RemoteLocation(Location, Protocol):
 Anywhere = Path | RemoteLocation
 
 
-def replace_file(file: Anywhere, body: bytes) -> None:
+def replace_file(file: Anywhere, body: bytes, mode: int = 0o666) -> None:
     """Replace a file at once: after a crash there is the one before, or this one.
+
+    Args:
+        file: the file.
+        body: what is in it then.
+        mode: its mode on this machine, less the umask.
 
     Raises:
         OSError: it cannot be written.
@@ -93,11 +99,23 @@ def replace_file(file: Anywhere, body: bytes) -> None:
     if not isinstance(file, Path):
         return file.put(body)
     draft = file.with_suffix(".tmp")
-    with draft.open("wb") as out:
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as out:
         out.write(body)
         out.flush()
         sync_data(out.fileno())
     draft.replace(file)
+
+
+def remove_file(file: Anywhere) -> None:
+    """Delete a file, if it is there.
+
+    Raises:
+        OSError: that is refused.
+    """
+    if isinstance(file, Path):
+        file.unlink(missing_ok=True)
+    else:
+        file.delete()
 
 
 def remove_tree(place: Anywhere) -> None:

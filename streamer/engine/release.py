@@ -13,6 +13,7 @@ from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.intake import SAID_ROWS
 from streamer.engine.leaving import Leaving
+from streamer.engine.rejected import Origins
 from streamer.engine.running_clock import RunningClock, Stopwatch
 from streamer.engine.spans import Tracing
 from streamer.engine.task import Task
@@ -20,6 +21,7 @@ from streamer.engine.work import work_of
 from streamer.failure import Origin
 from streamer.message import MicroBatch
 from streamer.plan import Plan
+from streamer.plan.rejecting import replays
 from streamer.window import Emission, Kind, Reading, Row, Shard, Store
 from streamer.window.system import SystemWindow
 
@@ -59,7 +61,7 @@ def release(
         kernel_rows.append(row)
     buffer, output = Origin(plan.buffer).fields, Origin(plan.output).fields
     tracing = Tracing("buffer", buffer, time.time_ns()) if plan.traced else None
-    task = Task.of(plan, now, tracing)
+    task = Task.of(plan, now, tracing, Origins(replays(plan.input, plan.resources)))
     ex = task.execution
     ex.micro_batch = micro_batch
     having = compile_mapping(plan.having) if plan.having else None

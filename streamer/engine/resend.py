@@ -8,6 +8,7 @@ from itertools import groupby
 from streamer.backoff import REPLAY
 from streamer.engine.encode import OutputStage
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
+from streamer.engine.rejected import Origins
 from streamer.engine.running_clock import RunningClock, Stopwatch
 from streamer.engine.task import Task
 from streamer.engine.undelivered import Undelivered
@@ -16,6 +17,7 @@ from streamer.errors import StreamerError
 from streamer.failure import Origin
 from streamer.message import Execution, MicroBatch
 from streamer.plan import Plan
+from streamer.plan.rejecting import replays
 from streamer.plan.written import output_at
 from streamer.sending.retrying import Retrying, telling
 from streamer.sending.sender import Sender
@@ -37,7 +39,7 @@ def resend(
         TakenBackError: what was sent in a transaction is taken back; the micro-batch has to come
             again.
     """
-    task = Task.of(plan)
+    task = Task.of(plan, origins=Origins(replays(plan.input, plan.resources)))
     ex = task.execution
     payloads = _payloads(plan, undelivered, micro_batch, ex)
     if isinstance(plan.window, SystemWindow):

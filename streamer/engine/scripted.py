@@ -20,7 +20,6 @@ from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.places import Places
 from streamer.engine.release import release
 from streamer.engine.snapshot import Snapshot
-from streamer.failure import Origin
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
@@ -146,7 +145,7 @@ class _Kept:
 
     def __init__(self, plan: Plan, number: int, component: ParsedComponent) -> None:
         self._processors: list[Processor] = plan.context(component).all(component.processors)
-        self._key = Origin(component).key
+        self._component = component
         self._taken: list[tuple[int, Batch]] = []
 
     def finish(self) -> None:
@@ -155,7 +154,7 @@ class _Kept:
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
         """Keep what comes out of the processors; nothing is left to be written."""
         batches = run(self._processors, batches, ex)
-        for batch in accepted(batches, self._key, ex) if ex.strict else batches:
+        for batch in accepted(batches, self._component, ex) if ex.strict else batches:
             self._taken.append((order, batch))
         yield from ()
 

@@ -104,6 +104,14 @@ class Signals:
         """Return how long data may wait at least, s."""
         return float(self._said("patience") or 0.0)
 
+    def set_woken(self, at: int) -> None:
+        """Ask for a micro-batch though there may be no message; `at` grows, Unix ns."""
+        self._say("woken", at)
+
+    def woken(self) -> int:
+        """Return when a micro-batch was asked for last, Unix ns; 0 for never."""
+        return int(self._said("woken") or 0)
+
     def set_tasks(self, tasks: int) -> None:
         """Say how many tasks can run at once, which on a cluster changes with its workers."""
         if tasks != self.tasks():

@@ -13,10 +13,11 @@ from streamer.engine.answers import packed
 from streamer.engine.frame import FrameKind
 from streamer.engine.live import Voice
 from streamer.engine.reading import REPORTER
+from streamer.engine.rejected import Origins, Rejected, packed_rejected, rejected_of
 from streamer.engine.spans import Tracing
 from streamer.engine.undelivered import Undelivered, chunks, encode_undelivered
 from streamer.limits import DEFAULT_LIMITS, Limits, use_limits
-from streamer.message import Execution, Failure
+from streamer.message import Execution
 from streamer.plan import Plan
 from streamer.sampling import WANTED, Sampler
 from streamer.sending.patience import Patience, Unsent
@@ -33,6 +34,8 @@ SET = "set"
 
 PEAK = "peak"
 """Stands behind a figure of which the largest of a micro-batch counts."""
+
+_REPLAYED = Origins()
 
 LEVELS = {"FATAL": 0, "ERROR": 1, "WARN": 2, "INFO": 3, "DEBUG": 4, "TRACE": 5}
 
@@ -54,13 +57,16 @@ class Task:
         tracing: Tracing | None = None,
         limits: Limits = DEFAULT_LIMITS,
         patience: int = 0,
+        origins: Origins = _REPLAYED,
     ) -> None:
         """Begin; lines less severe than `level` are left out. `live` is an `Ear`'s address.
 
         `tracing` notes what the task does, where somebody wants to know. `limits` hold in this
         process from now on. `patience` is how long it waits for outputs in all, ns; 0 for ever.
+        `origins` says how the task's messages are given again.
         """
         use_limits(limits)
+        self.origins = origins
         self._undelivered: list[bytes] = []
         self._tracing = tracing
         self._limit = LEVELS.get(level, 5 if level == "ALL" else -1)
@@ -77,7 +83,11 @@ class Task:
 
     @classmethod
     def of(
-        cls, plan: Plan, now: Callable[[], int] = time.time_ns, tracing: Tracing | None = None
+        cls,
+        plan: Plan,
+        now: Callable[[], int] = time.time_ns,
+        tracing: Tracing | None = None,
+        origins: Origins = _REPLAYED,
     ) -> Task:
         """Begin as a plan says."""
         return cls(
@@ -88,6 +98,7 @@ class Task:
             tracing=tracing,
             limits=plan.limits,
             patience=plan.patience,
+            origins=origins,
         )
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
@@ -153,15 +164,9 @@ class Task:
             return None
         return dump_json(self._tracing.said(self.execution, time.time_ns()))
 
-    def rejected_body(self) -> bytes | None:
-        """Return what outputs have rejected as JSON, or None when it is nothing."""
-        rejected = []
-        for (_, label, path), (number, error) in self.execution.rejected.items():
-            source: list[str] = []
-            if isinstance(error, Failure):
-                source = [error.name, error.label, error.path]
-            rejected.append([number, str(error), {"label": label, "path": path}, source])
-        return dump_json(rejected) if rejected else None
+    def rejected(self) -> list[Rejected]:
+        """Return what outputs have rejected; requests that wait for it have heard of it then."""
+        return list(rejected_of(self.execution, self.origins))
 
     def sample_body(self) -> bytes | None:
         """Return the samples of messages as JSON, or None when there are none."""
@@ -173,12 +178,14 @@ class Task:
 
     def said(self) -> Iterator[tuple[FrameKind, bytes]]:
         """Return the bodies that there are, each with the kind of frame that it is for."""
+        ex = self.execution
+        for rejected in packed_rejected(self.rejected()):
+            yield FrameKind.REJECTED, rejected
         for kind, body in (
             (FrameKind.LOG, self.log_body()),
             (FrameKind.COUNT, self.count_body()),
             (FrameKind.TIMING, self.timing_body()),
-            (FrameKind.REJECTED, self.rejected_body()),
-            (FrameKind.ANSWER, packed(self.execution.answers)),
+            (FrameKind.ANSWER, packed(ex.answers, ex.refusals)),
             (FrameKind.SPAN, self.span_body()),
             (FrameKind.SAMPLE, self.sample_body()),
         ):

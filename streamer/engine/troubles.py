@@ -37,6 +37,8 @@ _WORKER: Final = re.compile(
 _SPOOL: Final = re.compile(re.escape(SIGN) + r"[^\n]*")
 _MARKED: Final = re.compile(r"the windows' state is damaged: [^\n]*")
 _REPLACED: Final = re.compile(r"input file: [^\n]* was replaced or cut short [^\n]*")
+_FATAL: Final = re.compile(r"Fatal Python error: ([^\n]*)")
+_PROCESSOR: Final = re.compile(r"streamer/processors/(\w+?)_?\.py")
 _GONE: Final = re.compile(r"FileNotFoundException|NoSuchFileException")
 _MISSING: Final = re.compile(r"No such file or directory: b?['\"]([^'\"]+)")
 _ANEW: Final = re.compile(
@@ -82,17 +84,24 @@ class Trouble(NamedTuple):
 NO_TROUBLE: Final = Trouble("")
 
 
-def with_waiting(trouble: Trouble, before: str, now: str, place: Labels) -> Trouble:
-    """Return a stream's trouble with what its inputs wait for, where it has no other one.
+class WaitingInputs:
+    """Makes what inputs wait for the trouble of their stream, where it has no other one."""
 
-    Args:
-        trouble: what it is.
-        before: what the inputs waited for when this was called last; empty for nothing.
-        now: what they wait for.
-        place: label and path of the input.
-    """
-    found = NO_TROUBLE if before and trouble.text == before else trouble
-    return Trouble(now, place) if now and not found.text else found
+    def __init__(self, place: Labels) -> None:
+        """Take label and path of the input."""
+        self._place = place
+        self._before = ""
+
+    def look(self, trouble: Trouble, now: str) -> Trouble:
+        """Return the stream's trouble.
+
+        Args:
+            trouble: what it was.
+            now: what the inputs wait for; empty for nothing.
+        """
+        found = NO_TROUBLE if self._before and trouble.text == self._before else trouble
+        self._before = now
+        return Trouble(now, self._place) if now and not found.text else found
 
 
 def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
@@ -163,13 +172,23 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
         )
     if _WORKER.search(error):
         return Trouble(
-            "a Python worker ended (killed, or out of memory): what it did is done again",
+            f"a Python worker ended ({_end_of_worker(error)}): what it did is done again",
             _stage(error, places),
             ended=True,
         )
     if (found := _KAFKA.search(error)) is not None:
         return Trouble(f"Kafka: {found[2].strip()} ({found[1]})", places.input)
     return Trouble(said(error))
+
+
+def _end_of_worker(error: str) -> str:
+    """Return how a worker has ended, and in which processor, as far as that is known."""
+    signal = _FATAL.search(error)
+    if signal is None:
+        return "killed, or out of memory"
+    # Python writes down where it was, the innermost call first.
+    where = _PROCESSOR.search(error, signal.end())
+    return f"{signal[1].strip()}{f', in the processor {where[1]}' if where else ''}"
 
 
 def _is_gone(error: str, checkpoint: str) -> bool:

@@ -46,7 +46,7 @@ class Undelivered(NamedTuple):
 
 def encode_undelivered(undelivered: Undelivered) -> bytes:
     """Return the body of a frame of kind `UNDELIVERED`."""
-    batches = [[_encode_message(one) for one in batch] for batch in undelivered.batches]
+    batches = [[encode_message(one) for one in batch] for batch in undelivered.batches]
     place = dict(undelivered.place)
     fields = {**undelivered._asdict(), "batches": batches, "place": place}
     body: bytes = msgpack.packb(list(fields.values()))
@@ -56,7 +56,7 @@ def encode_undelivered(undelivered: Undelivered) -> bytes:
 def decode_undelivered(body: bytes) -> Undelivered:
     """Read what `encode_undelivered` has made."""
     found = Undelivered(*msgpack.unpackb(body))
-    batches = [[_decode_message(*_fields(one)) for one in batch] for batch in found.batches]
+    batches = [[decode_message(*_fields(one)) for one in batch] for batch in found.batches]
     return found._replace(batches=batches)
 
 
@@ -65,7 +65,7 @@ def _fields(packed: Any) -> tuple[bytes, bytes, Sequence[int] | None, bool]:
     return meta, raw, place, typed
 
 
-def _encode_message(message: Message) -> tuple[bytes, bytes, tuple[int, ...] | None, bool]:
+def encode_message(message: Message) -> tuple[bytes, bytes, tuple[int, ...] | None, bool]:
     """Return metadata, payload, place, and whether the payload is a value that JSON lacks."""
     place = message.place if isinstance(message, Placed) else None
     meta = encode_meta(message.meta, message.error)
@@ -78,7 +78,8 @@ def _encode_message(message: Message) -> tuple[bytes, bytes, tuple[int, ...] | N
     return meta, message.raw, place, False
 
 
-def _decode_message(meta: bytes, raw: bytes, place: Sequence[int] | None, typed: bool) -> Message:
+def decode_message(meta: bytes, raw: bytes, place: Sequence[int] | None, typed: bool) -> Message:
+    """Read what `encode_message` has made."""
     found, error = decode_meta(meta)
     message = Message(raw, found, error)
     if typed:

@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol
 
 from streamer.disk import sync_data
 from streamer.engine.dynamic import DynamicWriter
+from streamer.engine.file_routes import RefusedRoutesError, draft_of, unusable
 from streamer.engine.frame import Frame
 from streamer.engine.journal import FileJournal
 from streamer.engine.served import ServedWriter
@@ -27,22 +28,54 @@ class Writer(Protocol):
 
         Raises:
             OSError: they could not be written; a second call writes the whole micro-batch again.
+            RefusedRoutesError: some have no place where they could be; all others are written.
         """
 
 
 class FileWriter:
     """Appends frames to the files that their routes name, exactly once."""
 
-    def __init__(self, journal: Path, append: bool, permissions: Permissions = ALL) -> None:
-        """Take the journal's path; without `append` each frame replaces its file."""
+    def __init__(
+        self,
+        journal: Path,
+        append: bool,
+        permissions: Permissions = ALL,
+        varies: bool = False,
+    ) -> None:
+        """Set up.
+
+        Args:
+            journal: the path of the journal.
+            append: whether bytes are appended; without it each frame replaces its file.
+            permissions: which files may be written.
+            varies: whether routes depend on messages, which are to blame for one that is no file.
+        """
         self._permissions = permissions
         self._journal = FileJournal(journal)
         self._append = append
+        self._varies = varies
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Write a micro-batch; on failure the files are as long as before."""
         if not frames:
+            if self._journal.batch == batch:
+                # What the micro-batch wrote beside its own messages it may not write again.
+                self._journal.take_back()
             return
+        refused: list[tuple[Frame, str]] = []
+        if self._varies:
+            problems = {
+                route: unusable(self._permissions.file(route), self._append)
+                for route in {frame.route for frame in frames}
+            }
+            refused = [(frame, why) for frame in frames if (why := problems[frame.route])]
+            frames = [frame for frame in frames if not problems[frame.route]]
+        if frames:
+            self._write(batch, frames)
+        if refused:
+            raise RefusedRoutesError(refused)
+
+    def _write(self, batch: int, frames: Sequence[Frame]) -> None:
         if not self._append:
             for frame in frames:
                 _replace(self._permissions.file(frame.route), frame.body)
@@ -97,9 +130,8 @@ def writers_of(
 
     def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
-            return FileWriter(
-                journal, plan.context().build(output).output.append, output.permissions
-            )
+            file = plan.context().build(output).output
+            return FileWriter(journal, file.append, output.permissions, file.varies)
         return StreamWriter(stdout, overlay)
 
     for number, output in enumerate(plan.written):
@@ -135,7 +167,7 @@ def _append(path: str, bodies: list[bytes]) -> None:
 
 def _replace(path: str, body: bytes) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    draft = f"{path}.streamer-tmp"
+    draft = draft_of(path)
     with open(draft, "wb") as file:
         file.write(body)
         file.flush()

@@ -50,6 +50,14 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 64 << 10
 
+# A code below 500 blames the request (RFC 9110, 15.5); these say that of all requests, whatever the
+# message: who asks is not known or not allowed, has not paid, asks too often or too early, has been
+# too slow, talks to another server or with another protocol, or something is locked for now.
+_REFUSALS_OF_ALL: Final = frozenset({401, 402, 403, 407, 408, 421, 423, 424, 425, 426, 429, 499})
+
+_REFUSALS_OF_URLS: Final = frozenset({404, 405, 410})
+"""Codes that blame the URL: the message is to blame for them where it has one of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -110,6 +118,7 @@ class HttpClient:
         *,
         body: Interpolation | None = None,
         parts: Sequence[PartTexts] = (),
+        repeats_rejected: bool = True,
         pause: Pause = _sleep,
     ) -> None:
         """Set up; nothing is connected before the first request.
@@ -119,9 +128,11 @@ class HttpClient:
             context: gives the rate limit, and keeps the connections.
             body: the body of every request, in the place of the messages.
             parts: the parts of every body, in the place of the messages.
+            repeats_rejected: whether a request that `rejects` tells of is repeated too.
             pause: waits before a further try, and says whether there is to be one: it is given the
                 run, the pause and how long the failed try took, ns.
         """
+        self._repeats_rejected = repeats_rejected
         self._pause = pause
         self._maker = RequestMaker(parsed, body, parts)
         self._parsed = parsed
@@ -135,6 +146,20 @@ class HttpClient:
             frozenset(parsed[name]) for name in (BACKOFF_ON, DROP_ON, SUCCESSFUL_ON)
         )
         self._level = parsed[DUMP_LEVEL]
+
+    def rejects(self, error: HttpError) -> bool:
+        """Tell whether a request has failed for what it asks, so that no later try succeeds.
+
+        Codes of `drop_on` are to count so, those of `backoff_on` not, whatever they are.
+        """
+        status = error.status
+        if status is None or status in self._backoff:
+            return error.invalid
+        if status in self._drop:
+            return True
+        if status in _REFUSALS_OF_URLS:
+            return self._maker.has_own_urls
+        return 400 <= status <= 499 and status not in _REFUSALS_OF_ALL
 
     def send(self, batch: Batch, ex: Execution) -> Answer:
         """Send a batch as one request, as often as it takes, and return the answer.
@@ -200,12 +225,15 @@ class HttpClient:
                 if error.status in self._backoff and repeated:
                     period = min(period * 2, max(longest, period))
                 took = ex.elapsed() - began
-                if left <= 0 or error.status in self._drop or not self._pause(ex, period, took):
+                final = error.invalid or error.status in self._drop
+                final = final or (not self._repeats_rejected and self.rejects(error))
+                if left <= 0 or final or not self._pause(ex, period, took):
                     raise HttpError(
                         f"{scrub_urls(request.url)}: {error}",
                         error.status,
                         error.headers,
                         error.body,
+                        invalid=error.invalid,
                     ) from None
             left -= 1
             repeated = True
@@ -250,6 +278,7 @@ class HttpClient:
         began = time.monotonic()
         response: httpx2.Response | None = None
         headers, failure, body = list(request.headers), "", b""
+        invalid = False
         try:
             headers += _signed(connections, client, request)
             made = client.build_request(
@@ -264,6 +293,9 @@ class HttpClient:
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             late = deadline.is_over or isinstance(error, httpx2.TimeoutException)
             failure = self._late(response) if late and self._parsed[TIMEOUT] else _reason(error)
+            unusable = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)
+            values = isinstance(error, unusable) or not isinstance(error, httpx2.HTTPError)
+            invalid = values and response is None and self._maker.depends_on_message
         except BaseException:
             client.close()
             raise
@@ -278,7 +310,7 @@ class HttpClient:
             if response is not None:
                 response.close()
             connections.give(taken)
-            raise HttpError(failure)
+            raise HttpError(failure, invalid=invalid)
         return Answer(response.status_code, found, body, response, lambda: connections.give(taken))
 
     def _read(self, response: httpx2.Response, deadline: Deadline) -> bytes:

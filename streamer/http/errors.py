@@ -14,6 +14,8 @@ class HttpError(StreamerError):
         status: the answer's code; None when there was no answer.
         headers: the answer's headers, by name in lower case, in order.
         body: the answer's body.
+        invalid: whether no request can be made of the message: an interpolation fails, or gives a
+            URL or a header that cannot be.
     """
 
     def __init__(
@@ -22,8 +24,11 @@ class HttpError(StreamerError):
         status: int | None = None,
         headers: Sequence[tuple[str, str]] = (),
         body: bytes = b"",
+        *,
+        invalid: bool = False,
     ) -> None:
         super().__init__(text)
         self.status = status
         self.headers = headers
         self.body = body
+        self.invalid = invalid

@@ -72,6 +72,17 @@ class RequestMaker:
         self._body = body
         self._parts = parts
 
+    @property
+    def has_own_urls(self) -> bool:
+        """Whether the URL depends on the message."""
+        return self._url.static is None
+
+    @property
+    def depends_on_message(self) -> bool:
+        """Whether the URL or a header depends on the message."""
+        own_headers = any(text.static is None for text in self._headers.values())
+        return self.has_own_urls or own_headers or self._metadata.is_set
+
     def make(self, batch: Batch, ex: Execution) -> Request:
         """Make a request.
 
@@ -138,11 +149,11 @@ def _text(what: str, text: Interpolation | UrlText, batch: Batch, index: int, ex
     try:
         return text.text_of(batch, index, ex)
     except MessageError as error:
-        raise HttpError(f"{what} interpolation error: {error}") from None
+        raise HttpError(f"{what} interpolation error: {error}", invalid=True) from None
 
 
 def _bytes(what: str, text: Interpolation, batch: Batch, ex: Execution) -> bytes:
     try:
         return text.bytes_of(batch, 0, ex)
     except MessageError as error:
-        raise HttpError(f"{what} interpolation error: {error}") from None
+        raise HttpError(f"{what} interpolation error: {error}", invalid=True) from None

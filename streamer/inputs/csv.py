@@ -17,6 +17,7 @@ from streamer.source.csv_rows import CsvRows, Rows
 from streamer.source.files import Files
 from streamer.source.scanning import MOST, START, Cut, Mark, Opened, skip
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 from streamer.spec.replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
 
 PATHS: Final = "paths"
@@ -89,12 +90,7 @@ SPEC: Final = Spec(
             advanced=True,
             check=lambda count: None if count >= 1 else f"is {count}; expected 1 or more",
         ),
-        Field(
-            "auto_replay_nacks",
-            "bool",
-            "Taken for compatibility: a micro-batch that fails is replayed from its offsets.",
-            default=True,
-        ),
+        AUTO_REPLAY_NACKS_FIELD,
     ),
     check=_check,
     examples=(

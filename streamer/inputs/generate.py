@@ -18,12 +18,12 @@ from streamer.source.made import UNPACED, MadeAgain, Maker, in_chunks
 from streamer.source.replayable import Chunk, Latest, Limit, Offset
 from streamer.source.scheduled import ScheduledInput
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 
 FIELD_MAPPING = "mapping"
 FIELD_INTERVAL = "interval"
 FIELD_COUNT = "count"
 FIELD_BATCH_SIZE = "batch_size"
-FIELD_AUTO_REPLAY_NACKS = "auto_replay_nacks"
 
 
 def _interval_problem(text: str) -> str | None:
@@ -85,7 +85,7 @@ SPEC = Spec(
             default=1,
             check=lambda size: None if size >= 1 else f"is {size}; expected 1 or more",
         ),
-        Field(FIELD_AUTO_REPLAY_NACKS, "bool", "Taken for compatibility.", default=True),
+        AUTO_REPLAY_NACKS_FIELD,
     ),
     runs="worker",
     delivery="the same messages again, but for random values",

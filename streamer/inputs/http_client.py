@@ -29,6 +29,7 @@ from streamer.message import NO_META, Batch, Execution, Message
 from streamer.source.opening import Room
 from streamer.source.scanning import Opened
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
+from streamer.spec.nacks import AUTO_REPLAY_NACKS, AUTO_REPLAY_NACKS_FIELD
 from streamer.spec.scanned import SCANNED_FIELDS, build_scanner
 
 PAYLOAD: Final = "payload"
@@ -36,8 +37,6 @@ DROP_EMPTY_BODIES: Final = "drop_empty_bodies"
 STREAM: Final = "stream"
 ENABLED: Final = "enabled"
 RECONNECT: Final = "reconnect"
-AUTO_REPLAY_NACKS: Final = "auto_replay_nacks"
-
 _CUT: Final = tuple(one for one in SCANNED_FIELDS if one.name != AUTO_REPLAY_NACKS)
 
 SPEC: Final = Spec(
@@ -83,7 +82,7 @@ SPEC: Final = Spec(
                 *_CUT,
             ),
         ),
-        Field(AUTO_REPLAY_NACKS, "bool", "Taken for compatibility.", default=True),
+        AUTO_REPLAY_NACKS_FIELD,
     ),
     check=client_problems,
     examples=(

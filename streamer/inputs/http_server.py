@@ -67,11 +67,13 @@ SPEC: Final = Spec(
         "`Retry-After`, that the stream is starting. If anything in the config is a "
         "`sync_response`, a request waits until its messages have been through the pipeline and is "
         "answered with what that has been given, or `408` after `timeout`; with windows none "
-        "waits.\n\n"
+        "waits. So it does where the config rejects messages (`reject_errored`, `reject`, a "
+        "`switch` with `strict_mode`, `error_handling.strict`) and nothing catches them: then it "
+        "is answered with `200`, or with `502` and the reason.\n\n"
         "Metadata: `http_server_user_agent`, `http_server_request_path`, `http_server_verb`, "
         "`http_server_remote_ip`, with TLS `http_server_tls_version` and "
         "`http_server_tls_cipher_suite`; all headers, query parameters, parameters of the path and "
-        "cookies; with a `sync_response`, `http_server_request_id`, which a mapping must not take "
+        "cookies; where requests wait, `http_server_request_id`, which a mapping must not take "
         "away before the answer. HTTP/2 is not spoken."
     ),
     fields=(

@@ -17,6 +17,7 @@ from streamer.mqtt import CLIENT_FIELDS, MqttError, client_problems, connect, re
 from streamer.mqtt.client import QOS, Client, qos_problem
 from streamer.source.opening import Room
 from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
+from streamer.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 
 TOPICS: Final = "topics"
 CLEAN_SESSION: Final = "clean_session"
@@ -51,12 +52,7 @@ SPEC: Final = Spec(
             default=True,
             advanced=True,
         ),
-        Field(
-            "auto_replay_nacks",
-            "bool",
-            "Taken for compatibility: what fails is sent again from what has landed.",
-            default=True,
-        ),
+        AUTO_REPLAY_NACKS_FIELD,
     ),
     check=client_problems,
     examples=(

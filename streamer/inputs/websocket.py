@@ -23,6 +23,7 @@ from streamer.message import NO_META
 from streamer.redaction import scrub_urls
 from streamer.source.opening import Room
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
+from streamer.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
 from streamer.urls import url_problem
 
@@ -94,7 +95,7 @@ SPEC: Final = Spec(
             check=lambda size: None if size > 0 else f"is {size}; expected 1 or more",
             advanced=True,
         ),
-        Field("auto_replay_nacks", "bool", "Taken for compatibility.", default=True),
+        AUTO_REPLAY_NACKS_FIELD,
         TLS_FIELD,
         Field(
             CONNECTION,

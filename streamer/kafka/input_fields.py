@@ -115,7 +115,8 @@ NACKS: Final = (
     Field(
         "auto_replay_nacks",
         "bool",
-        "Taken for compatibility: a micro-batch that fails is replayed from its offsets.",
+        "Whether a message that an output rejects is kept and sent again; otherwise it is dropped, "
+        "counted and logged.",
         default=True,
         advanced=True,
     ),

@@ -23,6 +23,7 @@ from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BatchPolicy
 from streamer.sending import BulkOutput, NotConnectedError, SendError, TakenBackError
 from streamer.sending.patience import pause_own_try
+from streamer.sending.rejection import invalid
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ class KafkaOutput(BulkOutput):
     def send_all(self, batches: Sequence[Batch], ex: Execution) -> list[SendError | None]:
         """Send all records of batches, then wait for them."""
         made, texts = self._maker.of_batches(batches, ex)
-        errors = [None if text is None else SendError(text) for text in texts]
+        # Of the texts of a config, which one of its messages has none for.
+        errors = [None if text is None else SendError(invalid(text)) for text in texts]
         starts = [0, *accumulate(map(len, made))]
         failed = self._sent([record for records in made for record in records], starts, ex)
         by_batch: dict[int, dict[int, str]] = {}
@@ -118,8 +120,10 @@ class KafkaOutput(BulkOutput):
         as_batch = self._retries is not None and self._retries.as_batch
         for number, found in by_batch.items():
             errors[number] = SendError(next(iter(found.values())), {} if as_batch else found)
-        if self._held is not None and any(errors):
-            first = next(error.text for error in errors if error is not None)
+        # What librdkafka does not even take is no part of the transaction.
+        spoilt = [error for error in errors if error is not None and not error.is_rejected]
+        if self._held is not None and spoilt:
+            first = spoilt[0].text
             raise TakenBackError(f"a record cannot be part of the transaction: {first}")
         return errors
 

@@ -18,6 +18,7 @@ from streamer.kafka.partitioning import Chooser
 from streamer.kafka.record import Record
 from streamer.kafka.untaken import told, untaken
 from streamer.message import Execution
+from streamer.sending.rejection import Reason, Rejection, invalid
 
 _SLICE: Final = 0.5
 _QUIET: Final = 5 * SECOND
@@ -69,6 +70,13 @@ class Producing:
     def hear(self, error: Any) -> None:
         """Take what librdkafka tells of brokers."""
         self.trouble = told(error)
+
+
+# Numbers of Kafka's and librdkafka's errors that are a record's own.
+_TOO_LARGE: Final = (10, 18)
+"""Of a record, and of those that go with it."""
+_INVALID: Final = (17, 32, 87, -186)
+"""The topic's name, the time, the record, an argument."""
 
 
 def made(settings: Mapping[str, Any]) -> Producer:
@@ -143,7 +151,20 @@ def produce(
         chooser.settle()
     if any(map(_is_fatal, failed.values())):
         raise BrokenProducerError(told(next(iter(failed.values()))))
-    return {index: untaken(records[index], error) for index, error in sorted(failed.items())}
+    return {
+        index: _failure(untaken(records[index], error), error)
+        for index, error in sorted(failed.items())
+    }
+
+
+def _failure(text: str, error: Any) -> str:
+    """Return a text as what it says of its record: that it is refused for what it is, or not."""
+    code = error if isinstance(error, str) else error.code()
+    if code in _TOO_LARGE:
+        return Rejection(text, Reason.TOO_LARGE)
+    if isinstance(error, str) or code in _INVALID:
+        return invalid(text)
+    return text
 
 
 class _Patience:

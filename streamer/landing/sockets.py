@@ -80,6 +80,8 @@ def split_host(address: str) -> tuple[str, int]:
 def address_problem(network: str, address: str) -> str | None:
     """Return what is wrong with the address of a network."""
     if network in ("unix", "unixgram"):
+        if "\0" in address:
+            return "has a NUL, which no path has"
         return None if address else "is empty; expected the path of a socket"
     try:
         split_host(address)

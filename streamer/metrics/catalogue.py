@@ -1,6 +1,7 @@
 """Every metric that there is: its name, type, labels, unit and meaning, and what to do about it.
 
 The names of components' metrics are Benthos's; a config's own (`metric` processors) come on top.
+In one file because it is one table, which the documentation prints in this order.
 """
 
 from __future__ import annotations
@@ -180,25 +181,43 @@ _OUTPUT: Final = (
         _C,
         _PLACE,
         "writes",
-        "Writes that failed; they are tried again, and nothing new is read meanwhile.",
+        "Writes that failed. They are tried again, and nothing new is read meanwhile; or a message "
+        "was rejected, and goes to a `fallback`, or is counted in output_rejected.",
         "The log and /ready say why: a full disk, a refused connection, no permission.",
     ),
     Metric(
         "output_rejected",
         _C,
-        _PLACE,
+        (*_PLACE, "reason"),
         "messages",
-        "Messages that were not written because a processor had failed on them, with "
-        "error_handling.strict.",
-        "Mend the processor that the log names.",
+        "Messages that an output refused for what they are, and that nothing caught (`config`, "
+        "`invalid`, `refused`, `too_large`).",
+        "The log has a sample: see the page on delivery.",
+    ),
+    Metric(
+        "output_resent",
+        _C,
+        (*_PLACE, "reason"),
+        "messages",
+        "Rejected messages that were sent again, by why they were rejected before (`unsent`: the "
+        "receiver did not answer).",
+        "Mend what the API names for the oldest, or put the output into a fallback.",
+    ),
+    Metric(
+        "output_rejected_waiting",
+        _G,
+        (),
+        "messages",
+        "Rejected messages that wait in the checkpoint to be sent again.",
+        "At 10,000 the stream takes no more.",
     ),
     Metric(
         "output_dropped",
         _C,
         ("reason",),
         "messages",
-        "Messages for which no destination could be found (`path`).",
-        "Mend the interpolation of the output's path.",
+        "Messages that were rejected and whose input has auto_replay_nacks: false (`rejected`).",
+        "The log has a sample: see the page on delivery.",
     ),
     Metric(
         "output_latency_ns",

@@ -10,6 +10,7 @@ from streamer.durations import parse_duration
 from streamer.errors import MessageError
 from streamer.message import Batch, Execution
 from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.sending.rejection import invalid
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 TARGET: Final = "target"
@@ -74,31 +75,39 @@ class CacheOutput(Output):
 
     def send(self, batch: Batch, ex: Execution) -> None:
         """Store a batch; of several messages with one key the last one stays."""
-        items = {}
+        items: dict[str, Item] = {}
+        indices: list[int] = []
+        failed: dict[int, str] = {}
         for index, message in enumerate(batch):
-            ttl = self._time(batch, index, ex)
             try:
+                ttl = self._time(batch, index, ex)
                 key = self._key.text_of(batch, index, ex)
+            except SendError as error:
+                failed[index] = error.text
             except MessageError as error:
-                raise SendError(f"key interpolation error: {error}") from None
-            items[key] = Item(message.raw, ttl)
+                failed[index] = invalid(f"key interpolation error: {error}")
+            else:
+                items[key] = Item(message.raw, ttl)
+                indices.append(index)
         try:
-            if len(batch) > 1:
+            if len(indices) > 1:
                 set_many(self._cache, items, ex)
-                return
-            for key, item in items.items():
-                self._cache.set(key, item.value, item.ttl, ex)
+            else:
+                for key, item in items.items():
+                    self._cache.set(key, item.value, item.ttl, ex)
         except CacheError as error:
-            raise SendError(str(error)) from None
+            failed |= dict.fromkeys(indices, str(error))
+        if failed:
+            raise SendError(next(iter(failed.values())), failed)
 
     def _time(self, batch: Batch, index: int, ex: Execution) -> int | None:
         try:
             text = self._ttl.text_of(batch, index, ex)
             return parse_duration(text) if text else None
         except MessageError as error:
-            raise SendError(f"ttl interpolation error: {error}") from None
+            raise SendError(invalid(f"ttl interpolation error: {error}")) from None
         except ValueError as error:
-            raise SendError(f"ttl field: {error}") from None
+            raise SendError(invalid(f"ttl field: {error}")) from None
 
 
 def build(parsed: Parsed, context: BuildContext) -> CacheOutput:

@@ -109,7 +109,8 @@ class DropOnOutput(Composition):
         """Send batches; what is dropped counts as sent."""
         sent = Sent(len(batches))
         for number, batch in enumerate(batches):
-            if hold and number and sent.errors[number - 1] is not None:
+            before = sent.errors[number - 1] if number else None
+            if hold and before is not None and not before.is_rejected:
                 sent.fail(number, SendError("waits for a batch before it", held=True))
                 continue
             outcome = self._in_time(batch, ex) if self._wait else self._output.deliver([batch], ex)
@@ -171,6 +172,7 @@ class DropOnOutput(Composition):
         apart.counters, apart.answers = ex.counters, ex.answers
         apart.counter_bounds = ex.counter_bounds
         apart.figures = ex.figures
+        apart.rejected, apart.origins = ex.rejected, ex.origins
         return apart
 
     def __del__(self) -> None:

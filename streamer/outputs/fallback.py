@@ -22,7 +22,8 @@ SPEC: Final = Spec(
     description=(
         "What an output does not take goes to the next one, with the reason in its metadata "
         "(`fallback_error`). When only some messages of a batch have failed, only they go on. A "
-        "message that no output takes is sent again from the first one on.\n\n"
+        "message that no output takes is sent again from the first one on, and one that the last "
+        "output rejects is dealt with by itself, as the page on delivery says.\n\n"
         "An output that looks for its connection, such as `websocket`, waits until it is there "
         "and does not fail: wrap it in a `drop_on` with `back_pressure` to go on without it. "
         "Files and the standard output are written by the driver when a micro-batch is done; they "
@@ -94,7 +95,7 @@ def _explained(left: Left) -> Left:
     """Return what has failed with the reason in the metadata of each message."""
     texts = left.error.by_index(len(left.batch))
     batch = [
-        message.with_meta(**{FALLBACK_ERROR: texts[index]})
+        message.with_meta(**{FALLBACK_ERROR: str(texts[index])})
         for index, message in enumerate(left.batch)
     ]
     return left._replace(batch=batch)

@@ -2,8 +2,8 @@
 
 "Messages can be written to different files by using interpolation functions in the path field."
 Folders are made as needed. A failed message is written like any other, as in Benthos. A message
-whose path cannot be found, or leaves `base`, can never be written: Benthos sends it round for
-ever; here it is logged as an error, counted in `output_dropped{reason="path"}` and left out.
+whose path cannot be found, cannot be that of a file or leaves `base`, is rejected: see
+`sending.rejection`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from typing import Final
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.documents import payloads
 from streamer.errors import MessageError
-from streamer.failure import Origin
 from streamer.formats.codec import CODEC, CODEC_FIELD, Codec, read_codec
 from streamer.message import Batch, Execution
+from streamer.sending import SendError
+from streamer.sending.rejection import invalid
 from streamer.source.places import writable_place
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
 
 PATH: Final = "path"
-DROPPED_COUNTER: Final = "output_dropped"
-SENT_COUNTER: Final = "output_sent"
 BASE: Final = "base"
+
+_NAME_BYTES: Final = 255
+_PATH_BYTES: Final = 4096
+_SHOWN: Final = 200
 
 
 def _problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
@@ -55,8 +58,8 @@ SPEC: Final = Spec(
             BASE,
             "string",
             "A directory that no path may leave: where `path` holds something of a message, `../` "
-            "or a path from the root would lead anywhere. A message whose path leaves it is not "
-            "written. Paths do not become relative to it. Not in Benthos.",
+            "or a path from the root would lead anywhere. A message whose path leaves it is "
+            "rejected. Paths do not become relative to it. Not in Benthos.",
             access=Access.FILE,
             default="",
             advanced=True,
@@ -79,13 +82,17 @@ class FileOutput:
             `encode` replaces the file's content.
     """
 
-    def __init__(self, path: Interpolation, codec: Codec, origin: Origin, base: str = "") -> None:
+    def __init__(self, path: Interpolation, codec: Codec, base: str = "") -> None:
         self._path = path
         self._codec = codec
-        self._origin = origin
         self._base = base
         self._only = None if path.static is None else clean_path(path.static)
         self.append = codec.append
+
+    @property
+    def varies(self) -> bool:
+        """Whether the file depends on the message."""
+        return self._only is None
 
     @property
     def ignores_batches(self) -> bool:
@@ -114,17 +121,20 @@ class FileOutput:
 
     def _routed(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         routed: list[tuple[str, bytes]] = []
-        for message in batch:
+        errors: dict[int, str] = {}
+        for index, message in enumerate(batch):
             try:
                 # Benthos's file output sees one message at a time, not the batch.
                 path = self._of([message], ex)
             except MessageError as error:
-                self._origin.log(ex, "ERROR", f"path interpolation error: {error}")
-                ex.count(DROPPED_COUNTER, 1, reason="path")
-                # It has been counted with its batch.
-                ex.count(SENT_COUNTER, -1, **self._origin.fields)
+                errors[index] = invalid(f"path interpolation error: {error}")
+                continue
+            if self._only is None and (problem := path_problem(path)):
+                errors[index] = invalid(f"cannot write to the file {path[:_SHOWN]!r}: {problem}")
                 continue
             routed.append((path, message.raw))
+        if errors:
+            raise SendError(next(iter(errors.values())), errors)
         return routed
 
     def _of(self, batch: Batch, ex: Execution) -> str:
@@ -141,6 +151,26 @@ class FileOutput:
         folder = self._path.text.partition("${!")[0].rpartition("/")[0] or "."
         writable_place(Path(folder) / "x")
         return f"files in {folder}, by message"
+
+
+def path_problem(path: str) -> str:
+    """Return why a path cannot be that of a file, whatever there is on the disk; empty if it can.
+
+    The limits are Linux's; where a file system has others, it says so when the file is written.
+    """
+    try:
+        parts = os.fsencode(path).split(b"/")
+    except UnicodeEncodeError:
+        return "it has a character that no file name can have"
+    if any(b"\0" in part for part in parts):
+        return "it has a NUL in it"
+    if parts[-1] in (b"", b".", b".."):
+        return "it is that of a folder"
+    if max(map(len, parts)) > _NAME_BYTES:
+        return f"a name in it is longer than {_NAME_BYTES} bytes"
+    if sum(map(len, parts)) + len(parts) > _PATH_BYTES:
+        return f"it is longer than {_PATH_BYTES} bytes"
+    return ""
 
 
 def clean_path(path: str) -> str:
@@ -160,4 +190,4 @@ def is_below(base: str, path: str) -> bool:
 def build(parsed: Parsed, context: BuildContext) -> FileOutput:
     """Compile the path and take the codec."""
     path = compile_interpolation(parsed[PATH])
-    return FileOutput(path, read_codec(parsed[CODEC]), Origin(context.component), parsed[BASE])
+    return FileOutput(path, read_codec(parsed[CODEC]), parsed[BASE])

@@ -20,11 +20,14 @@ from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BATCHING_FIELD, BatchPolicy, batching_problems, output_policy
 from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sending.patience import pause_own_try
+from streamer.sending.rejection import Reason, Rejection
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 BATCH_AS_MULTIPART: Final = "batch_as_multipart"
 PROPAGATE_RESPONSE: Final = "propagate_response"
 MULTIPART: Final = "multipart"
+
+_TOO_LARGE: Final = (413, 414, 431)
 
 
 def _part_field(name: str, description: str, example: str) -> Field:
@@ -44,7 +47,13 @@ SPEC: Final = Spec(
         "The body of a request is the message. A batch is sent message by message, or as one "
         "request of several parts (`batch_as_multipart`). Requests that fail are repeated as "
         "`retries` says; when that does not help, the message has failed, and is sent again until "
-        "it is taken, unless it stands in a `fallback` or a `drop_on`."
+        "it is taken, unless it stands in a `fallback` or a `drop_on`.\n\n"
+        "A message that the server refuses for what it is (`400`, `409`, `413`, `422` and so on, "
+        "and whatever `drop_on` names), or of which no request can be made, is not repeated at "
+        "once: it is rejected by itself, and others go on. `401`, `402`, `403`, `407`, `408`, "
+        "`421`, `423` to `426`, `429`, `499` and whatever `backoff_on` names hold the stream back, "
+        "as a server does that is away; so do `404`, `405` and `410` where all messages have the "
+        "same URL."
     ),
     fields=(
         *client_fields("POST", "the response that is given back to the input"),
@@ -122,15 +131,30 @@ class HttpClientOutput(Output):
     def send(self, batch: Batch, ex: Execution) -> None:
         """Send a batch, message by message unless it is to be one request."""
         requests = [batch] if self._multipart else [[message] for message in batch]
+        failed: dict[int, str] = {}
         for number, request in enumerate(requests):
             try:
                 got = self._client.send(request, ex)
                 if self._propagate:
                     answer(_answers(request, self._client.messages(got)), ex)
             except HttpError as error:
-                # What was sent before is not sent again.
-                left = {} if number == 0 else dict.fromkeys(range(number, len(batch)), str(error))
-                raise SendError(str(error), left) from None
+                if self._multipart or not self._client.rejects(error):
+                    # What was sent before is not sent again.
+                    text = self._text(error)
+                    rest = dict.fromkeys(range(number, len(batch)), text)
+                    failed |= {} if number == 0 else rest
+                    raise SendError(text, failed) from None
+                failed[number] = self._text(error)
+        if failed:
+            raise SendError(next(iter(failed.values())), failed)
+
+    def _text(self, error: HttpError) -> str:
+        if not self._client.rejects(error):
+            return str(error)
+        reason = Reason.REFUSED
+        if error.invalid or error.status in _TOO_LARGE:
+            reason = Reason.INVALID if error.invalid else Reason.TOO_LARGE
+        return Rejection(str(error), reason)
 
 
 def _answers(request: Batch, parts: Batch) -> Batch:
@@ -149,7 +173,7 @@ def build(parsed: Parsed, context: BuildContext) -> HttpClientOutput:
         for part in parsed[MULTIPART]
     ]
     return HttpClientOutput(
-        HttpClient(parsed, context, parts=parts, pause=pause_own_try),
+        HttpClient(parsed, context, parts=parts, pause=pause_own_try, repeats_rejected=False),
         output_policy(parsed, context),
         parsed[MAX_IN_FLIGHT],
         parsed[BATCH_AS_MULTIPART],

@@ -19,6 +19,7 @@ from streamer.sending import (
     SendError,
     max_in_flight_field,
 )
+from streamer.sending.rejection import invalid
 from streamer.spec import BuildContext, Example, Field, Kind, Package, Parsed, Spec
 
 TOPIC: Final = "topic"
@@ -156,12 +157,14 @@ class MqttOutput(Output):
             client = self._connection.client()
         except MqttError as error:
             raise NotConnectedError(str(error)) from None
+        failed: dict[int, str] = {}
         for index in range(len(batch)):
             try:
                 self._publish(client, batch, index, ex)
             except MessageError as error:
-                left = {number: str(error) for number in range(index, len(batch))}
-                raise SendError(str(error), left) from None
+                failed[index] = invalid(str(error))
+        if failed:
+            raise SendError(next(iter(failed.values())), failed)
 
     def _publish(self, client: Client, batch: Batch, index: int, ex: Execution) -> None:
         # As in Redpanda Connect, the output sees one message at a time.

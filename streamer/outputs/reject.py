@@ -8,6 +8,7 @@ from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.errors import MessageError
 from streamer.message import Batch, Execution
 from streamer.sending import Output, SendError
+from streamer.sending.rejection import Reason, Rejection
 from streamer.spec import BuildContext, Example, Field, Kind, Spec
 
 SPEC: Final = Spec(
@@ -15,9 +16,10 @@ SPEC: Final = Spec(
     "reject",
     "Takes no message, and says why.",
     description=(
-        "What is rejected is sent again from the stream's end, and rejected again: use it as a "
-        "case of a `switch` inside of a `fallback`, whose next output then gets the message, with "
-        "the reason in `fallback_error`."
+        "A message that is rejected and that nothing catches is dealt with by itself, as the page "
+        "on delivery says: who sent it gets an error, or it is sent again later, or dropped. As a "
+        "case of a `switch` inside of a `fallback`, the next output gets the message, with the "
+        "reason in `fallback_error`."
     ),
     config=Field(
         "",
@@ -60,9 +62,11 @@ class RejectOutput(Output):
     def send(self, batch: Batch, ex: Execution) -> None:
         """Send nothing."""
         try:
-            raise SendError(self._reason.text_of(batch, 0, ex))
+            text = self._reason.text_of(batch, 0, ex)
         except MessageError as error:
-            raise SendError(f"reject message interpolation error: {error}") from None
+            text = f"reject message interpolation error: {error}"
+        reason = Rejection(text, Reason.CONFIG)
+        raise SendError(reason, dict.fromkeys(range(len(batch)), reason))
 
 
 def build(parsed: str, context: BuildContext) -> RejectOutput:

@@ -10,6 +10,7 @@ from typing import Final
 
 from streamer.message import Batch, Execution
 from streamer.sending import Composition, SendError, Sent
+from streamer.sending.rejection import Reason, Rejection
 from streamer.spec import BuildContext, Example, Field, Kind, ParsedComponent, Spec
 
 SPEC: Final = Spec(
@@ -17,9 +18,10 @@ SPEC: Final = Spec(
     "reject_errored",
     "Sends messages on, but those on which a processor has failed.",
     description=(
-        "Of a batch only the messages that have failed are rejected. By itself this sends a "
-        "rejected message round for ever, since processors are not run again; put it into a "
-        "`fallback`, whose next output gets what is rejected."
+        "Of a batch only the messages that have failed are rejected. In a `fallback` the next "
+        "output gets them; where nothing catches them, each is dealt with by itself, as the page "
+        "on delivery says: who sent it gets an error, or it goes through the processors again "
+        "later, or it is dropped."
     ),
     config=Field("", "output", "The output for all others."),
     examples=(
@@ -52,7 +54,9 @@ class RejectErroredOutput(Composition):
         going: list[tuple[int, list[int]]] = []
         for number, batch in enumerate(batches):
             errors = {
-                index: f"rejecting due to failed processing: {message.error}"
+                index: Rejection(
+                    f"rejecting due to failed processing: {message.error}", Reason.CONFIG
+                )
                 for index, message in enumerate(batch)
                 if message.error is not None
             }

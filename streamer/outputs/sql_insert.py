@@ -5,16 +5,17 @@ The rows of a batch go in one statement, so that a batch is there as a whole or 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from streamer.errors import MessageError
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.sending.rejection import invalid, shared
 from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
 from streamer.sql import Arguments, Database, Insert, SqlError
-from streamer.sql.sending import answering, connecting
+from streamer.sql.sending import answering, connecting, failure
 from streamer.sql.settings import (
     CONNECTION_FIELDS,
     INSERT_FIELDS,
@@ -78,11 +79,24 @@ class SqlInsertOutput(Output):
 
     def send(self, batch: Batch, ex: Execution) -> None:
         """Insert the rows of a batch, all of them or none."""
-        try:
-            rows = [self._arguments.of(batch, index, ex) for index in range(len(batch))]
-            self._database.insert(self._insert, rows)
-        except (MessageError, SqlError) as error:
-            raise SendError(str(error)) from None
+        rows: dict[int, Any] = {}
+        failed: dict[int, str] = {}
+        for index in range(len(batch)):
+            try:
+                rows[index] = self._arguments.of(batch, index, ex)
+            except MessageError as error:
+                failed[index] = invalid(str(error))
+        if rows:
+            try:
+                self._database.insert(self._insert, [*rows.values()])
+            except SqlError as error:
+                text = failure(error)
+                if len(rows) > 1:
+                    # All of them are rolled back for one.
+                    text = shared(text)
+                failed |= dict.fromkeys(rows, text)
+        if failed:
+            raise SendError(next(iter(failed.values())), failed)
 
     def probe(self) -> str:
         """Look whether the database answers."""

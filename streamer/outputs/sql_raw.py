@@ -10,11 +10,12 @@ from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.sending.rejection import invalid
 from streamer.spec import BuildContext, Example, Kind, Parsed, Spec
 from streamer.sql import Database, SqlError
 from streamer.sql.lookup import Statements
 from streamer.sql.raw import queries_of, raw_fields, raw_problems
-from streamer.sql.sending import answering, connecting
+from streamer.sql.sending import answering, connecting, failure
 from streamer.sql.settings import CONNECTION_FIELDS, PACKAGES, TARGET_FIELDS, database
 
 
@@ -73,12 +74,19 @@ class SqlRawOutput(Output):
 
     def send(self, batch: Batch, ex: Execution) -> None:
         """Run the statements of each message."""
+        failed: dict[int, str] = {}
         for index in range(len(batch)):
             try:
                 self._statements.run(batch, index, ex)
-            except (MessageError, SqlError) as error:
-                left = {number: str(error) for number in range(index, len(batch))}
-                raise SendError(str(error), left) from None
+            except MessageError as error:
+                failed[index] = invalid(str(error))
+            except SqlError as error:
+                if not error.refused:
+                    failed |= dict.fromkeys(range(index, len(batch)), str(error))
+                    raise SendError(str(error), failed) from None
+                failed[index] = failure(error)
+        if failed:
+            raise SendError(next(iter(failed.values())), failed)
 
     def probe(self) -> str:
         """Look whether the database answers."""

@@ -14,6 +14,7 @@ from streamer.lanes import Lanes
 from streamer.message import Batch, Execution
 from streamer.query import query_bool
 from streamer.sending import Composition, SendError, Sent
+from streamer.sending.rejection import Reason, Rejection
 from streamer.sending.retrying import HandingOver, Retrying, saying
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
@@ -60,7 +61,7 @@ SPEC: Final = Spec(
         Field(
             STRICT_MODE,
             "bool",
-            "Whether a batch with a message that meets no case counts as not sent.",
+            "Whether a message that meets no case counts as not sent, and is rejected.",
             default=False,
             advanced=True,
         ),
@@ -158,9 +159,10 @@ class SwitchOutput(Composition):
         for number, batch in enumerate(batches):
             ways = [self._ways(batch, place, ex) for place in range(len(batch))]
             if self._strict and not all(ways):
-                self._origin.log(ex, "ERROR", "A message meets no case, and strict_mode is set")
-                sent.fail(number, SendError(NO_CASE))
-                continue
+                # Benthos lets the whole batch fail; the others have nothing to do with it.
+                text = Rejection(NO_CASE, Reason.CONFIG)
+                errors = {place: text for place, way in enumerate(ways) if not way}
+                sent.fail(number, SendError(text, errors))
             for place, way in enumerate(ways):
                 for target in way:
                     shares[target].add(number, place, batch[place])

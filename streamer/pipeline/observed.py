@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from streamer.failure import Origin
+from streamer.limits import used_limits
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import EachProcessor, Processor
+from streamer.pipeline.time_limit import COMPUTING, within_time
 from streamer.tally import FINE, MOST_FINE, Tally
 
 UNOBSERVED: Final = frozenset({"metric", "noop", "resource"})
@@ -70,6 +72,12 @@ class Observed:
         self._process = self.processor.process
         if ex.sampler is not None:
             self._process = ex.sampler.around(self._process, key)
+        limit = used_limits().time
+        if limit and self._origin.name in COMPUTING:
+            process = self._process
+            self._process = lambda batch, ex: within_time(
+                lambda: process(batch, ex), limit * max(len(batch), 1)
+            )
         if ex.calls is not None:
             self._process = ex.calls.around(self._process, self._origin)
 
@@ -102,6 +110,11 @@ class ObservedEach(Observed):
         self._process_each = self._each.process_each
         if ex.sampler is not None:
             self._process_each = ex.sampler.around_each(self._process_each, self._origin.key)
+        limit = used_limits().time
+        if limit and self._origin.name in COMPUTING:
+            # The time of one is that of all: when it is over, they come again one by one.
+            each = self._process_each
+            self._process_each = lambda messages, ex: within_time(lambda: each(messages, ex), limit)
         if ex.calls is not None:
             self._process_each = self._one_by_one
 

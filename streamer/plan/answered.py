@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamer.plan.plan import Plan
+from streamer.plan.rejecting import rejects
 from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.spec.inside import inside
 
@@ -14,10 +15,16 @@ _ANSWERS = "sync_response"
 def is_answered(plan: Plan) -> bool:
     """Tell whether anything in a plan answers the requests that its messages came with.
 
-    Windows keep messages for longer than a request waits, so none waits for them.
+    What it may reject by its own words it answers with an error. Windows keep messages for longer
+    than a request waits, so none waits for them.
     """
     if plan.window is not None:
         return False
+    return replies(plan) or rejects(plan)
+
+
+def replies(plan: Plan) -> bool:
+    """Tell whether anything in a plan gives messages back to who has sent some."""
     return any(_answers(one) for one in _all(_roots(plan)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,19 @@ def origin_of(component: ParsedComponent, piece: Any, resources: Resources) -> P
         return component
     child = resolved(children(component)[piece.child], resources)
     return _within(component, origin_of(child, piece.piece, resources))
+
+
+def origin_of_way(
+    component: ParsedComponent, way: Sequence[int], resources: Resources
+) -> ParsedComponent:
+    """Return what `origin_of` does for a piece that came this way (`source.several.way_of`).
+
+    A config that was changed meanwhile may have no such input any more: then it is the whole one.
+    """
+    if component.name != "broker" or not way or way[0] >= len(children(component)):
+        return component
+    child = resolved(children(component)[way[0]], resources)
+    return _within(component, origin_of_way(child, way[1:], resources))
 
 
 def origins(component: ParsedComponent, resources: Resources) -> Iterator[ParsedComponent]:

@@ -195,6 +195,16 @@ def cores(master: str, conf: Mapping[str, Any] = NO_SETTINGS) -> int:
     return int(named.group(1)) if named else available or 1
 
 
+def guesses_shards(config: Config, plan: Plan) -> bool:
+    """Tell whether the shards are as many as the driver's machine has cores, for want of better.
+
+    Only where that matters: windows with a key, on a cluster of which nobody has said the size.
+    """
+    if plan.key is None or plan.master.startswith("local") or config.spark["shards"]:
+        return False
+    return not _wanted(config.spark["conf"], _ON_YARN if plan.master == "yarn" else 0)
+
+
 def _wanted(conf: Mapping[str, Any], executors: int) -> int:
     """Return how many cores of a cluster the settings ask for; 0 where they do not say it.
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from streamer.errors import StreamerError
+
+_OF_VALUE: Final = re.compile(
+    r"not an integer|not a valid float|exceeds maximum|out of range|invalid bulk length|"
+    r"equal or smaller than the target"
+)
 
 
 class RedisError(StreamerError):
@@ -13,11 +20,15 @@ class RedisError(StreamerError):
 
     Attributes:
         lost: whether there is no connection.
+        of_value: whether it says that a value cannot be what it should be, or is too large.
+        of_key: whether it says that there is something else at the key.
     """
 
     def __init__(self, text: str, *, lost: bool) -> None:
         super().__init__(text)
         self.lost = lost
+        self.of_value = not lost and _OF_VALUE.search(text) is not None
+        self.of_key = not lost and text.startswith("WRONGTYPE")
 
 
 @contextmanager

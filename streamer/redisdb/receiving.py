@@ -13,14 +13,10 @@ from streamer.landing.store import Store
 from streamer.redisdb.client import Client, own_client
 from streamer.redisdb.errors import RedisError, redis_errors
 from streamer.source.opening import Room
-from streamer.spec import Field, Parsed
+from streamer.spec import Parsed
+from streamer.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 
-AUTO_REPLAY_NACKS: Final = Field(
-    "auto_replay_nacks",
-    "bool",
-    "Taken for compatibility: what fails is sent again from what has landed.",
-    default=True,
-)
+AUTO_REPLAY_NACKS: Final = AUTO_REPLAY_NACKS_FIELD
 
 # How long Redis may take beyond the time that it is asked to wait.
 _PATIENCE: Final = 10.0

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from streamer.errors import MessageError
 from streamer.message import Batch, Execution
 from streamer.redisdb.client import Client, own_client
 from streamer.redisdb.errors import RedisError, redis_errors, told
 from streamer.sending import NotConnectedError, Output, SendError
+from streamer.sending.rejection import Reason, Rejection, invalid
 from streamer.spec import Parsed
 
 Command = Callable[[Batch, int, Execution], Sequence[Any]]
 """Returns the command for a message of a batch, and its arguments; it may raise a MessageError."""
+
+
+_KEYS: Final = ("key", "stream", "channel")
 
 
 class RedisOutput(Output):
@@ -22,6 +26,7 @@ class RedisOutput(Output):
     def __init__(self, command: Command, get: Callable[[], Client], parsed: Parsed) -> None:
         """Take what makes commands, what gives the client, and the fields for a look at Redis."""
         self._command = command
+        self._own_keys = any("${!" in str(parsed.get(name, "")) for name in _KEYS)
         self._get = get
         self._parsed = parsed
 
@@ -35,26 +40,36 @@ class RedisOutput(Output):
 
     def send(self, batch: Batch, ex: Execution) -> None:
         """Run the commands of a batch; those that fail are named."""
-        try:
-            commands = [self._command(batch, index, ex) for index in range(len(batch))]
-        except MessageError as error:
-            raise SendError(str(error)) from None
+        commands: dict[int, Sequence[Any]] = {}
+        failed: dict[int, str] = {}
+        for index in range(len(batch)):
+            try:
+                commands[index] = self._command(batch, index, ex)
+            except MessageError as error:
+                failed[index] = invalid(str(error))
         try:
             with redis_errors():
                 # Without MULTI, as in Redpanda Connect: one command may fail and others not.
                 pipe = self._get().pipeline(transaction=False)
-                for command in commands:
+                for command in commands.values():
                     pipe.execute_command(*command)
                 answers = pipe.execute(raise_on_error=False)
         except RedisError as error:
             raise (NotConnectedError if error.lost else SendError)(str(error)) from None
-        failed = {i: told(one) for i, one in enumerate(answers) if isinstance(one, Exception)}
-        if not failed:
-            return
-        first = next(iter(failed.values()))
-        if any(error.lost for error in failed.values()):
-            raise NotConnectedError(str(first))
-        raise SendError(str(first), {index: str(error) for index, error in failed.items()})
+        for index, one in zip(commands, answers, strict=True):
+            if isinstance(one, Exception):
+                refusal = told(one)
+                if refusal.lost:
+                    raise NotConnectedError(str(refusal))
+                failed[index] = self._failure(refusal)
+        if failed:
+            raise SendError(next(iter(failed.values())), failed)
+
+    def _failure(self, error: RedisError) -> str:
+        # A key that all messages share is not a message's fault.
+        if error.of_value or (error.of_key and self._own_keys):
+            return Rejection(str(error), Reason.REFUSED)
+        return str(error)
 
     def probe(self) -> str:
         """Look whether Redis answers."""

@@ -6,6 +6,8 @@ An output is one of three:
   `send(batch, ex)`: it returns when the batch is safe with the receiver, and raises `SendError`
   when it is not. When only some messages failed, say which (`SendError(text, {2: "too large"})`):
   only they are sent again. Any other exception counts as a failure of the whole batch.
+  A text that is a `Rejection` says that a message can never be sent as it is, and so must not
+  keep others waiting; all other failures are those of a receiver that is away.
   `max_in_flight` (1 unless you set it) is how many batches may be sent at once; then `send` is
   called from several threads, and batches keep no order, as in Benthos. `policy` is what
   `batching` says (`batching.output_policy`): batches are cut by it before `send` sees them.
@@ -34,6 +36,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 from streamer.errors import StreamerError
 from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BatchPolicy
+from streamer.sending.rejection import is_rejection
 from streamer.spec import Field
 
 
@@ -53,6 +56,11 @@ class SendError(StreamerError):
         self.text = text
         self.errors = dict(errors or {})
         self.held = held
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether all that has failed has failed for what it is."""
+        return all(map(is_rejection, self.errors.values() or [self.text]))
 
     def by_index(self, size: int) -> dict[int, str]:
         """Return the texts by index, for a batch of that size."""
@@ -113,8 +121,9 @@ class Sent:
         before = self.errors[number]
         if before is not None:
             # Without texts of messages all of them have failed.
-            texts = {**before.errors, **texts} if texts and before.errors else {}
-            error = before if error.held else error
+            texts = _merged(before.errors, texts) if texts and before.errors else {}
+            # A message is rejected only where nothing else keeps it.
+            error = before if error.held or (error.is_rejected and not before.held) else error
         self.errors[number] = SendError(error.text, texts, held=error.held)
 
     def left(self, batches: Sequence[Batch]) -> list[Left]:
@@ -132,6 +141,12 @@ class Sent:
         return found
 
 
+def _merged(before: Mapping[int, str], texts: Mapping[int, str]) -> dict[int, str]:
+    """Return two sets of failures of one batch as one: of a message, one that passes goes first."""
+    kept = {i: text for i, text in texts.items() if i not in before or not is_rejection(text)}
+    return {**before, **kept}
+
+
 class Left(NamedTuple):
     """What has failed of one batch.
 
@@ -146,6 +161,17 @@ class Left(NamedTuple):
     places: list[int]
     batch: Batch
     error: SendError
+
+    def only(self, indices: Sequence[int]) -> Left:
+        """Return a part of it, by the indices of its messages."""
+        texts = self.error.errors
+        own = {to: texts[index] for to, index in enumerate(indices) if index in texts}
+        return Left(
+            self.number,
+            [self.places[index] for index in indices],
+            [self.batch[index] for index in indices],
+            SendError(self.error.text, own, held=self.error.held),
+        )
 
 
 def all_of(batches: Sequence[Batch]) -> list[Left]:
@@ -302,7 +328,22 @@ class Encoder(Protocol):
         """Whether what is written is the same however messages are cut into batches."""
 
     def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
-        """Return routes and what is written to them, in the order of the messages."""
+        """Return routes and what is written to them, in the order of the messages.
+
+        Raises:
+            SendError: some messages have no place to go; its `errors` say which.
+        """
+
+
+def encoded(
+    output: Encoder, batch: Batch, ex: Execution
+) -> tuple[list[tuple[str, bytes]], SendError | None]:
+    """Return what an output makes of a batch, and which of its messages have no place to go."""
+    try:
+        return output.encode(batch, ex), None
+    except SendError as error:
+        good = [message for index, message in enumerate(batch) if index not in error.errors]
+        return (output.encode(good, ex) if good else []), error
 
 
 @runtime_checkable

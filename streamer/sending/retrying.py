@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Final
 
 from streamer.backoff import Backoff
@@ -10,6 +10,7 @@ from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.sending import Composition, Left, SendError, Sent, Written, still_left
 from streamer.sending.patience import Unsent
+from streamer.sending.rejection import Rejection, is_rejection, retold, take_out
 from streamer.spec import ParsedComponent
 
 Deliver = Callable[..., Sent]
@@ -24,7 +25,9 @@ GIVEN_UP: Final = "message failed to reach a target destination"
 class Retrying(Composition):
     """Passes batches on to one that may fail, in order, and sends what has failed again.
 
-    Nothing new is sent while something is tried again, as in Benthos.
+    Nothing new is sent while something is tried again, as in Benthos. Where tries go on for ever,
+    a message that is rejected is taken out of the run instead: it would be tried in vain, and all
+    others would wait for it.
     """
 
     def __init__(
@@ -41,8 +44,9 @@ class Retrying(Composition):
             deliver: sends batches.
             backoff: how tries follow each other.
             log: takes a line for each try that has failed: run, level, text.
-            to: the component that `deliver` is of. Where tries go on for ever, what it has not
-                taken when the run's patience ends is handed over, and counts as sent.
+            to: the component that `deliver` is of. Where tries go on for ever, what it rejects is
+                taken out of the run, and what it has not taken when the run's patience ends is
+                handed over; both count as sent.
             start: of that component's outputs, the first that `deliver` sends to.
         """
         self._deliver = deliver
@@ -77,7 +81,7 @@ class Retrying(Composition):
         began = ex.elapsed()
         sent = self._deliver(batches, ex, hold=True)
         yield sent.written, []
-        left = sent.left(batches)
+        left = yield from self._without_rejected(sent.left(batches), _size(batches), ex)
         while left:
             if patience is not None:
                 patience.spend(began, ex.elapsed())
@@ -106,21 +110,75 @@ class Retrying(Composition):
                         yield [], [one._replace(error=held) for one in unsent]
                     return
                 began = ex.elapsed()
+                tried = _size([one.batch for one in failed])
                 sent, failed = self._try(failed, ex, hold=self._for_ever)
                 yield sent.written, []
+                failed = yield from self._without_rejected(failed, tried, ex)
                 if not failed:
                     break
                 if patience is not None:
                     patience.spend(began, ex.elapsed())
             if failed:
                 self._say(ex, "ERROR", f"Failed to send message: {failed[0].error.text}")
-                error = SendError(GIVEN_UP)
-                yield [], [one._replace(error=error) for one in failed]
+                yield [], [one._replace(error=_given_up(one)) for one in failed]
             if not waiting:
                 return
+            tried = _size([one.batch for one in waiting])
             began = ex.elapsed()
             sent, left = self._try(waiting, ex, hold=True)
             yield sent.written, []
+            left = yield from self._without_rejected(left, tried, ex)
+
+    def _without_rejected(
+        self, left: Sequence[Left], tried: int, ex: Execution
+    ) -> Generator[tuple[list[Written], list[Left]], None, list[Left]]:
+        """Take what is rejected out of the run; return what is to be sent again.
+
+        Args:
+            left: what has failed.
+            tried: how many messages were sent together.
+            ex: the run.
+
+        Where several messages were refused at once, they are sent in halves to find out which.
+        """
+        if self._to is None or not self._for_ever:
+            return [*left]
+        again, unclear = self._sifted(left, tried, ex)
+        groups = [unclear]
+        while groups:
+            for half in _halves(groups.pop()):
+                tried = _size([one.batch for one in half])
+                sent, failed = self._try(half, ex, hold=False)
+                yield sent.written, []
+                more, unclear = self._sifted(failed, tried, ex)
+                again += more
+                groups.append(unclear)
+        # What is sent again keeps its order.
+        return sorted(again, key=lambda one: (one.number, one.places[0]))
+
+    def _sifted(
+        self, left: Sequence[Left], tried: int, ex: Execution
+    ) -> tuple[list[Left], list[Left]]:
+        """Take what is rejected out; return what failed otherwise, and what is not clear."""
+        assert self._to is not None
+        again: list[Left] = []
+        unclear: list[Left] = []
+        for one in left:
+            texts = one.error.by_index(len(one.batch))
+            shares = not one.error.errors and len(one.batch) > 1
+            parts: dict[str, list[int]] = {}
+            for index, text in texts.items():
+                what = "again"
+                if isinstance(text, Rejection):
+                    what = "unclear" if tried > 1 and (shares or text.shared) else "rejected"
+                parts.setdefault(what, []).append(index)
+            if "again" in parts:
+                again.append(one.only(parts["again"]))
+            if "unclear" in parts:
+                unclear.append(one.only(parts["unclear"]))
+            if "rejected" in parts:
+                take_out(self._to.path, self._to.label, one.only(parts["rejected"]), ex)
+        return again, unclear
 
     def _try(
         self, waiting: Sequence[Left], ex: Execution, *, hold: bool
@@ -128,6 +186,30 @@ class Retrying(Composition):
         """Send what is left; return what has failed of it, by the numbers it had at first."""
         sent = self._deliver([one.batch for one in waiting], ex, hold=hold)
         return sent, still_left(waiting, sent)
+
+
+def _given_up(left: Left) -> SendError:
+    """Return what is said of a batch that is given up: a rejection where all of it was rejected."""
+    causes = [*left.error.by_index(len(left.batch)).values()]
+    text = retold(GIVEN_UP, causes[0]) if all(map(is_rejection, causes)) else GIVEN_UP
+    return SendError(text)
+
+
+def _size(batches: Sequence[Batch]) -> int:
+    return sum(map(len, batches))
+
+
+def _halves(left: Sequence[Left]) -> list[list[Left]]:
+    """Cut batches into two lists; one batch alone is cut itself, and none gives none."""
+    if not left:
+        return []
+    if len(left) > 1:
+        middle = len(left) // 2
+        return [[*left[:middle]], [*left[middle:]]]
+    [one] = left
+    indices = range(len(one.batch))
+    middle = len(indices) // 2
+    return [[one.only(part)] for part in (indices[:middle], indices[middle:]) if part]
 
 
 class HandingOver(Composition):

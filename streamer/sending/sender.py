@@ -25,8 +25,10 @@ from streamer.sending import (
     Sent,
     TakenBackError,
     Written,
+    encoded,
 )
 from streamer.sending.patience import pause
+from streamer.sending.rejection import is_rejection, shared
 from streamer.spec import ParsedComponent
 
 
@@ -142,7 +144,7 @@ class Sender(Composition):
         if _sends(self.output):
             sent.errors = self._send_all(batches, ex, hold)
         else:
-            self._encode(batches, sent.written, ex)
+            self._encode(batches, sent, ex)
         return sent
 
     def _joined(self, parcels: Iterable[_Parcel], ex: Execution) -> Iterator[_Parcel]:
@@ -161,16 +163,24 @@ class Sender(Composition):
             taken.clear()
             yield _Parcel(list(batch), numbers, exact)
 
-    def _encode(self, batches: Sequence[Batch], written: list[Written], ex: Execution) -> None:
+    def _encode(self, batches: Sequence[Batch], sent: Sent, ex: Execution) -> None:
         output: Encoder = self.output
         parts = batches
         if output.ignores_batches:
+            # Such an output has one place for all, so none of them can fail.
             parts = [[message for batch in batches for message in batch]] if batches else []
-        for part in parts:
-            for route, body in output.encode(part, ex):
-                written.append(Written(self._path, route, body, output.append))
+        failed = 0
+        for number, part in enumerate(parts):
+            items, error = encoded(output, part, ex)
+            sent.written += (
+                Written(self._path, route, body, output.append) for route, body in items
+            )
+            if error is not None:
+                failed += len(error.errors)
+                sent.fail(number, error)
+                self._failed(error, ex)
         tally = ex.tally(self._origin.key)
-        tally.sent += sum(map(len, batches))
+        tally.sent += sum(map(len, batches)) - failed
         tally.batches_sent += len(batches)
 
     def _send_all(
@@ -183,7 +193,8 @@ class Sender(Composition):
             return self._lanes.map(lambda _, batch, its: self._send(batch, its), batches, ex)
         errors: list[SendError | None] = []
         for batch in batches:
-            if hold and errors and errors[-1] is not None:
+            before = errors[-1] if errors else None
+            if hold and before is not None and not before.is_rejected:
                 errors.append(SendError("waits for a batch before it", held=True))
             else:
                 errors.append(self._send(batch, ex))
@@ -251,8 +262,9 @@ class Sender(Composition):
     def _failed(self, error: SendError, ex: Execution) -> None:
         ex.count("output_error", 1, **self._origin.fields)
         level, text = "ERROR", f"Failed to send message to {self._name}: {error.text}"
-        if self._name == "reject":
-            # A failure that the config asks for is no news.
+        if error.is_rejected:
+            # The driver says what has been rejected, once a minute; and what goes to a `fallback`
+            # is no news.
             level, text = "DEBUG", f"Rejecting message: {error.text}"
         self._origin.log(ex, level, text)
 
@@ -302,8 +314,15 @@ def _text(error: Exception) -> str:
 def _tell(sent: Sent, parcel: _Parcel, error: SendError, batches: Sequence[Batch]) -> None:
     """Note the failure of a parcel for the batches that are in it."""
     if not parcel.exact or not error.errors:
+        text = error.text
+        if error.errors:
+            # Whose failures they are is not known; one that passes goes before a rejection.
+            causes = [*error.errors.values()]
+            text = next((text for text in causes if not is_rejection(text)), causes[0])
+        if sum(len(batches[number]) for number in parcel.numbers) > 1:
+            text = shared(text)
         for number in parcel.numbers:
-            sent.fail(number, SendError(error.text, held=error.held))
+            sent.fail(number, SendError(text, held=error.held))
         return
     begin = 0
     for number in parcel.numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from streamer.config import Config
@@ -15,6 +16,7 @@ from streamer.engine.start_progress import StartPhase
 from streamer.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.judgement import Judgement, judge
+from streamer.plan.plan import guesses_shards
 from streamer.service.outage import counts_in_trouble
 from streamer.service.probation import Probation, Standing
 from streamer.service.replacing import (
@@ -74,6 +76,7 @@ class Life:
         from streamer.spark.checkpoint import Checkpoint
         from streamer.spark.consistency import check_consistent
         from streamer.spark.generations import forget_seed
+        from streamer.spark.moved import follow_move
 
         self.config = config
         self.stopping: Callable[[], bool] = lambda: False
@@ -95,9 +98,33 @@ class Life:
             check_consistent(self.checkpoint)
             forget_seed(self.checkpoint)
             self.resumes = self.checkpoint.resumes
+            if follow_move(self.checkpoint.spark):
+                text = "The checkpoint was moved; what Spark notes of its place follows"
+                log("INFO", text, {"checkpoint": str(self.checkpoint)})
         except BaseException:
             self.checkpoint.close()
             raise
+
+    @property
+    def lacks_shards(self) -> bool:
+        """Whether the number of shards is still to be chosen, by the cores of the executors."""
+        return self.checkpoint.is_new and guesses_shards(self.config, self.plan)
+
+    def choose_shards(self, session: Any) -> None:
+        """Before `open`: let windows have as many shards as the executors have cores.
+
+        The checkpoint keeps the number, so it is said before it does.
+
+        Args:
+            session: Spark's, with executors.
+        """
+        from streamer.spark.cores import settled_cores
+
+        shards = settled_cores(lambda: int(session.sparkContext.defaultParallelism))
+        self.plan = replace(self.plan, shards=shards)
+        text = f"Windows get {shards} shards, as many as the executors have cores"
+        more = "spark.shards says another number, and `streamer rescale` changes it later"
+        self._log("INFO", f"{text}; {more}", {"shards": shards})
 
     def open(self, overlay: Any = None, on_reset: OnReset | None = None) -> None:
         """Open the stream's inputs and outputs, as far as that goes without Spark.
@@ -229,7 +256,10 @@ class Life:
                 counts, stream.recent.event_time, time.time_ns(), outage=stream.outage
             )
         found = stream.snapshot(), counts, trouble.text, times, stream.gauges
-        return Now(*found, trouble.place, backlog, stream.last_delivery)
+        return Now(
+            *(*found, trouble.place, backlog, stream.last_delivery),
+            rejected=stream.rejections.oldest(),
+        )
 
     def poll(self) -> bool:
         """Look after the query, see `Stream.poll`; let a revision that fails go again.

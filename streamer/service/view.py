@@ -15,6 +15,7 @@ from streamer.endpoints.registry import Endpoints
 from streamer.engine.batch_progress import BatchProgress
 from streamer.engine.meters import Key
 from streamer.engine.places import Labels
+from streamer.engine.rejected_files import WaitingMessages
 from streamer.engine.snapshot import Counts, Snapshot
 from streamer.engine.start_progress import StartPhase, StartProgress
 from streamer.engine.timing import Times
@@ -36,6 +37,7 @@ class Now:
         place: label and path of the component that the problem is of; empty when it is none's.
         backlog: messages that waited at the input of late; None when nobody knows.
         last_delivery: when the newest micro-batch was delivered, Unix s; None before the first.
+        rejected: the rejected messages that wait for longest to be sent again; None for none.
     """
 
     snapshot: Snapshot
@@ -46,6 +48,7 @@ class Now:
     place: Labels = field(default_factory=dict)
     backlog: int | None = None
     last_delivery: float | None = None
+    rejected: WaitingMessages | None = None
 
 
 class MetricName(NamedTuple):
@@ -130,6 +133,11 @@ class StreamView:
         config = self.config
         paths = served_paths(config.input, config.buffer, config.output, config.resources)
         self.endpoints.expect(paths)
+
+    def waits(self, problem: str) -> None:
+        """Say why the stream does not start yet."""
+        with self._lock:
+            self._last = Now(Snapshot(), {}, problem)
 
     def running(self, now: Callable[[], Now]) -> None:
         """Say that the stream runs, and whom to ask about it."""

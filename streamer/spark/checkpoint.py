@@ -13,11 +13,12 @@
             /crashes.json    messages of the micro-batch in hand that end a worker
             /signals         hints between driver and planner
             /results         results that are kept for queries (`streamer.retention`)
+            /rejected        messages that outputs have rejected, and that are sent again
 ```
 
 On another file system (`s3a://…`) are the record and Spark's part: `streamer.json`, `spark`, what
-shards begin with (`seed-1-IDENTITY`), and in place of the lock the files of a lease. All else is in
-a directory of this machine.
+shards begin with (`seed-1-IDENTITY`), `rejected`, and in place of the lock the files of a lease.
+All else is in a directory of this machine.
 """
 
 from __future__ import annotations
@@ -197,6 +198,11 @@ class Checkpoint:
         return self.directory / _numbered("spool", self._number("spool"))
 
     @property
+    def rejected(self) -> Anywhere:
+        """Where rejected messages wait to be sent again."""
+        return self.root / "rejected"
+
+    @property
     def begins_at(self) -> dict[str, Any] | None:
         """The offset that the generation goes on from; None for the beginning of the input."""
         found: dict[str, Any] | None = self.record().get("begins_at")
@@ -321,7 +327,9 @@ class Checkpoint:
         """Clear what a finished run left; tell whether there was one."""
         finished = bool(self.record().get("finished"))
         if finished:
-            for path in self.found("spark", "spark-*", "seed-*", "spool", "spool-*", "signals"):
+            for path in self.found(
+                *("spark", "spark-*", "seed-*", "spool", "spool-*", "signals", "rejected")
+            ):
                 remove_tree(path)
             # Micro-batches are numbered anew: a journal that stayed would take the first ones for
             # replays and cut files back.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -14,6 +15,32 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _LEAST: Final = 2
 """What Spark says of a cluster with one core as well."""
+
+
+_LOOK_S: Final = 0.25
+_QUIET_S: Final = 2.0
+_SETTLE_S: Final = 10.0
+
+
+def settled_cores(
+    look: Callable[[], int],
+    sleep: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.monotonic,
+) -> int:
+    """Return how many cores a cluster gives when its executors have come: they come one by one.
+
+    Args:
+        look: returns how many there are now.
+        sleep: waits, seconds.
+        now: a clock that never runs backwards, seconds.
+    """
+    began = changed = now()
+    found = look()
+    while now() - changed < _QUIET_S and now() - began < _SETTLE_S:
+        sleep(_LOOK_S)
+        if (cores := look()) != found:
+            found, changed = cores, now()
+    return found
 
 
 class Cores:

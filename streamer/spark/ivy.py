@@ -8,6 +8,7 @@ named; with the settings that the user gives Spark for it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import select
@@ -18,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -47,6 +49,7 @@ def fetch(
     environ: Mapping[str, str],
     log: LogLine,
     patience: float = PATIENCE,
+    sums: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Fetch jars into a directory. A file in it is whole, whoever else fetches or is killed.
 
@@ -60,19 +63,36 @@ def fetch(
             as with Spark.
         log: takes level, text and fields: each jar as it comes.
         patience: how long it may take, s.
+        sums: the SHA-256 of jars, in hexadecimal digits, by the names of their files.
 
     Raises:
-        FetchError: a jar was not found, a repository does not answer, the disk is full.
+        FetchError: a jar was not found or is another one than it should be, a repository does not
+            answer, the disk is full.
     """
     try:
         into.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=into) as made:
             place = Path(made)
             _run(_command(modules, place, conf, environ), log, patience)
-            for jar in sorted((place / "jars").iterdir()):
+            jars = sorted((place / "jars").iterdir())
+            for jar in jars:
+                _check(jar, sums.get(jar.name))
+            for jar in jars:
                 jar.replace(into / jar.name)
     except OSError as e:
         raise FetchError(f"{e.filename or into}: {e.strerror}") from e
+
+
+def _check(jar: Path, wanted: str | None) -> None:
+    if wanted is None:
+        return
+    with jar.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != wanted:
+        raise FetchError(
+            f"{jar.name} is not what it should be: its SHA-256 is {found}, expected {wanted}; "
+            "look at the repository that it came from"
+        )
 
 
 def _command(

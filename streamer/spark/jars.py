@@ -17,6 +17,7 @@ from streamer.spark.cluster import ENVIRONMENT
 from streamer.spark.compiling import for_messages
 from streamer.spark.ivy import FetchError, fetch
 from streamer.spark.jar_directories import VARIABLE, Modules, kept, look, with_jars
+from streamer.spark.jar_sums import SUMS
 from streamer.spark.s3_jars import s3_settings
 from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.spec.inside import inside
@@ -212,10 +213,16 @@ def connector_settings(
         StreamerError: a directory that was named lacks a jar, or no directory has them and they
             cannot be fetched. The text says where was looked, and what can be done.
     """
-    if any("spark-sql-kafka" in conf.get(key, "") for key in ("spark.jars", "spark.jars.packages")):
+    if names_connector(conf):
         return {}
     jars = connector_jars(environ, directory, shared) or _fetched(conf, environ, log, shared)
     return with_jars(conf, jars)
+
+
+def names_connector(conf: Mapping[str, str]) -> bool:
+    """Tell whether the user's settings of Spark name the connector."""
+    keys = "spark.jars", "spark.jars.packages"
+    return any("spark-sql-kafka" in conf.get(key, "") for key in keys)
 
 
 def connector_jars(
@@ -252,7 +259,7 @@ def _fetched(
     wanted = [(group, name, version) for name, (group, version) in NEEDED.items()]
     log("INFO", "Fetching the jars with which Spark reads Kafka", {"into": str(own)})
     try:
-        fetch(wanted, own, conf, environ, log)
+        fetch(wanted, own, conf, environ, log, sums=SUMS)
     except FetchError as e:
         raise StreamerError(
             f"The input reads Kafka, for which Spark needs jars that PySpark does not bring, and "

@@ -30,7 +30,7 @@ _PROBE_PATIENCE: Final = MILLISECOND
 """How long a try waits that is to find out whether an output is there again, ns: it is one."""
 
 _LONGEST_REST_S: Final = 5.0
-_CORES_A_TURN: Final = 4
+CORES_A_TURN: Final = 4
 """Of how many cores one may be taken by tries of streams that are blocked."""
 
 _BODY: Final = pa.schema([("body", pa.binary())])
@@ -90,7 +90,7 @@ class Turns:
                 self._changed.notify_all()
 
 
-_TURNS: Final = Turns()
+TURNS: Final = Turns()
 """Those of all streams of this process."""
 
 
@@ -121,7 +121,7 @@ class Redelivery:
         probes = len(undelivered) == 1 and len(undelivered[0].batches) == 1
         plan = replace(self._plan, patience=_PROBE_PATIENCE) if probes else self._plan
         bodies = pa.array([encode_undelivered(one) for one in undelivered], pa.binary())
-        with _TURNS.turn(max(cores(plan.master) // _CORES_A_TURN, 1), self._stopping.is_set):
+        with TURNS.turn(max(cores(plan.master) // CORES_A_TURN, 1), self._stopping.is_set):
             rows = self._session.createDataFrame(pa.Table.from_arrays([bodies], schema=_BODY))
             job = rows.coalesce(1).mapInArrow(_resend_stage(plan), FRAME_SCHEMA)
             table = job.toArrow()

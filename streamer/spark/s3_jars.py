@@ -14,6 +14,7 @@ from typing import Any, Final
 from streamer.errors import StreamerError
 from streamer.spark.ivy import FetchError, fetch
 from streamer.spark.jar_directories import VARIABLE, Modules, kept, look, with_jars
+from streamer.spark.jar_sums import SUMS
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
@@ -80,7 +81,7 @@ def _fetched(
     wanted = [(group, name, version) for name, (group, version) in NEEDED.items()]
     log("INFO", "Fetching the jars with which Spark reaches S3", {"into": str(own)})
     try:
-        fetch(wanted, own, conf, environ, log)
+        fetch(wanted, own, conf, environ, log, sums=SUMS)
     except FetchError as e:
         command = f"mvn -f {_POM} dependency:copy-dependencies -DoutputDirectory={own}"
         raise StreamerError(

@@ -136,12 +136,14 @@ class StreamReader(DataSourceStreamReader):
         waiting, more = found.waiting + kafka.messages, found.more or kafka.more
         plan.signals.set_backlog(waiting)
         ended = found.ended
-        urgent = ticked != start["tick"] or more or ended or begins
+        woken = max(plan.signals.woken(), start.get("woken", 0))
+        wakes = woken != start.get("woken", 0)
+        urgent = ticked != start["tick"] or more or ended or begins or wakes
         patience = round(plan.signals.patience() * SECOND) if waiting and not urgent else 0
         takes = self._pacer.takes(waiting, urgent, now, patience)
         if not takes and found.waiting:
             ended = False
-        if takes or ticked != start["tick"] or begins or ended != start["ended"]:
+        if takes or ticked != start["tick"] or begins or wakes or ended != start["ended"]:
             data = found.offset if takes or not found.waiting else start["data"]
             known, newest = plan.signals.newest()
             folded = next_folded(folded_since(start), plan.folding, newest, known and not begins)
@@ -160,6 +162,7 @@ class StreamReader(DataSourceStreamReader):
                 "time": now,
                 # Wherever it comes again, the tasks are the same.
                 "pieces": tasks or plan.pieces,
+                **({"woken": woken} if woken else {}),
                 **({} if pressure is None else {"pressure": pressure.as_fields()}),
                 **({"stood": stood} if stood else {}),
                 **self._beside(start, kafka, begins),

@@ -23,6 +23,7 @@ from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.reading import REPORTER
 from streamer.engine.release import release
 from streamer.engine.ticks import reading, time_of
+from streamer.pipeline.time_limit import end_process_when_overdue
 from streamer.plan import Plan
 from streamer.sampling import WANTED
 from streamer.source.replayable import Replayable
@@ -93,6 +94,7 @@ def begin_task(plan: Plan) -> None:
     """
     WANTED.set(samples_wanted())
     CRASH_ORDER.set(crash_order())
+    end_process_when_overdue()
     REPORTER.set(reporter(plan.live))
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)

@@ -1,4 +1,7 @@
-"""Run one stream: start its query, watch it, stop it between two micro-batches."""
+"""Run one stream: start its query, watch it, stop it between two micro-batches.
+
+In one file because all of it is about the life of one query, whose threads share what is kept here.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +23,25 @@ from streamer.caching.shared import Host
 from streamer.engine.batch_progress import BatchMeter
 from streamer.engine.beside import apart
 from streamer.engine.checkpoint_figures import CheckpointFigures
-from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine, RejectedError
+from streamer.engine.delivery import Delivery, DeliveryStoppedError, LogLine
 from streamer.engine.frame import Frame
-from streamer.engine.house import House
 from streamer.engine.keeping import gauges_of, store_of
 from streamer.engine.live import Ear
 from streamer.engine.meters import Meters
 from streamer.engine.outset import look_at_outputs
 from streamer.engine.places import Labels, Places
 from streamer.engine.recent import LAG, Recent
+from streamer.engine.shard_statuses import has_ended, newest_end
 from streamer.engine.signals import Signals
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.spans import BatchTrace
 from streamer.engine.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.tapping import Tap
 from streamer.engine.ticks import Pace
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said, with_waiting
+from streamer.engine.troubles import NO_TROUBLE, Trouble, WaitingInputs, said
 from streamer.engine.writers import Overlay, open_writers, writers_of
 from streamer.errors import StreamerError, as_passing
 from streamer.plan import Plan
-from streamer.plan.answered import is_answered
 from streamer.plan.plan import cores
 from streamer.source.replayable import Limit, Replayable
 from streamer.spark.checkpoint import Checkpoint
@@ -48,11 +50,13 @@ from streamer.spark.crashes import Crashes
 from streamer.spark.damage import trouble_at
 from streamer.spark.draining import Drains
 from streamer.spark.handles import HANDLES
+from streamer.spark.input_host import make_input_host
 from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
 from streamer.spark.redelivery import PATIENCE, Redelivery
+from streamer.spark.replay import rejections_of, replay_in_worker
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
 from streamer.spark.source import SourcePlan
@@ -74,6 +78,7 @@ class Stream:
         delivered: micro-batches that were delivered since this was made.
         last_delivery: when the newest was, Unix s; None before the first.
         batch_meter: how far the micro-batch in hand has got.
+        rejections: what outputs have rejected.
     """
 
     def __init__(
@@ -125,8 +130,10 @@ class Stream:
         self._crashes = Crashes(checkpoint.root)
         self._in_hand = -1
         self._places = Places.of(self.plan)
+        self._inputs_wait = WaitingInputs(self._places.input)
         writers = writers_of(self.plan, checkpoint.directory, sys.stdout.buffer, overlay)
         results = store_of(self.plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
+        self.rejections = rejections_of(self.plan, checkpoint.rejected, self._signals, log)
         self._delivery = Delivery(
             writers,
             log,
@@ -138,6 +145,7 @@ class Stream:
             results=results,
             window=self.plan.window,
             on_samples=lambda body, at: self.tap.hear(body, at),
+            rejections=self.rejections,
             resend=lambda *some: Redelivery(self.plan, self._session, self._stopping).send(*some),
             on_work=self._signals.set_work,
             at_once=lambda: self._signals.tasks() or cores(self.plan.master),
@@ -146,15 +154,14 @@ class Stream:
         self._disk = CheckpointFigures(checkpoint.directory, whole=not checkpoint.is_elsewhere)
         self.batch_meter = BatchMeter(self._signals.extent)
         self._broken: Exception | None = None
-        self._newest_told = False
-        self._rejected = self._unstarted = self._waiting = ""
-        self.trouble = NO_TROUBLE
-        self.delivered = 0
+        self._newest_told, self._unstarted = False, ""
+        self.trouble, self.delivered = NO_TROUBLE, 0
         self.last_delivery: float | None = None if former is None else former.last_delivery
         self.tap: Tap = Tap() if former is None else former.tap
         self.recent: Recent = Recent() if former is None else former.recent
         if former is None:
-            self._house = self._furnished(read_stdin, endpoints)
+            more = self._count, self._answers, read_stdin, endpoints
+            self._house = make_input_host(self.plan, checkpoint, log, *more)
         else:
             self._house = former._house
             self._source: Replayable = former._source
@@ -187,16 +194,6 @@ class Stream:
         begins, at = checkpoint.kafka_begins_at, checkpoint.spark
         self._kafka = KafkaSide(kafka, self.plan, at, *hears, begins) if kafka else None
 
-    def _furnished(self, read_stdin: Callable[[int], bytes] | None, endpoints: Any) -> House:
-        known = self._checkpoint.record().get("inputs", {})
-        directory = self._checkpoint.spool
-        house = House(directory, known, self._log, self._count, threading.Event(), read_stdin)
-        house.spool_limit = self.plan.spool_limit
-        house.local = self.plan.master.startswith("local")
-        house.endpoints = endpoints
-        house.answers = self._answers if is_answered(self.plan) else None
-        return house
-
     def _open_source(self) -> Replayable:
         source: Any = self.plan.context().build(self.plan.input)
         house = self._house
@@ -227,8 +224,10 @@ class Stream:
         self._signals.clear()
         self._pace.tell()
         self._cores.tell(session, begins=True)
-        self._newest_told, self._rejected = False, ""
+        self._newest_told = False
         self.meters.count("input_connection_up", self._places.input)
+        stopping = self._stopping.is_set
+        self.rejections.resend = lambda some: replay_in_worker(session, self.plan, some, stopping)
         try:
             self._checkpoint.forget_unplanned()
             self._query = self._begun_query(session)
@@ -258,26 +257,24 @@ class Stream:
     def _deliver(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
         self._checkpoint.wait_held(self._stopping.is_set)
-        self.batch_meter.begin(self._checkpoint.batch(number))
+        at = self._checkpoint.batch(number)
+        self.batch_meter.begin(at)
         if self._kafka is not None:
             self._kafka.plans(batch, number)
-        self._in_hand = self._checkpoint.batch(number)
-        crashes = self._crashes.order(self._in_hand).text()
-        tell(batch, self._checkpoint.identity, self._in_hand, self.tap.most, crashes)
+        self._in_hand = at
+        crashes = self._crashes.order(at).text()
+        tell(batch, self._checkpoint.identity, at, self.tap.most, crashes)
         table = batch.toArrow()
         frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self._kafka is not None:
             self._kafka.delivered()
         try:
-            self._delivery.deliver(self._checkpoint.batch(number), frames, began)
+            self._delivery.deliver(at, frames, began)
             self.trouble = NO_TROUBLE
             self.delivered += 1
             self.last_delivery = round(time.time(), 3)
             self._cores.tell(batch.sparkSession)
             HANDLES.let_go(time.monotonic())
-        except RejectedError as e:
-            self._rejected = str(e)
-            raise
         except (BrokenPipeError, DeliveryStoppedError) as e:
             self._broken = e
             raise
@@ -290,15 +287,13 @@ class Stream:
         self._log(level, text, fields)
 
     def _on_trouble(self, text: str, place: Labels) -> None:
-        self.trouble = Trouble(text, {name: place[name] for name in _PLACE if name in place})
+        self.trouble = Trouble(text, {name: place[name] for name in place if name in _PLACE})
 
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
-        lag = self.meters.counts.get(LAG)
-        self.recent.hear(self._delivery.batch, statuses.values(), lag)
+        self.recent.hear(self._delivery.batch, statuses.values(), self.meters.counts.get(LAG))
         self._signals.set_due(self.snapshot().next_close)
         if not self._newest_told and len(statuses) >= self.plan.shards:
-            ends = [status.get("newest_end") for status in statuses.values()]
-            self._signals.set_newest(max((end for end in ends if end is not None), default=None))
+            self._signals.set_newest(newest_end([*statuses.values()]))
             self._newest_told = True
 
     def snapshot(self) -> Snapshot:
@@ -354,6 +349,7 @@ class Stream:
         """
         assert self._query is not None
         self._checkpoint.look_held()
+        self.rejections.tick()
         try:
             active = self._query.isActive
         except (Py4JError, OSError) as e:
@@ -367,19 +363,13 @@ class Stream:
         if not active:
             if isinstance(self._broken, BrokenPipeError):
                 raise self._broken
-            # Spark puts a traceback around what a micro-batch is rejected for.
-            raised = self._rejected or str(self._query.exception() or "Spark ended the query")
-            self._recover(raised)
+            self._recover(str(self._query.exception() or "Spark ended the query"))
             return False
         if self._kafka is not None:
             self.trouble = self._kafka.look(self.trouble, self._places.input, self.abandon)
-        before, self._waiting = self._waiting, self._house.waiting
-        self.trouble = with_waiting(self.trouble, before, self._waiting, self._places.input)
-        statuses = self.statuses()
-        if len(statuses) < max(self.plan.shards, 1) or not all(s["ended"] for s in statuses):
-            return False
-        keeps = self.plan.window is not None and self.plan.window.end_of_input == "keep"
-        return keeps or not any(s.get("open", 0) for s in statuses)
+        self.trouble = self._inputs_wait.look(self.trouble, self._house.waiting)
+        ended = has_ended(self.plan, self.statuses())
+        return ended and self.rejections.is_over_at_the_end(str(self._checkpoint))
 
     @property
     def outage(self) -> bool:
@@ -440,6 +430,7 @@ class Stream:
 
     def _stop_query(self, timeout: float) -> bool:
         self._stopping.set()
+        self.rejections.close()
         self._own.stop()
         self._ear.close()
         self._signals.stop()
@@ -456,7 +447,12 @@ class Stream:
             if self._caches is not None:
                 self._caches.close()
             self.plan.forget()
-        return not isinstance(self._broken, DeliveryStoppedError)
+        return not self.is_undelivered
+
+    @property
+    def is_undelivered(self) -> bool:
+        """Whether it was stopped while an output did not take the micro-batch in hand."""
+        return isinstance(self._broken, DeliveryStoppedError)
 
     def abandon(self) -> None:
         """Stop in the middle of a micro-batch, which replays at the next start."""
@@ -472,9 +468,8 @@ class Stream:
 
     def _recover(self, error: str) -> None:
         self.batch_meter.end()
-        kafka = None if self._rejected else self._kafka
         # A broker that was away says nothing about the micro-batch.
-        excused = kafka is not None and kafka.recovers(error, self._stopping)
+        excused = self._kafka is not None and self._kafka.recovers(error, self._stopping)
         self.trouble = trouble = self._trouble(error)
         excused = self._crashes.look(self._in_hand, error, trouble, self._log) or excused
         retries = self._retries

@@ -80,6 +80,21 @@ class Status:
         return self.ended and self.state != "FINISHED"
 
 
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A driver that a master knows.
+
+    Attributes:
+        id: what the master calls it: another one after the loss of its worker.
+        file: the Python file that it runs.
+        active: whether it runs, or is about to.
+    """
+
+    id: str
+    file: str
+    active: bool
+
+
 class QuietJvm:
     """A JVM with Spark's classes that says nothing, until the block ends."""
 
@@ -168,10 +183,14 @@ class Master(QuietJvm):
         return found
 
     def _ask(self, message: str, *arguments: Any) -> Any:
-        """Ask all masters; return the answer of the one that is active."""
+        """Ask all masters; return the answer of the one that is active.
+
+        Without arguments a message is a Scala object.
+        """
         jvm = self._gateway.jvm
         tag = _object(jvm.scala.reflect, "ClassTag").AnyRef()
-        words = getattr(jvm.org.apache.spark.deploy, f"DeployMessages${message}")(*arguments)
+        deploy, name = jvm.org.apache.spark.deploy, f"DeployMessages${message}"
+        words = getattr(deploy, name)(*arguments) if arguments else _object(deploy, name)
         utils = _object(jvm.org.apache.spark.util, "Utils")
         why = ""
         for master in self._masters:
@@ -211,6 +230,19 @@ class Master(QuietJvm):
         if not answer.success():
             raise StreamerError(f"the master {self.url} refuses the driver: {answer.message()}")
         return str(answer.driverId().get())
+
+    def drivers(self) -> list[Submitted]:
+        """Return the drivers that the master knows and that Python runs, the newest first."""
+        state = self._ask("RequestMasterState")
+        found = []
+        for active, listed in ((True, state.activeDrivers()), (False, state.completedDrivers())):
+            for one in listed:
+                words = one.desc().command().arguments().mkString("\n").split("\n")
+                if _RUNNER in words[:-1]:
+                    file = words[words.index(_RUNNER) + 1]
+                    found.append((int(one.startTime()), Submitted(str(one.id()), file, active)))
+        found.sort(key=lambda pair: (pair[0], pair[1].id), reverse=True)
+        return [driver for _, driver in found]
 
     def status(self, driver: str) -> Status | None:
         """Return how a driver is; None when the master does not know it."""

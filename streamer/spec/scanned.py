@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from streamer.spec.context import BuildContext
 from streamer.spec.field import Field
+from streamer.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 from streamer.spec.parsed import Parsed, ParsedComponent
 from streamer.spec.reader_codec import codec_scanner
 
@@ -48,12 +49,7 @@ SCANNED_FIELDS: Final = (
         default={"lines": {}},
         optional=True,
     ),
-    Field(
-        "auto_replay_nacks",
-        "bool",
-        "Taken for compatibility: a micro-batch that fails is replayed from its offsets.",
-        default=True,
-    ),
+    AUTO_REPLAY_NACKS_FIELD,
 )
 
 

@@ -204,14 +204,22 @@ class Database:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
+        from sqlalchemy.exc import (
+            DataError,
+            DBAPIError,
+            IntegrityError,
+            SQLAlchemyError,
+            StatementError,
+        )
 
         try:
             yield
         except (DBAPIError, StatementError) as e:
-            raise SqlError(self._driver.told(e.orig or e)) from None
+            # What is no error of the driver's is one of a value that it cannot take.
+            refused = isinstance(e, DataError | IntegrityError) or not isinstance(e, DBAPIError)
+            raise SqlError(self._driver.told(e.orig or e), refused=refused) from None
         except (SQLAlchemyError, OverflowError) as e:
-            raise SqlError(str(e)) from None
+            raise SqlError(str(e), refused=isinstance(e, OverflowError)) from None
 
 
 def _columns(result: CursorResult[Any]) -> list[str]:

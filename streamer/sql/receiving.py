@@ -20,7 +20,8 @@ from streamer.landing.sessions import LostError, Session, receive_in_sessions
 from streamer.landing.store import Store
 from streamer.message import Execution, Message
 from streamer.source.opening import Room
-from streamer.spec import Field, Parsed
+from streamer.spec import Parsed
+from streamer.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 from streamer.sql.arguments import Arguments
 from streamer.sql.errors import SqlError
 from streamer.sql.sending import answering
@@ -28,12 +29,7 @@ from streamer.sql.settings import own_database
 from streamer.sql.statements import Select
 from streamer.value import dump_each
 
-AUTO_REPLAY_NACKS: Final = Field(
-    "auto_replay_nacks",
-    "bool",
-    "Taken for compatibility: what fails is sent again from what has landed.",
-    default=True,
-)
+AUTO_REPLAY_NACKS: Final = AUTO_REPLAY_NACKS_FIELD
 
 _ROWS: Final = 1000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamer.failure import Origin
 from streamer.message import Execution
 from streamer.sending import SendError
+from streamer.sending.rejection import Reason, Rejection
 from streamer.sql.database import Database
 from streamer.sql.errors import SqlError
 
@@ -19,6 +20,11 @@ def connecting(database: Database, origin: Origin, ex: Execution) -> None:
         database.begin(ex, origin)
     except SqlError as error:
         raise SendError(str(error)) from None
+
+
+def failure(error: SqlError) -> str:
+    """Return why a statement failed: a rejection when the values of the message are why."""
+    return Rejection(str(error), Reason.REFUSED) if error.refused else str(error)
 
 
 def answering(database: Database) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from streamer.config.definitions import Case
-from streamer.engine.delivery import RejectedError
+from streamer.engine.rejected_frames import RejectedError
 from streamer.engine.scripted import ScriptedStream
 from streamer.message import Batch, Execution
 from streamer.plan import make_plan

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from streamer.cli import lint_files
 from streamer.cli.main import invoke
+from streamer.errors import Lint
 
 GOOD = "input: {stdin: {}}\n"
 BAD = "inptu: {}\n"
@@ -79,6 +83,29 @@ def test_a_directory_without_configs_is_told(
     (tmp_path / "empty").mkdir()
     said = "error: there is no .yaml or .yml file in empty, ./...\n"
     assert lint(capsys, "empty", "./...") == (1, "", said)
+
+
+def test_a_fault_over_one_file_does_not_lose_the_findings_of_others(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = lint_files.lint_config
+
+    def breaks(path: str, **more: Any) -> tuple[Lint, ...]:
+        if path == "good.yaml":
+            raise TypeError("unhashable type:\n'list'")
+        return real(path, **more)
+
+    monkeypatch.setattr(lint_files, "lint_config", breaks)
+    code, out, err = lint(capsys, ".")
+    assert (code, out) == (1, "")
+    first, fault, last = err.splitlines()
+    assert (first, last) == (f"bad.yaml{SAID}", f"sub/deep/bad.yml{SAID}")
+    assert re.fullmatch(
+        r"good\.yaml\(1,1\) lint broke down over this file: TypeError: unhashable type: 'list' "
+        r"\(test_lint_command\.py:\d+\); this is a bug in the program; report it, with the file "
+        r"\[lint_fault\]",
+        fault,
+    )
 
 
 def test_flags_find_more(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

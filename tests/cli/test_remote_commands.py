@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from streamer.cli.deploy import _late
 from streamer.cli.main import invoke
 from tests.service.http.asking import Asking, asking
 from tests.service.streams.pretending import GENERATE, Stage, config_text
@@ -123,3 +124,13 @@ def test_who_asks_must_be_known(
         assert "does not take what --user" in capsys.readouterr().err
         monkeypatch.setenv("STREAMER_TOKEN", "t0ken")
         assert invoke(["list-streams"]) == 0
+
+
+def test_a_first_micro_batch_that_takes_long_is_no_failure_of_the_stream() -> None:
+    progress = {"state": "running", "reason": "", "waits_for": "the first micro-batch: 5 messages"}
+    text = _late("lights", 30.0, progress)
+    assert text.startswith(
+        "lights is deployed and running, and has delivered nothing within 30 s: it waits for the "
+        "first micro-batch: 5 messages."
+    )
+    assert "give --wait more time" in text

@@ -102,7 +102,9 @@ class _Store:
     def build(self) -> str:
         """Build what is not there yet; return the image's name."""
         text = DOCKERFILE.read_text()
-        jars = _key(STEPS / "jars.sh", STEPS / "s3-pom.xml", ROOT / "deploy" / "jars" / "pom.xml")
+        sums = (STEPS / "s3-SHA256SUMS", ROOT / "deploy" / "jars" / "SHA256SUMS")
+        poms = (STEPS / "s3-pom.xml", ROOT / "deploy" / "jars" / "pom.xml")
+        jars = _key(STEPS / "jars.sh", *poms, *sums)
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         wanted = [project["dependencies"], project["optional-dependencies"]]
         system = f"localhost/streamer-system:{_key(STEPS / 'system.sh', text)}"

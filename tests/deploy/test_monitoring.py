@@ -62,8 +62,8 @@ def series() -> set[str]:
     return found
 
 
-def live() -> dict[str, set[str]]:
-    """Return the labels of each series that a stream of the service exposes."""
+def exposed() -> str:
+    """Return what a stream of the service exposes, for Prometheus."""
     meters = Meters()
     for name in ("window_close_delay_seconds", "batch_duration_seconds"):
         meters.time(name, {}, 10**9)
@@ -90,9 +90,13 @@ def live() -> dict[str, set[str]]:
         for metric in GROUPS["The process"]
     ]
     with patch("streamer.service.exposition.process_samples", lambda: process):
-        text = serve()[0].decode()
+        return serve()[0].decode()
+
+
+def live() -> dict[str, set[str]]:
+    """Return the labels of each series that a stream of the service exposes."""
     found: dict[str, set[str]] = {}
-    for line in text.splitlines():
+    for line in exposed().splitlines():
         match = re.match(r"(\w+)(?:\{(.*)\})? ", line)
         if match:
             labels = set(re.findall(r"(\w+)=\"", match[2] or ""))
@@ -111,11 +115,11 @@ def queries() -> list[Any]:
 
 @pytest.mark.parametrize("query", queries())
 def test_a_query_names_metrics_that_there_are(query: str) -> None:
-    names, exposed = names_in(query), live()
+    names, found = names_in(query), live()
     assert names and names <= series()
-    assert names <= set(exposed)
+    assert names <= set(found)
     for grouped in re.findall(r"(?:by|on) \(([^)]*)\)", query):
-        known = {label for name in names for label in exposed[name]} | {"instance"}
+        known = {label for name in names for label in found[name]} | {"instance"}
         assert {label.strip() for label in grouped.split(",")} <= known
 
 
@@ -177,3 +181,20 @@ def test_prometheus_takes_them(arguments: tuple[str, ...]) -> None:
         [promtool, *arguments], cwd=DEPLOY / "prometheus", capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.slow
+def test_promtool_objects_to_the_names_that_the_page_gives_a_reason_for_and_to_no_others() -> None:
+    promtool = installed("prometheus", "promtool")
+    ran = subprocess.run(
+        [promtool, "check", "metrics"], input=exposed(), capture_output=True, text=True
+    )
+    said = dict(line.split(" ", 1) for line in (ran.stdout + ran.stderr).splitlines() if line)
+    [reasons] = re.findall(r"^Counters have no `_total`.*?\n\n", PAGE, re.DOTALL | re.MULTILINE)
+    kept = set(re.findall(r"`(\w+)`", reasons.partition("not Benthos's")[2]))
+    of_benthos = re.compile(
+        "(input|buffer|processor|output)_(batch_)?(received|sent|error|latency_ns)|"
+        "(input|output)_connection_(up|failed|lost)"
+    )
+    others = {name for name in said if not of_benthos.fullmatch(name)}
+    assert others and others <= kept, sorted(others - kept)

@@ -43,7 +43,7 @@ def windows(path: Path) -> list[list[int]]:
     return [json.loads(line)["ids"] for line in lines]
 
 
-def test_a_copy_of_a_checkpoint_goes_on_where_it_was_made(tmp_path: Path) -> None:
+def test_a_copy_of_a_checkpoint_goes_on_wherever_it_is_restored(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     config = tmp_path / "config.yaml"
     config.write_text(CONFIG.format(out=out))
@@ -64,12 +64,14 @@ def test_a_copy_of_a_checkpoint_goes_on_where_it_was_made(tmp_path: Path) -> Non
     shutil.rmtree(first.parent)
     out.unlink()
 
-    # To the same path: Spark's notes on the schema of a state name it.
+    # To another path: Spark's notes on the schema of a state name the former one.
+    second = tmp_path / "elsewhere" / "volume" / "checkpoint"
+    second.parent.mkdir(parents=True)
     with tarfile.open(tmp_path / "backup.tar.gz") as archive:
-        archive.extractall(first.parent, filter="data")
-    (first.parent / "out.jsonl").rename(out)
-    run_until(first, len(backed_up) + 1)
-    with program(config, first, "-s", "input.generate.count=1") as running:
+        archive.extractall(second.parent, filter="data")
+    (second.parent / "out.jsonl").rename(out)
+    run_until(second, len(backed_up) + 1)
+    with program(config, second, "-s", "input.generate.count=1") as running:
         assert running.finish(300) == 0
     found = windows(out)
     assert found[: len(backed_up)] == backed_up

@@ -71,6 +71,11 @@ def options(service: dict[str, str]) -> dict[str, object]:
     return command.make_context("streams", arguments[1:]).params
 
 
+def test_a_broker_that_is_away_at_boot_does_not_use_the_tries_up(service, many):
+    # A service waits without being told to; one stream would end with 1, and stay down after five.
+    assert many or options(service)["wait_for_inputs"]
+
+
 def test_it_runs_its_config(service, unit, many):
     given = options(service)
     if many:

@@ -30,6 +30,17 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_check_that_breaks_down_says_so_and_no_other_is_lost() -> None:
+    def look() -> str:
+        raise ValueError("Port could not be\ncast to integer")
+
+    found = checked("output: redis", look)
+    text = "the check broke down, which is a bug in the program: "
+    assert found == Check(
+        "output: redis", False, f"{text}ValueError: Port could not be cast to integer"
+    )
+
+
 def test_the_files_of_an_input_are_opened() -> None:
     Path("a.jsonl").write_text("123\n")
     Path("b.jsonl").write_text("4\n")
@@ -154,3 +165,24 @@ def test_a_checkpoint_that_cannot_be_made_is_named(place: str, directory: Path) 
     (directory / "file").write_text("")
     with pytest.raises(StreamerError, match="reaches S3 by s3a://|is not a direc"):
         surroundings.checkpoint(plan("{}"), place if "://" in place else f"{directory}/{place}")
+
+
+KAFKA = "input: { redpanda: { seed_brokers: [ 'a:1' ], topics: [ t ] } }\n"
+
+
+def test_kafkas_jars_are_looked_for_and_not_fetched(tmp_path: Path) -> None:
+    def looked(text: str, **env: str) -> Check | None:
+        config = parse_config(text, env={})
+        given = {"XDG_CACHE_HOME": str(tmp_path / "cache"), **env}
+        return surroundings.kafka_jars(make_plan(config, "OFF"), config.spark, given)
+
+    assert looked("input: { stdin: {} }") is None
+    empty = looked(KAFKA, STREAMER_JARS=str(tmp_path))
+    assert empty is not None and empty.ok is False
+    assert f"STREAMER_JARS names {tmp_path}, which" in empty.detail
+    named = looked(KAFKA + "spark: { conf: { spark.jars: /x/spark-sql-kafka.jar } }")
+    assert named is not None and named.ok is None and "spark.conf names them" in named.detail
+    absent = looked(KAFKA)
+    assert absent is not None
+    assert absent.ok or absent.detail.startswith("not on this machine: a start fetches them")
+    assert not (tmp_path / "cache").exists()

@@ -7,7 +7,9 @@ import io
 import json
 import pickle
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,14 @@ from streamer.engine.frame import Frame, FrameKind
 from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.keeping import Keeper
 from streamer.engine.places import Places
+from streamer.engine.rejections import Rejections
 from streamer.engine.release import release
+from streamer.engine.replay import replay
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.ticks import reading
 from streamer.engine.writers import StreamWriter
-from streamer.plan import make_plan
+from streamer.plan import Plan, make_plan
+from streamer.plan.rejecting import replays
 from streamer.source.replayable import Limit, Offset
 from streamer.window import DictStore
 from streamer.window.pressure import Pressure
@@ -45,13 +50,42 @@ class MicroBatch:
     folded: FoldedSince
 
 
+@dataclass(frozen=True)
+class MemoryPlace:
+    """A place of a checkpoint that is not on this machine, in memory."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    name: str = ""
+
+    def __truediv__(self, name: str) -> MemoryPlace:
+        return MemoryPlace(self.files, name)
+
+    def glob(self, pattern: str) -> list[MemoryPlace]:
+        return [
+            MemoryPlace(self.files, name) for name in sorted(self.files) if fnmatch(name, pattern)
+        ]
+
+    def read_bytes(self) -> bytes:
+        try:
+            return self.files[self.name]
+        except KeyError:
+            raise FileNotFoundError(self.name) from None
+
+    def put(self, body: bytes) -> None:
+        self.files[self.name] = body
+
+    def delete(self) -> None:
+        self.files.pop(self.name, None)
+
+
 @dataclass
 class State:
-    """What outlives the program: the position, and the shards' state."""
+    """What outlives the program: the position, the shards' state, and rejected messages."""
 
     offset: Offset | None = None
     stores: list[DictStore] = field(default_factory=list)
     number: int = 0
+    rejected: Any = field(default_factory=MemoryPlace)
     folded: FoldedSince = FROM_THE_START
 
 
@@ -64,6 +98,7 @@ class Run:
         state: State | None = None,
         start_id: str = "first",
         results: Keeper | None = None,
+        writers: Callable[[Plan], list[Any]] | None = None,
     ) -> None:
         self.plan = make_plan(parse_config(text, "test.yaml"))
         source: Any = build_context(self.plan.resources).build(self.plan.input)
@@ -75,17 +110,40 @@ class Run:
         self.chance = random.Random(7)
         self.outs = [io.BytesIO() for _ in self.plan.written]
         self.log: list[tuple[str, str, dict[str, Any]]] = []
+        self.clock = 0
+        self.woken = 0
+        self.answered: list[tuple[Any, Any]] = []
+        self.rejections = Rejections(
+            self.state.rejected,
+            lambda *line: self.log.append(line),
+            resend=self.resend,
+            wake=self._wake,
+            replays=replays(self.plan.input, self.plan.resources),
+            clock=lambda: self.clock,
+            begin=lambda work: work(),
+        )
         self.delivery = Delivery(
-            [StreamWriter(out) for out in self.outs],
+            self.writers() if writers is None else writers(self.plan),
             lambda *line: self.log.append(line),
             lambda: False,
+            on_answers=lambda *said: self.answered.append(said),
+            rejections=self.rejections,
             places=Places.of(self.plan),
             results=results,
             window=self.plan.window,
             clock=lambda: self.clock,
         )
-        self.clock = 0
         self.at: int | None = None
+
+    def writers(self) -> list[Any]:
+        return [StreamWriter(out) for out in self.outs]
+
+    def resend(self, rejected: Any) -> list[Frame]:
+        """Send rejected messages again, as a worker does."""
+        return list(replay(pickle.loads(pickle.dumps(self.plan)), rejected, lambda: self.clock))
+
+    def _wake(self) -> None:
+        self.woken += 1
 
     def step(self, t: int, limit: Limit = ALL, tries: int = 1) -> MicroBatch:
         """Plan a micro-batch at a time, run it, and run it again as often as it is tried."""

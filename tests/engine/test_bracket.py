@@ -116,12 +116,12 @@ def test_what_the_output_takes_back_is_not_tried_again():
     assert output.told == ["begin", "abort"]
 
 
-def test_a_strict_stream_takes_all_back_when_a_message_has_failed():
+def test_a_strict_stream_commits_all_but_the_message_that_has_failed():
     output, ex = Told(), _ex(strict=True)
     stage = _stage(output)
     list(stage.payloads([[Message(b"a")], [Message(b"b", error="x")]], 0, ex))
     stage.finish()
-    assert output.told == ["begin", "a", "abort"]
+    assert output.told == ["begin", "a", "commit"]
 
 
 def test_messages_know_their_places_in_the_task_where_an_output_wants_them():
@@ -167,7 +167,7 @@ def test_what_waits_for_a_transaction_to_begin_is_handed_over_whole_and_goes_on_
     assert output.told == ["begin", "a", "b", "c", "commit"]
 
 
-def test_a_message_that_failed_takes_all_back_also_when_nothing_follows_it():
+def test_a_message_that_is_rejected_is_left_out_of_its_transaction():
     output, ex = Told(), _ex(strict=True)
     stage = _stage(output)
     failed = [Message(b"x").with_error("no")]
@@ -177,4 +177,6 @@ def test_a_message_that_failed_takes_all_back_also_when_nothing_follows_it():
         )
     )
     stage.finish()
-    assert (output.told[0], output.told[-1]) == ("begin", "abort")
+    assert (output.told[0], output.told[-1]) == ("begin", "commit")
+    assert "x" not in output.told
+    assert len(ex.rejected) == 1

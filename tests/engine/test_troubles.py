@@ -11,7 +11,7 @@ import pytest
 
 from streamer.engine.blame import Blamed, BlamedError, blamed, blaming, marking
 from streamer.engine.places import Places
-from streamer.engine.troubles import NO_TROUBLE, Trouble, said, trouble_of, with_waiting
+from streamer.engine.troubles import NO_TROUBLE, Trouble, WaitingInputs, said, trouble_of
 from streamer.errors import StreamerError
 
 from .stream import Run, write_lines
@@ -98,6 +98,16 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
             f"{STACK}Caused by: java.io.EOFException{STACK}",
             "a Python worker ended (killed, or out of memory): what it did is done again",
+            "root.input",
+        ),
+        (
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed): Fatal "
+            "Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n"
+            '  File "/x/fastavro/read.py", line 1 in f\n'
+            '  File "/x/streamer/processors/avro.py", line 1 in from_bytes\n'
+            f'  File "/x/streamer/processors/branch.py", line 1 in process\n{STACK}',
+            "a Python worker ended (Segmentation fault, in the processor avro): what it did is "
+            "done again",
             "root.input",
         ),
         (
@@ -221,11 +231,12 @@ def test_an_input_that_breaks_down_is_blamed(
 def test_what_inputs_wait_for_is_the_trouble_where_there_is_no_other_one():
     place = {"label": "a", "path": "root.input"}
     waits, other = Trouble("redis: refused", place), Trouble("output: full")
-    assert with_waiting(NO_TROUBLE, "", "redis: refused", place) == waits
-    assert with_waiting(waits, "redis: refused", "redis: reset", place).text == "redis: reset"
-    assert with_waiting(waits, "redis: refused", "", place) == NO_TROUBLE
-    assert with_waiting(other, "", "redis: refused", place) == other
-    assert with_waiting(other, "redis: refused", "", place) == other
+    inputs = WaitingInputs(place)
+    assert inputs.look(NO_TROUBLE, "redis: refused") == waits
+    assert inputs.look(waits, "redis: reset").text == "redis: reset"
+    assert inputs.look(Trouble("redis: reset", place), "") == NO_TROUBLE
+    assert inputs.look(other, "redis: refused") == other
+    assert inputs.look(other, "") == other
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_full_disk.py",
         "faults/test_http_input.py",
         "faults/test_back_pressure.py",
+        "faults/test_clocks.py",
+        "faults/test_damage.py",
     ),
     "kafka": (
         "faults/test_kafka_input.py",

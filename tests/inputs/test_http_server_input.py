@@ -200,7 +200,7 @@ def answering(server: Served, how: Callable[[list[Message]], list[Message]]) -> 
             for batch in batches_of(server.source, at, end, ex=ex):
                 answer(how(batch), ex)
             at = end
-            server.lodged.house.answers.answered(ex.answers)
+            server.lodged.house.answers.answered(ex.answers, ex.refusals)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -229,6 +229,31 @@ def test_what_the_pipeline_answers_is_the_response(tmp_path):
     assert (status, body) == (201, b'{"s":201,"h":"abc"}')
     assert (headers["X-A"], headers["out_x"]) == ("abc", "é")
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
+
+
+def test_who_has_sent_a_rejected_message_gets_the_reason_at_once(tmp_path):
+    with served(tmp_path, ", timeout: 60s", answers=Answers()) as server:
+        over = threading.Event()
+
+        def reject() -> None:
+            at = server.source.initial()
+            while not over.wait(0.005):
+                end = server.source.latest(at, 0, Limit()).offset
+                ex = Said().execution()
+                for batch in batches_of(server.source, at, end, ex=ex):
+                    if batch[0].raw == b"bad":
+                        ex.refusals[batch[0].meta[REQUEST]] = "three is bad"
+                at = end
+                server.lodged.house.answers.answered(ex.answers, ex.refusals)
+
+        thread = threading.Thread(target=reject)
+        thread.start()
+        try:
+            said = [server.post(data=raw)[:2] for raw in (b"good", b"bad", b"good")]
+        finally:
+            over.set()
+            thread.join()
+    assert said == [(200, b""), (502, b"three is bad\n"), (200, b"")]
 
 
 @pytest.mark.parametrize("count", [1, 2])

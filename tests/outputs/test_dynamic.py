@@ -159,7 +159,8 @@ def test_outputs_are_made_changed_and_removed(tmp_path):
         assert (tmp_path / "first").read_bytes() == b"a\n"
         assert (tmp_path / "second").read_bytes() == b"b\n"
         listed = output.http.get("/outputs").json()["one"]
-        assert listed["config"]["file"] == {"path": f"{tmp_path}/second", "codec": "lines"}
+        path = f"{tmp_path}/second"
+        assert listed["config"]["file"] == {"path": path, "base": "", "codec": "lines"}
         assert "codec: lines" in output.http.get("/outputs/one").text
         assert output.http.get("/outputs/one/uptime").text.endswith("s")
         assert output.http.delete("/outputs/one").status_code == 200
@@ -217,3 +218,14 @@ def test_what_is_wrong_is_told_and_changes_nothing(tmp_path, name, text, said):
         assert answer.status_code == 502 and said in answer.text
         assert output.http.get("/outputs").json() == {}
         assert output.http.put("/outputs/a").status_code == 502
+
+
+def test_a_message_that_an_output_rejects_is_dropped_and_keeps_nobody_waiting(tmp_path):
+    with http_server(lambda asked: Reply(400 if asked.body == b"b" else 200)) as server:
+        outputs = f"{{a: {{http_client: {{url: '{server.url}'}}}}, b: {{stdout: {{}}}}}}"
+        with dynamic(tmp_path, outputs) as output:
+            output.delivered([[Message(b"a")], [Message(b"b")], [Message(b"c")]])
+    assert sorted(server.bodies) == [b"a", b"b", b"c"]
+    assert output.stdout.getvalue() == b"a\nb\nc\n"
+    assert output.counted["output_dropped", None] == 1
+    assert any("Messages dropped, since an output rejects them" in line[1] for line in output.said)

@@ -29,6 +29,16 @@ def test_a_message_is_the_body_of_a_request():
     assert named == {"x-kind": "k", "host": "elsewhere", "a_b": "7", "b": None}
 
 
+def test_a_message_does_not_lead_the_request_elsewhere():
+    with http_server() as server:
+        output = built(f"http_client: {{url: '{server.url}/tenants/${{! content() }}/orders'}}")
+        sent = output.deliver([[Message(b"../../pwned")], [Message(b"ada")]], Seen().ex)
+        assert [one is None for one in sent.errors] == [False, True]
+        assert sent.errors[0] is not None and sent.errors[0].is_rejected
+        assert "a segment '.' or '..' that the message has brought" in str(sent.errors[0].text)
+    assert [asked.path for asked in server.asked] == ["/tenants/ada/orders"]
+
+
 def test_a_batch_is_sent_message_by_message_and_only_the_rest_again():
     refused = iter([True])
     with http_server(lambda a: Reply(500 if a.body == b"b" and next(refused, False) else 200)) as s:

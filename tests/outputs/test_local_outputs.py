@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamer import sending
 from streamer.catalog import build_context
 from streamer.config import parse_config
 from streamer.errors import ConfigError
@@ -80,21 +81,29 @@ def test_all_bytes_keeps_messages_apart_for_each_replaces_the_file() -> None:
 
 
 def test_a_message_whose_path_cannot_be_found_harms_no_other() -> None:
-    logged: list[Any] = []
-    counted: list[Any] = []
-    ex = Execution(
-        now=lambda: 0,
-        log=lambda level, text, fields: logged.append((level, text)),
-        count=lambda name, by=1, **labels: counted.append((name, by, labels)),
-    )
     batch = [Message(b'{"id":"a"}'), Message(b"no json")]
-    found = output("file: {path: '${! json(\"id\") }', codec: append}").encode(batch, ex)
+    file = output("file: {path: '${! json(\"id\") }', codec: append}")
+    found, error = sending.encoded(file, batch, Execution(lambda: 0))
     assert found == [("a", b'{"id":"a"}')]
-    assert len(logged) == 1
-    assert logged[0][0] == "ERROR"
-    assert logged[0][1].startswith("path interpolation error: ")
-    assert [(name, by) for name, by, _ in counted] == [("output_dropped", 1), ("output_sent", -1)]
-    assert counted[0][2] == {"reason": "path"}
+    assert error is not None and error.is_rejected and [*error.errors] == [1]
+    assert error.errors[1].startswith("path interpolation error: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a\\u0000b", "it has a NUL in it"),
+        ("x" * 256, "a name in it is longer than 255 bytes"),
+        ("yy/" * 2_000 + "z", "it is longer than 4096 bytes"),
+        ("..", "it is that of a folder"),
+    ],
+)
+def test_a_message_whose_path_can_be_no_file_is_rejected(name: str, why: str) -> None:
+    batch = [Message(b'{"id":"%s"}' % name.encode()), Message(b'{"id":"fine"}')]
+    file = output("file: {path: '${! json(\"id\") }'}")
+    found, error = sending.encoded(file, batch, Execution(lambda: 0))
+    assert found == [("fine", b'{"id":"fine"}\n')]
+    assert error is not None and error.is_rejected and error.errors[0].endswith(why)
 
 
 @pytest.mark.parametrize(
@@ -122,13 +131,13 @@ def test_paths_are_cleaned_as_go_cleans_them(path: str, clean: str) -> None:
     ["../x", "a/../../x", "/etc/passwd", "..", "", "b/../..", "../output/x", "../out"],
 )
 def test_a_path_that_leaves_the_base_is_not_written(value: str) -> None:
-    logged: list[str] = []
-    ex = Execution(now=lambda: 0, log=lambda level, text, fields: logged.append(text))
     made = output('file: { path: \'${! json("p") }${! json("v") }\', base: ./out }')
     before = "" if value.startswith("/") else "out/"
     batch = [Message.of({"p": before, "v": value}), Message.of({"p": "out/", "v": "a/../b/..c"})]
-    assert made.encode(batch, ex) == [("out/b/..c", f"{batch[1].raw.decode()}\n".encode())]
-    assert len(logged) == 1 and "is not below the base './out'" in logged[0]
+    found, error = sending.encoded(made, batch, Execution(lambda: 0))
+    assert found == [("out/b/..c", f"{batch[1].raw.decode()}\n".encode())]
+    assert error is not None and error.is_rejected
+    assert "is not below the base './out'" in error.errors[0]
 
 
 def test_a_path_that_is_written_out_must_be_below_the_base() -> None:

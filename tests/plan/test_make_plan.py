@@ -8,7 +8,7 @@ from streamer.config import parse_config
 from streamer.durations import MILLISECOND, SECOND
 from streamer.errors import StreamerError
 from streamer.plan import Plan, make_plan
-from streamer.plan.plan import DIRECT_INTERVAL, WINDOW_INTERVAL, cores
+from streamer.plan.plan import DIRECT_INTERVAL, WINDOW_INTERVAL, cores, guesses_shards
 
 WINDOW = "buffer: {system_window: {size: 10s}}\n"
 MEMORY = "buffer: {memory: {limit: 1000, batch_policy: {enabled: true, %s}}}\n"
@@ -155,3 +155,20 @@ def test_a_plan_carries_what_its_mappings_have_read(tmp_path):
     made = plan(f"pipeline: {{processors: {processor}}}\n")
     assert made.luggage.read["file", str(file)] == file.read_bytes()
     assert made.luggage.impure
+
+
+@pytest.mark.parametrize(
+    ("spark", "guesses"),
+    [
+        ("master: 'spark://host:7077'", True),
+        ("master: 'spark://host:7077', shards: 4", False),
+        ("master: 'spark://host:7077', conf: { spark.cores.max: '8' }", False),
+        ("master: yarn", False),
+        ("master: 'local[4]'", False),
+    ],
+)
+def test_shards_of_a_cluster_are_guessed_only_where_nobody_says_its_size(spark, guesses):
+    window = "tumbling_window: { size: 1s, timestamp_mapping: root = 1, key_mapping: root = 2 }"
+    text = f"input: {{ stdin: {{}} }}\nbuffer: {{ {window} }}\nspark: {{ {spark} }}\n"
+    config = parse_config(text, env={})
+    assert guesses_shards(config, make_plan(config)) is guesses

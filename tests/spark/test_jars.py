@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from hashlib import sha1
+from hashlib import sha1, sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +24,7 @@ from streamer.spark import s3_jars
 from streamer.spark.compiling import HARD, for_messages
 from streamer.spark.ivy import FetchError, fetch
 from streamer.spark.jar_directories import kept
+from streamer.spark.jar_sums import SUMS
 from streamer.spark.jars import NEEDED, connector_settings, host_conf, spark_conf
 from streamer.spark.kafka import kafka_rows
 from streamer.spec import Parsed
@@ -228,6 +229,9 @@ def test_a_directory_that_is_named_and_lacks_jars_is_an_error(
     )
 
 
+FAKES = {name: f"{name}-{version}.jar" for name, (_, version) in NEEDED.items()}
+
+
 def _repository(place: Path, lacks: str = "") -> str:
     """Make a Maven repository with jars of a few bytes; give its URL."""
     for name, (group, version) in NEEDED.items():
@@ -252,7 +256,11 @@ def _settings_file(tmp_path: Path, url: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_jars_are_fetched_once_and_nothing_else_is_left_behind(tmp_path: Path) -> None:
+def test_jars_are_fetched_once_and_nothing_else_is_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fakes = {file: sha256(f"jar of {name}".encode()).hexdigest() for name, file in FAKES.items()}
+    monkeypatch.setattr("streamer.spark.jars.SUMS", fakes)
     lines: list[tuple[str, str, Mapping[str, Any]]] = []
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "home"), "STREAMER_JARS": ""}
     conf = _settings_file(tmp_path, _repository(tmp_path / "maven2"))
@@ -309,6 +317,25 @@ def test_a_jar_that_came_broken_is_not_taken(tmp_path: Path) -> None:
     with pytest.raises(FetchError, match="kafka-clients.jar: invalid sha1"):
         fetch(wanted, tmp_path / "jars", conf, os.environ, _silent)
     assert not list((tmp_path / "jars").iterdir())
+
+
+@pytest.mark.slow
+def test_a_jar_of_another_sum_is_not_taken(tmp_path: Path) -> None:
+    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "home"), "STREAMER_JARS": ""}
+    conf = _settings_file(tmp_path, _repository(tmp_path / "maven2"))
+    with pytest.raises(StreamerError, match="is not what it should be: its SHA-256 is"):
+        connector_settings(conf, environ, _silent, shared=tmp_path / "shared")
+    assert not list(kept(environ).iterdir())
+
+
+def test_every_jar_that_is_fetched_has_its_sum_for_the_image_as_well() -> None:
+    written: dict[str, str] = {}
+    for needed, file in ((NEEDED, "jars/SHA256SUMS"), (s3_jars.NEEDED, "image/s3-SHA256SUMS")):
+        lines = (ROOT / "deploy" / file).read_text().splitlines()
+        found = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        assert found.keys() == {f"{name}-{version}.jar" for name, (_, version) in needed.items()}
+        written |= found
+    assert written == SUMS
 
 
 @pytest.mark.slow

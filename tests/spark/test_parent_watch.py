@@ -51,3 +51,19 @@ def test_a_fork_ends_when_what_has_forked_it_is_killed(how: int, platform: str) 
         parent.stdout.close()
         if runs(pid):
             os.kill(pid, signal.SIGKILL)
+
+
+def test_a_fork_of_a_fork_does_its_work() -> None:
+    program = """
+import os
+from streamer.spark.parent_watch import end_children_with_this_process
+end_children_with_this_process()
+def forked(work):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(work())
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(forked(lambda: forked(lambda: 7)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "7\n"

@@ -12,6 +12,7 @@ from streamer.plan.explain import explain
 from streamer.service.exposition import by_name
 from streamer.service.http import schemas as s
 from streamer.service.http.answers import as_json
+from streamer.service.http.cutting import CUT, PARAMETER, cut_line
 from streamer.service.http.endpoint import Asked, Endpoint, Parameter
 from streamer.service.http.reading import as_number
 from streamer.service.ready import readiness
@@ -60,6 +61,8 @@ class LookEndpoints:
             parameters=(
                 Parameter("after", "The number of a line: only those after it.", s.INTEGER),
                 Parameter("lines", "How many, at most.", s.INTEGER),
+                Parameter("number", "The number of a line: only this one.", s.INTEGER),
+                PARAMETER,
             ),
             codes={**_UNKNOWN, 400: "A number is none."},
         )
@@ -98,6 +101,7 @@ class LookEndpoints:
                 "open_windows": snapshot.open_windows,
                 "held": snapshot.held,
                 "next_close": None if due is None else format_rfc3339(due),
+                "rejected": status["rejected"],
                 "restarts": status["restarts"],
                 "active": status["active"],
                 "uptime": status["uptime"],
@@ -146,7 +150,16 @@ class LookEndpoints:
         managed = self._get(asked)
         after = as_number(asked.query.get("after", "0"), "after")
         most = as_number(asked.query.get("lines", str(KEPT)), "lines")
-        return as_json([line.as_dict() for line in managed.lines.after(after, most)])
+        if "number" in asked.query:
+            number = as_number(asked.query["number"], "number")
+            found = [one for one in managed.lines.after(number - 1) if one.number == number]
+        else:
+            found = managed.lines.after(after, most)
+        lines = [line.as_dict() for line in found]
+        if CUT in asked.query:
+            longest = as_number(asked.query[CUT], CUT)
+            lines = [cut_line(line, longest) for line in lines]
+        return as_json(lines)
 
     def _ready(self, asked: Asked) -> web.Response:
         managed = self._get(asked)

@@ -13,7 +13,9 @@ from aiohttp import hdrs, web
 from streamer.endpoints.replies import error_reply
 from streamer.engine.keeping import RESULTS
 from streamer.service.http import schemas as s
+from streamer.service.http.cutting import CUT, PARAMETER, cut_result
 from streamer.service.http.endpoint import Asked, Endpoint, Parameter
+from streamer.service.http.reading import as_number
 from streamer.service.streams.manager import Manager
 from streamer.value import dump_json
 
@@ -29,6 +31,7 @@ _PARAMETERS: Final = {
     "limit": s.INTEGER,
     "revisions": {"type": "string", "enum": ["latest", "all"]},
 }
+_ONLY: Final = Parameter("only", "The place of a result in the page: only this one.", s.INTEGER)
 _PAGE: Final = {
     "type": "object",
     "properties": {
@@ -61,7 +64,8 @@ class ResultEndpoints:
             parameters=tuple(
                 Parameter(name, about, _PARAMETERS.get(name, s.STRING))
                 for name, about in PARAMETERS.items()
-            ),
+            )
+            + (_ONLY, PARAMETER),
             codes={
                 400: "The question makes no sense, or the answer took too long or too much.",
                 404: "There is no such stream, or it keeps no results.",
@@ -80,7 +84,16 @@ class ResultEndpoints:
             return error_reply(503, f"Error: {_BUSY}")
         try:
             directory = Path(managed.directory) / RESULTS
-            found = answer(directory, asked.query, time.time_ns(), SECONDS)
+            query = dict(asked.query)
+            only, longest = query.pop(_ONLY.name, None), query.pop(CUT, None)
+            place = None if only is None else as_number(only, _ONLY.name)
+            most = None if longest is None else as_number(longest, CUT)
+            found = answer(directory, query, time.time_ns(), SECONDS)
+            if "results" in found:
+                if place is not None:
+                    found["results"] = found["results"][place : place + 1]
+                if most is not None:
+                    found["results"] = [cut_result(one, most) for one in found["results"]]
         except QuestionError as e:
             return error_reply(400, f"Error: {e}")
         except NoResultsError:

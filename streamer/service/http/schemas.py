@@ -44,6 +44,7 @@ LISTED: Final = obj(
     state=STRING,
     waits_for=STRING,
     reason=STRING,
+    rejected=MAYBE_OBJECT,
     restarts=INTEGER,
     source=STRING,
     revision=INTEGER,
@@ -51,7 +52,14 @@ LISTED: Final = obj(
     open_windows=INTEGER,
     **_VITALS,
 )
-ONE: Final = obj(**_BENTHOS, config=ANYTHING, state=STRING, revision=INTEGER, source=STRING)
+ONE: Final = obj(
+    **_BENTHOS,
+    config=ANYTHING,
+    state=STRING,
+    rejected=MAYBE_OBJECT,
+    revision=INTEGER,
+    source=STRING,
+)
 CHANGED: Final = obj(revision=INTEGER, judgement=MAYBE_OBJECT)
 WINDOWS: Final = obj(
     windows=listed(obj(start=STRING, end=STRING, messages=INTEGER, bytes=INTEGER, closes=STRING)),
@@ -79,6 +87,7 @@ PROGRESS: Final = obj(
     open_windows=INTEGER,
     held=INTEGER,
     next_close=MAYBE_STRING,
+    rejected=MAYBE_OBJECT,
     restarts=INTEGER,
     active=BOOLEAN,
     uptime=NUMBER,

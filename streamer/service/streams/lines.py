@@ -12,6 +12,12 @@ from streamer.timestamps import format_rfc3339
 KEPT: Final = 1000
 """Lines of a stream that are kept."""
 
+LARGEST: Final = 16 << 20
+"""Characters that they may have, all together: a line may have any number."""
+
+
+_BEGINNING: Final = 10_000
+
 
 class Line(NamedTuple):
     """A line: its number, from 1, and when, how grave and what it was."""
@@ -41,12 +47,22 @@ class Lines:
         self._lock = threading.Lock()
         self._lines: deque[Line] = deque(maxlen=KEPT)
         self._number = 0
+        self._sizes: deque[int] = deque(maxlen=KEPT)
+        self._size = 0
 
     def add(self, time: int, level: str, text: str, fields: Mapping[str, Any]) -> None:
         """Add a line, at a time in Unix ns."""
         with self._lock:
             self._number += 1
+            size = len(text) + sum(len(name) + len(str(one)) for name, one in fields.items())
+            if size > LARGEST:
+                text, fields, size = f"{text[:_BEGINNING]}… (too long to be kept)", {}, _BEGINNING
+            while self._lines and (len(self._lines) == KEPT or self._size + size > LARGEST):
+                self._lines.popleft()
+                self._size -= self._sizes.popleft()
             self._lines.append(Line(self._number, time, level, text, fields))
+            self._sizes.append(size)
+            self._size += size
 
     def after(self, number: int, most: int = KEPT) -> list[Line]:
         """Return the newest lines of those with a higher number, at most so many."""

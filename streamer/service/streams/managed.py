@@ -155,6 +155,14 @@ class Managed:
         uptime = supervisor.uptime() if self.active else 0.0
         return Standing(str(supervisor.state), supervisor.restarts, self.revision.number, uptime)
 
+    def _oldest_rejected(self) -> dict[str, Any] | None:
+        """Return the rejected messages that wait for longest to be sent again, if there are any."""
+        found = self.view.now().rejected
+        if found is None:
+            return None
+        document = found.document()
+        return {**document, "error": self._redaction.text(document["error"])}
+
     def status(self) -> dict[str, Any]:
         """Return what the list of streams says of it: Benthos's fields first."""
         uptime, supervisor = self.uptime(), self.supervisor
@@ -166,6 +174,7 @@ class Managed:
             "state": str(supervisor.state),
             "waits_for": self._redaction.text(self.view.waits_for) if self._is_starting else "",
             "reason": self._redaction.text(supervisor.reason or self.view.now().problem),
+            "rejected": self._oldest_rejected(),
             "restarts": supervisor.restarts,
             "source": self.revision.source,
             "revision": self.revision.number,

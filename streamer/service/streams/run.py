@@ -23,6 +23,10 @@ from streamer.service.view import StreamView
 class Host(Protocol):
     """The Spark that streams run on."""
 
+    @property
+    def first(self) -> Any:
+        """A session that is no stream's."""
+
     def session(self, share: int) -> Any:
         """Return a session for a run of a stream."""
 
@@ -99,6 +103,8 @@ class SparkRun:
         life.changed = self._back
         life.checkpoint.skips_damaged = self._skips_damaged
         try:
+            if life.lacks_shards:
+                life.choose_shards(self._host.first)
             life.open(on_reset=self._on_reset)
         except BaseException:
             life.close()
@@ -161,6 +167,8 @@ class SparkRun:
             life.finish()
         if not finished:
             text = "The micro-batch in hand did not finish in time; it will be replayed"
+            if life.stream.is_undelivered:
+                text = "The output has not taken the micro-batch in hand; it will be replayed"
             self._log("WARN", text, {})
             life.stream.abandon()
 

@@ -10,9 +10,16 @@ import pytest
 from streamer import catalog
 from streamer.config import parse_config
 from streamer.config.sections import SECTIONS
+from streamer.permissions import ALL, NONE
 from streamer.service.streams.allowance import Allowance
-from streamer.spec import Access, Field, Kind
-from streamer.spec.reach import is_local_address, needs_access, of_database_url, reach
+from streamer.spec import Access, Field, Kind, ParsedComponent
+from streamer.spec.reach import (
+    is_local_address,
+    needs_access,
+    of_database_url,
+    problems_of_component,
+    reach,
+)
 
 
 def walk(fields: tuple[Field, ...], path: str) -> Iterator[tuple[str, Field]]:
@@ -192,3 +199,36 @@ def test_an_allowed_config_has_no_finding() -> None:
     )
     assert found[0].suggestion == "start the service with --allow-local"
     assert Kind.INPUT in catalog.COMPONENTS
+
+
+def chains(fields: tuple[Field, ...], above: tuple[Field, ...] = ()) -> Iterator[tuple[Field, ...]]:
+    for field in fields:
+        yield (*above, field)
+        yield from chains(field.children, (*above, field))
+
+
+def value_of(chain: tuple[Field, ...], text: str) -> Any:
+    """Return the value of the first field that has a text in the last one."""
+    value: Any = text
+    for below, field in zip((None, *reversed(chain[1:])), reversed(chain), strict=True):
+        value = value if below is None else {below.name: value}
+        value = [value] if field.shape == "array" else value
+        value = {"k": value} if field.shape == "map" else value
+    return value
+
+
+def test_whoever_builds_a_component_looks_at_all_of_its_fields_again() -> None:
+    looked = []
+    for kind, names in catalog.COMPONENTS.items():
+        for name in names:
+            spec = catalog.spec(kind, name)
+            assert spec is not None
+            for chain in chains((spec.body,)):
+                if chain[-1].access not in (Access.FILE, Access.PROGRAM):
+                    continue
+                component = ParsedComponent(kind, name, config=value_of(chain, "x"))
+                found = list(problems_of_component(component, spec, NONE))
+                assert len(found) == 1, (kind, name, chain[-1].name)
+                assert not list(problems_of_component(component, spec, ALL))
+                looked.append(chain)
+    assert len(looked) > 80

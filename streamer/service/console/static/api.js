@@ -60,10 +60,12 @@ export class Api {
    * @param {string} method
    * @param {string} path without a slash at its start; its parts by `encodeURIComponent`
    * @param {{query?: Record<string, any>, body?: any, yaml?: string, signal?: AbortSignal,
-   *   timeout?: number}} [more] `body` is sent as JSON, `yaml` as it is; timeout in ms
+   *   timeout?: number, plain?: boolean}} [more] `body` is sent as JSON, `yaml` as it is; timeout
+   *   in ms; `plain` gives the answer's text, read or not
    * @throws {ApiError | AwayError}
    */
-  async ask(method, path, { query = {}, body, yaml, signal, timeout = TIMEOUT } = {}) {
+  async ask(method, path, more = {}) {
+    const { query = {}, body, yaml, signal, timeout = TIMEOUT, plain = false } = more;
     const url = new URL(path, this.base);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined && value !== null) url.searchParams.set(name, value);
@@ -93,7 +95,7 @@ export class Api {
     }
     this.told(false);
     const read = readable(response, text);
-    if (response.ok) return read;
+    if (response.ok) return plain ? text : read;
     if (response.status === 401) this.refused();
     throw new ApiError(response.status, meaning(response.status, read), read);
   }

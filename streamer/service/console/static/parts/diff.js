@@ -1,6 +1,8 @@
 /** The lines in which two texts differ. */
 
 import { h } from "./dom.js";
+import { growing } from "./growing.js";
+import { visible } from "./outside_text.js";
 
 const AROUND = 3;
 /** Pairs of lines that are compared at most: beyond, all that is between is taken for changed. */
@@ -93,17 +95,20 @@ export function diffTable(before, after, label) {
     near.fill(true, from, to + 1);
   });
   const shown = [];
+  const last = near.lastIndexOf(true);
   rows.forEach((row, index) => {
-    if (near[index]) shown.push(line(row));
-    else if (near[index - 1] && near.indexOf(true, index) > 0) shown.push(gap());
+    if (near[index]) shown.push(row);
+    else if (near[index - 1] && index < last) shown.push(null);
   });
   if (!shown.length) return h("p", { class: "muted" }, "The texts are the same.");
-  const body = h("tbody", null, shown);
+  const body = h("tbody");
+  const end = growing(body, shown, (row) => (row ? line(row) : gap()));
   const caption = h("caption", { class: "unseen" }, label);
   return h(
     "div",
     { class: "diff", tabindex: "0", role: "region", "aria-label": label },
     h("table", null, caption, body),
+    end,
   );
 }
 
@@ -122,7 +127,7 @@ function line(row) {
       h("span", { "aria-hidden": "true" }, sign),
       said && h("span", { class: "unseen" }, said),
     ),
-    h("td", { class: "diff-text" }, row.text),
+    h("td", { class: "diff-text" }, visible(row.text)),
   );
 }
 

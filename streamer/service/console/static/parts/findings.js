@@ -1,6 +1,7 @@
 /** The findings about a config: marks in its editor, and a list that leads to their places. */
 
 import { h, fill } from "./dom.js";
+import { visible } from "./outside_text.js";
 
 const PLACED = /^\((\d+),(\d+)\) ([^]*)$/;
 const NAMED = /^(?:unrecognised )?(?:function|method) '([^']+)'/;
@@ -93,8 +94,8 @@ export class Findings {
       h(
         "span",
         { class: "finding-text" },
-        message,
-        suggestion && h("span", { class: "muted" }, ` — ${suggestion}`),
+        visible(message),
+        suggestion && h("span", { class: "muted" }, " — ", visible(suggestion)),
       ),
       code && h("a", { class: "finding-code mono", href: `#/docs/lint/${code}` }, code),
     );

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { diffTable } from "./diff.js";
+import { visible } from "./outside_text.js";
 
 /** What each effect means, and its colour. */
 export const EFFECTS = {
@@ -74,13 +75,13 @@ function change({ path, label, old, new: now, effect, note }) {
 }
 
 function inline(old, now) {
-  if (old === null) return h("p", null, h("code", { class: "good" }, now.trim()), " is new");
-  if (now === null) return h("p", null, h("code", { class: "bad" }, old.trim()), " is gone");
+  if (old === null) return h("p", null, h("code", { class: "good" }, visible(now.trim())), " is new");
+  if (now === null) return h("p", null, h("code", { class: "bad" }, visible(old.trim())), " is gone");
   return h(
     "p",
     null,
-    h("code", { class: "bad" }, old.trim()),
+    h("code", { class: "bad" }, visible(old.trim())),
     " → ",
-    h("code", { class: "good" }, now.trim()),
+    h("code", { class: "good" }, visible(now.trim())),
   );
 }

@@ -1,9 +1,14 @@
 /** A field for texts with line numbers, colours and marks; typing and undoing are the browser's. */
 
 import { h, fill } from "./dom.js";
+import { slyLines, visible } from "./outside_text.js";
 
 const COLOURED = 150_000; // More text than this is not coloured: it would slow typing down.
 const STEP = "  ";
+const WHOLE = 1_000; // Of a text with more lines, those are drawn that are in sight, and some around.
+const AROUND = 60;
+const MANY = 200; // Lines that the browser takes long to insert, or to delete, so that it can undo it.
+const TOLD = 5; // Lines that are named in words.
 
 /**
  * A mark at a place of the text.
@@ -41,11 +46,13 @@ export class TextEditor {
       wrap: "off",
     });
     this.field = h("div", { class: "text-field" }, this.shown, this.area);
+    this.sly = h("p", { class: "sly-note warn", role: "status", hidden: true });
     this.element = h(
       "div",
       { class: "text-editor", style: { "--rows": rows } },
       this.numbers,
       this.field,
+      this.sly,
     );
     this.area.value = text;
     let leaving = false;
@@ -53,6 +60,12 @@ export class TextEditor {
       this.marks = [];
       this.paint();
       this.changed();
+    });
+    this.area.addEventListener("paste", (event) => {
+      const pasted = event.clipboardData?.getData("text/plain") ?? "";
+      if (readOnly || !hasMany(pasted)) return;
+      event.preventDefault();
+      this.replace(this.area.selectionStart, this.area.selectionEnd, pasted.replace(/\r\n?/g, "\n"));
     });
     this.area.addEventListener("scroll", () => this.follow());
     this.area.addEventListener("keydown", (event) => {
@@ -71,14 +84,16 @@ export class TextEditor {
     this.paint();
   }
 
-  /** Put a text in the place of another, so that it can be undone. */
+  /** Put a text in the place of another, so that it can be undone unless it has many lines. */
   replace(from, to, text) {
     this.area.focus();
     this.area.setSelectionRange(from, to);
     // The only way that keeps the browser's undo.
-    const done = text
-      ? document.execCommand("insertText", false, text)
-      : from === to || document.execCommand("delete");
+    const done =
+      !hasMany(text) &&
+      (text
+        ? document.execCommand("insertText", false, text)
+        : from === to || document.execCommand("delete"));
     if (done) return;
     this.area.setRangeText(text, from, to, "end");
     this.area.dispatchEvent(new Event("input"));
@@ -114,25 +129,54 @@ export class TextEditor {
   }
 
   follow() {
+    if (this.lines.length > WHOLE) this.#draw();
     this.shown.scrollTop = this.numbers.scrollTop = this.area.scrollTop;
     this.shown.scrollLeft = this.area.scrollLeft;
   }
 
   /** Draw what lies below the text: colours, marks, and line numbers. */
   paint() {
-    const spans = this.marks.map((mark) => ({ ...this.#span(mark), kind: mark.kind }));
-    fill(this.shown, painted(this.text, this.language, spans), "\n");
-    const worst = new Map();
+    this.lines = this.text.split("\n");
+    this.starts = [0];
+    for (const line of this.lines) this.starts.push(this.starts.at(-1) + line.length + 1);
+    this.spans = this.marks.map((mark) => ({ ...this.#span(mark), kind: mark.kind }));
+    const sly = slyLines(this.lines);
+    this.worst = new Map([...sly].map(([line, messages]) => [line, { kind: "warn", messages }]));
     for (const { line, kind, message } of this.marks) {
-      const there = worst.get(line);
+      const there = this.worst.get(line);
       const messages = there ? `${there.messages}\n${message}` : message;
-      worst.set(line, { kind: there?.kind === "bad" ? "bad" : kind, messages });
+      this.worst.set(line, { kind: there?.kind === "bad" ? "bad" : kind, messages });
     }
-    const lines = this.text.split("\n").length;
+    this.sly.hidden = sly.size === 0;
+    fill(this.sly, sly.size > 0 && slyText(sly));
+    this.drawn = null;
+    this.#draw();
+    this.follow();
+  }
+
+  /** Draw the lines in sight, and some around, unless they are drawn. */
+  #draw() {
+    const count = this.lines.length;
+    const height = parseFloat(getComputedStyle(this.area).lineHeight) || 20;
+    const top = Math.floor(this.area.scrollTop / height);
+    const bottom = Math.ceil((this.area.scrollTop + (this.area.clientHeight || 800)) / height);
+    const all = count <= WHOLE;
+    if (this.drawn && (all || (this.drawn.first <= Math.max(top - 5, 0) && this.drawn.last >= Math.min(bottom + 5, count)))) return;
+    const first = all ? 0 : Math.min(Math.max(top - AROUND, 0), count - 1);
+    const last = all ? count : Math.min(bottom + AROUND, count);
+    this.drawn = { first, last };
+    const from = this.starts[first];
+    const to = last === count ? this.text.length : this.starts[last];
+    const spans = this.spans
+      .filter((one) => one.to > from && one.from <= to)
+      .map((one) => ({ ...one, from: one.from - from, to: one.to - from }));
+    // What is above keeps its room.
+    const room = () => first > 0 && h("div", { style: { height: `${first * height}px` } });
+    fill(this.shown, room(), painted(this.text.slice(from, to), this.language, spans), "\n");
     const numbers = [];
     let plain = "";
-    for (let number = 1; number <= lines; number++) {
-      const mark = worst.get(number);
+    for (let number = first + 1; number <= last; number++) {
+      const mark = this.worst.get(number);
       if (!mark) {
         plain += `${number}\n`;
         continue;
@@ -144,12 +188,12 @@ export class TextEditor {
       );
       plain = "";
     }
-    fill(this.numbers, numbers, plain);
-    this.follow();
+    fill(this.numbers, room(), numbers, plain);
+    this.numbers.style.setProperty("min-width", `calc(${String(count).length}ch + 24px)`);
   }
 
   #span({ line, column, length }) {
-    const text = this.text.split("\n")[line - 1] ?? "";
+    const text = this.lines[line - 1] ?? "";
     const begin = this.#offset(line, 1);
     if (!column)
       return { from: begin + text.length - text.trimStart().length, to: begin + text.length };
@@ -163,9 +207,9 @@ export class TextEditor {
 
   /** The offset of a place whose column counts characters, of which some take two in a text. */
   #offset(line, column) {
-    const lines = this.text.split("\n");
-    const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
-    const into = [...(lines[line - 1] ?? "")].slice(0, Math.max(column - 1, 0)).join("").length;
+    const before = this.starts[Math.min(line - 1, this.lines.length)];
+    const text = this.lines[line - 1] ?? "";
+    const into = [...text.slice(0, 2 * column)].slice(0, Math.max(column - 1, 0)).join("").length;
     return Math.min(before + into, this.text.length);
   }
 
@@ -209,6 +253,16 @@ export class TextEditor {
   }
 }
 
+function hasMany(text) {
+  return text.split("\n", MANY + 1).length > MANY;
+}
+
+function slyText(sly) {
+  const lines = [...sly].slice(0, TOLD).map(([line, names]) => `line ${line} (${names})`);
+  const more = sly.size > TOLD ? ` and ${sly.size - TOLD} more` : "";
+  return `Characters that hide or reorder text: ${lines.join(", ")}${more}.`;
+}
+
 function widthOf(style) {
   const context = document.createElement("canvas").getContext("2d");
   context.font = `${style.fontSize} ${style.fontFamily}`;
@@ -228,7 +282,8 @@ function painted(text, language, spans) {
       const mark = spans.find((one) => one.from < to && one.to > from);
       const names = [colour && `c-${colour}`, mark && `wrong-place ${mark.kind}`].filter(Boolean);
       const piece = text.slice(from, to);
-      nodes.push(names.length ? h("span", { class: names.join(" ") }, piece) : piece);
+      const seen = visible(piece, true);
+      nodes.push(names.length ? h("span", { class: names.join(" ") }, seen) : seen);
     }
     at = end;
   }

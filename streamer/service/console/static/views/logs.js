@@ -1,11 +1,13 @@
 /** A stream's log as it grows. */
 
 import { h } from "../parts/dom.js";
+import { beginning, isolated, saveButton } from "../parts/outside_text.js";
 import { poll } from "../parts/poll.js";
 import { clock, number } from "../parts/words.js";
 
 const INTERVAL = 1_000;
 const MOST = 2_000;
+const CUT = 4_000; // Characters of a value that are shown.
 const LEVELS = ["FATAL", "ERROR", "WARN", "INFO", "DEBUG"];
 
 /**
@@ -54,11 +56,17 @@ export async function show(root, { params, api, onLeave }) {
     if (follow.checked) room.scrollTop = room.scrollHeight;
   }
 
+  async function whole(number) {
+    const [line] = await api.get(`streams/${params.id}/logs`, { number });
+    if (!line) throw new Error("The service no longer keeps it.");
+    return JSON.stringify(line, null, 2);
+  }
+
   async function look() {
-    const found = await api.get(`streams/${params.id}/logs`, { after: newest });
+    const found = await api.get(`streams/${params.id}/logs`, { after: newest, cut: CUT });
     if (!found.length) return told();
     newest = found.at(-1).number;
-    const items = found.map(drawn);
+    const items = found.map((line) => drawn(line, () => whole(line.number)));
     for (const item of items) item.hidden = !fits(item);
     lines.append(...items);
     while (lines.children.length > MOST) lines.firstChild.remove();
@@ -76,15 +84,33 @@ export async function show(root, { params, api, onLeave }) {
   await poll(look, INTERVAL, onLeave);
 }
 
-function drawn(line) {
+function drawn(line, wholeOf) {
+  const cut = line.cut ?? {};
   const fields = Object.entries(line.fields).map(([name, value]) =>
-    h("span", { class: "field-of-line" }, `${name}=`, h("span", null, typeof value === "string" ? value : JSON.stringify(value))),
+    h(
+      "span",
+      { class: "field-of-line" },
+      isolated(name),
+      "=",
+      h("bdi", { class: "field-value" }, beginning(textOf(value), cut[`fields.${name}`])),
+    ),
   );
   return h(
     "li",
     { "data-level": line.level, class: `level-${line.level.toLowerCase()}` },
     h("time", { datetime: line.time, title: line.time }, clock(Date.parse(line.time))),
     h("b", null, line.level),
-    h("span", { class: "line-text" }, line.msg, " ", fields),
+    h(
+      "span",
+      { class: "line-text" },
+      h("bdi", null, beginning(line.msg, cut.msg)),
+      " ",
+      fields,
+      line.cut && saveButton("Save the whole", `line-${line.number}.json`, wholeOf),
+    ),
   );
+}
+
+function textOf(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

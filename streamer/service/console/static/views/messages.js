@@ -1,6 +1,7 @@
 /** Samples of the messages that pass a stream's nodes: before and after each. */
 
 import { h, fill, say } from "../parts/dom.js";
+import { isolated, visible } from "../parts/outside_text.js";
 import { poll } from "../parts/poll.js";
 import { clock, number } from "../parts/words.js";
 
@@ -128,9 +129,9 @@ function drawnMessage(message) {
   return h(
     "div",
     { class: "message" },
-    h("pre", { tabindex: "0" }, pretty(message.content)),
-    message.error && h("p", { class: "wrong" }, message.error),
-    meta.length ? h("dl", { class: "meta" }, meta.map(([name, value]) => [h("dt", null, `@${name}`), h("dd", null, value)])) : null,
+    h("pre", { tabindex: "0" }, visible(pretty(message.content))),
+    message.error && h("p", { class: "wrong" }, visible(message.error)),
+    meta.length ? h("dl", { class: "meta" }, meta.map(([name, value]) => [h("dt", null, "@", isolated(name)), h("dd", null, visible(value))])) : null,
   );
 }
 

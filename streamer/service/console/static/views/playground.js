@@ -3,6 +3,7 @@
 import { h, fill } from "../parts/dom.js";
 import { BLOBLANG, JSON_TEXT } from "../parts/languages.js";
 import { later } from "../parts/later.js";
+import { visible } from "../parts/outside_text.js";
 import { TextEditor } from "../parts/text_editor.js";
 
 const PAUSE = 250; // ms
@@ -151,9 +152,9 @@ function result({ output, deleted, metadata, problem }, editor) {
   if (problem) return trouble(problem, editor);
   if (deleted) return h("p", { class: "muted" }, "The mapping deletes the message.");
   return [
-    h("pre", { class: "result-text" }, output),
+    h("pre", { class: "result-text" }, visible(output)),
     metadata &&
-      h("div", null, h("h3", null, "Metadata"), h("pre", { class: "result-text" }, metadata)),
+      h("div", null, h("h3", null, "Metadata"), h("pre", { class: "result-text" }, visible(metadata))),
   ];
 }
 
@@ -165,7 +166,7 @@ function trouble({ text, line, column }, editor) {
       { type: "button", onclick: () => editor.goTo(line, column || 1) },
       `Go to line ${line}`,
     );
-  return h("div", { class: "stack" }, h("p", { class: "wrong" }, text), go);
+  return h("div", { class: "stack" }, h("p", { class: "wrong" }, visible(text)), go);
 }
 
 function card(title, beside, content) {

@@ -2,8 +2,11 @@
 
 import { ApiError } from "../api.js";
 import { h, fill } from "../parts/dom.js";
+import { growing } from "../parts/growing.js";
+import { beginning, saveButton } from "../parts/outside_text.js";
 
 const LIMITS = [50, 200, 1000];
+const CUT = 2000; // Characters of a value that are shown.
 
 /** @param {HTMLElement} root @param {object} context as all views have it */
 export async function show(root, { params, api }) {
@@ -58,13 +61,14 @@ export async function show(root, { params, api }) {
       revisions: all.checked ? "all" : null,
       after,
     };
+    const path = `streams/${params.id}/results`;
     const began = performance.now();
     try {
-      const page = await api.get(`streams/${params.id}/results`, query);
+      const page = await api.get(path, { ...query, cut: CUT });
       const took = Math.round(performance.now() - began);
       said.textContent = `${amount(page.results.length, page.next)} in ${took} ms`;
       page.results.length
-        ? draw(page)
+        ? draw(page, (index) => whole(api, path, query, page.results[index], index))
         : fill(
             out,
             h(
@@ -85,7 +89,9 @@ export async function show(root, { params, api }) {
     }
   }
 
-  function draw(page) {
+  function draw(page, wholeOf) {
+    const rows = h("tbody");
+    const end = growing(rows, page.results, (one, index) => row(one, () => wholeOf(index)));
     const heads = ["Key", "Window", "Revision", "Result"];
     const more =
       page.next && h("button", { type: "button", onclick: () => find(page.next) }, "Next page");
@@ -106,9 +112,10 @@ export async function show(root, { params, api }) {
               heads.map((one) => h("th", { scope: "col" }, one)),
             ),
           ),
-          h("tbody", null, page.results.map(row)),
+          rows,
         ),
       ),
+      end,
       more && h("div", { class: "card-body buttons" }, more),
     );
   }
@@ -125,30 +132,41 @@ function amount(count, next) {
   return next ? `${text}, and more,` : text;
 }
 
-function row({ key, start, end, revision, emit, content, metadata, error }) {
+/** The text of a result as it is, in the place where the page has shown its beginning. */
+async function whole(api, path, query, shown, index) {
+  // Read here, numbers would change.
+  const text = await api.ask("GET", path, { query: { ...query, only: index }, plain: true });
+  const found = JSON.parse(text).results[0];
+  const same = ["start", "end", "revision", "emit"].every((name) => found?.[name] === shown[name]);
+  if (!same) throw new Error("There are other results now: find them again.");
+  return text;
+}
+
+function row({ key, start, end, revision, emit, content, metadata, error, cut = {} }, wholeOf) {
   return h(
     "tr",
     null,
     h(
       "td",
-      { class: "mono" },
-      key === null || key === undefined ? "—" : typeof key === "string" ? key : JSON.stringify(key),
+      { class: "mono key" },
+      key === null || key === undefined ? "—" : beginning(text(key), cut.key),
     ),
     h("td", { class: "mono window" }, h("span", null, start), h("span", { class: "muted" }, end)),
     h("td", null, revision, emit && h("span", { class: "muted" }, ` ${emit}`)),
     h(
       "td",
       null,
-      h("pre", { class: "result-text" }, text(content)),
+      h("pre", { class: "result-text" }, beginning(text(content), cut.content)),
       metadata &&
         Object.keys(metadata).length > 0 &&
         h(
           "details",
           null,
           h("summary", null, "Metadata"),
-          h("pre", { class: "result-text" }, text(metadata)),
+          h("pre", { class: "result-text" }, beginning(text(metadata), cut.metadata)),
         ),
-      error && h("p", { class: "wrong" }, error),
+      error && h("p", { class: "wrong" }, beginning(error, cut.error)),
+      Object.keys(cut).length > 0 && saveButton("Save the whole", "result.json", wholeOf),
     ),
   );
 }

@@ -1,0 +1,118 @@
+"""What rejects messages by a config's own words, and which inputs give them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from streamer import catalog
+from streamer.config.nodes import Mapping as MappingNode
+from streamer.config.nodes import Node
+from streamer.config.reading import Reading
+from streamer.spec import Kind, Parsed, ParsedComponent
+from streamer.spec.inside import inside
+from streamer.spec.nacks import AUTO_REPLAY_NACKS
+
+REPLAYS: Final = AUTO_REPLAY_NACKS
+_ANSWERS: Final = "http_server"
+
+Resolve = Callable[[ParsedComponent], ParsedComponent]
+"""Returns a component, or the resource that it refers to."""
+
+
+def may_reject(output: ParsedComponent, resolve: Resolve, way: tuple[str, ...] = ()) -> bool:
+    """Tell whether an output rejects messages by the config's own words, and nothing catches them.
+
+    What a receiver refuses is not meant: of that the config says nothing.
+
+    Args:
+        output: the output.
+        resolve: finds resources.
+        way: the paths of the outputs around it.
+    """
+    output = resolve(output)
+    if output.path in way:
+        return False
+    if output.name in ("reject", "reject_errored"):
+        return True
+    config = output.config
+    if isinstance(config, Parsed):
+        if output.name == "switch" and config["strict_mode"]:
+            return True
+        if output.name == "drop_on" and config["error"]:
+            return False
+    children = [one for one in inside(output) if one.kind == Kind.OUTPUT]
+    if output.name == "fallback":
+        # What one rejects goes to the next.
+        children = children[-1:]
+    return any(may_reject(child, resolve, (*way, output.path)) for child in children)
+
+
+def replays(component: ParsedComponent, resolve: Resolve) -> bool:
+    """Tell whether an input gives again what is rejected.
+
+    Where several inputs are inside of it, and it is not known which one a message is from, nothing
+    is dropped that one of them would give again.
+    """
+    return any(_gives_again(one) for one in _sources(component, resolve, ()))
+
+
+def check_rejecting(
+    reading: Reading,
+    root: MappingNode,
+    parsed: Parsed,
+    resources: Mapping[tuple[Kind, str], ParsedComponent],
+) -> None:
+    """Name an output that rejects messages which nobody but the input can be given back to.
+
+    Args:
+        reading: gets the findings.
+        root: the config's tree.
+        parsed: its sections.
+        resources: what components may refer to.
+    """
+
+    def resolve(component: ParsedComponent) -> ParsedComponent:
+        if component.name != "resource":
+            return component
+        return resources.get((component.kind, component.config), component)
+
+    source, output, buffer = parsed["input"], parsed["output"], parsed["buffer"]
+    entry: tuple[Node, Node] | None = root.entries.get("output")
+    if source is None or output is None or entry is None or not may_reject(output, resolve):
+        return
+    if not replays(source, resolve):
+        return
+    windows = buffer is not None and catalog.makes_windows(buffer)
+    inputs = [*_sources(source, resolve, ())]
+    if not windows and all(one.name == _ANSWERS for one in inputs):
+        return
+    message = (
+        "the output rejects messages, which nothing catches: each is kept in the checkpoint and "
+        "sent again for ever"
+    )
+    hint = "put it into a fallback, or set auto_replay_nacks: false in the input to drop them"
+    reading.findings.at(entry[0], "rejected_for_ever", message, hint)
+
+
+def _gives_again(component: ParsedComponent) -> bool:
+    config = component.config
+    return not isinstance(config, Parsed) or bool(_value(config))
+
+
+def _value(config: Parsed) -> Any:
+    return config.get(REPLAYS, True)
+
+
+def _sources(
+    component: ParsedComponent, resolve: Resolve, way: tuple[str, ...]
+) -> Iterator[ParsedComponent]:
+    """Return the inputs inside of an input that have none inside; itself where it has none."""
+    component = resolve(component)
+    if component.path in way:
+        return
+    children = [one for one in inside(component) if one.kind == Kind.INPUT]
+    if not children:
+        yield component
+    for child in children:
+        yield from _sources(child, resolve, (*way, component.path))

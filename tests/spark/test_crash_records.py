@@ -1,0 +1,78 @@
+"""What the driver keeps of messages that end workers, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamer.engine.crash_search import CrashesFoundError, CrashOrder
+from streamer.engine.troubles import Trouble
+from streamer.pipeline.crashes import Crash
+from streamer.spark.crashes import NAME, Crashes
+
+ENDED = Trouble("a Python worker ended", {"label": "", "path": "root.input"}, ended=True)
+KILLED = "Python worker exited unexpectedly (crashed)"
+SIGNALLED = f"{KILLED}: Fatal Python error: Segmentation fault\n\nCurrent thread"
+FIRST = Crash("0", "", 7, "root.pipeline.processors.0", "", 1, "SIGSEGV", 9, "x")
+SECOND = FIRST._replace(number=8)
+
+
+def told(crashes: Crash) -> str:
+    return f"py4j: {CrashesFoundError([crashes]).blamed.text}\n at"
+
+
+class Log:
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str, Any]] = []
+
+    def __call__(self, *line: Any) -> None:
+        self.lines.append(line)
+
+
+@pytest.mark.parametrize(("errors", "searched"), [([SIGNALLED], 1), ([KILLED, KILLED], 2)])
+def test_a_search_begins_when_it_was_hardly_anybody_else(
+    errors: list[str], searched: int, tmp_path: Path
+) -> None:
+    crashes, log = Crashes(tmp_path), Log()
+    for count, error in enumerate(errors, 1):
+        assert not crashes.look(3, error, ENDED, log)
+        assert crashes.order(3).search == (count == searched)
+    assert [level for level, _, _ in log.lines] == ["WARN"]
+    # Others are none of its business, nor is what comes after it.
+    assert crashes.order(4) == crashes.order(2) == CrashOrder()
+
+
+def test_one_end_of_a_worker_at_each_of_two_micro_batches_begins_none(tmp_path: Path) -> None:
+    crashes, log = Crashes(tmp_path), Log()
+    crashes.look(3, KILLED, ENDED, log)
+    crashes.look(4, KILLED, ENDED, log)
+    assert (crashes.order(4).search, log.lines) == (False, [])
+
+
+def test_another_failure_begins_none(tmp_path: Path) -> None:
+    crashes, log = Crashes(tmp_path), Log()
+    for _ in range(3):
+        assert not crashes.look(3, "a broker is away", Trouble("a broker is away"), log)
+    assert (crashes.order(3), log.lines) == (CrashOrder(), [])
+
+
+def test_what_was_found_outlives_the_program(tmp_path: Path) -> None:
+    crashes, log = Crashes(tmp_path), Log()
+    assert crashes.look(3, told(FIRST), Trouble(""), log)
+    assert crashes.look(3, told(SECOND), Trouble(""), log)
+    assert [fields["path"] for _, _, fields in log.lines] == [FIRST.path] * 2
+    again = Crashes(tmp_path)
+    assert again.order(3) == CrashOrder(True, (FIRST, SECOND))
+    assert again.order(4) == CrashOrder()
+    # What comes next begins with nothing, and takes the place of what was kept.
+    again.look(4, SIGNALLED, ENDED, log)
+    assert Crashes(tmp_path).order(4) == CrashOrder(True)
+    assert Crashes(tmp_path).order(3) == CrashOrder()
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"micro_batch": 1, "order": "x"}', b"7"])
+def test_a_damaged_record_is_found_anew(body: bytes, tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(body)
+    assert Crashes(tmp_path).order(1) == CrashOrder()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingType
 
 from streamer.config.model import Config
-from streamer.limits import Limits
 from streamer.spec import Kind, Parsed, ParsedComponent
 
 
@@ -37,7 +36,7 @@ def assemble(
         metrics=parsed["metrics"],
         tracer=parsed["tracer"],
         error_handling=parsed["error_handling"],
-        limits=_limits(parsed["limits"]),
+        limits=parsed["limits"],
         shutdown_delay=parsed["shutdown_delay"] or 0,
         shutdown_timeout=parsed["shutdown_timeout"] or 0,
         threads=parsed["pipeline"]["threads"],
@@ -46,7 +45,3 @@ def assemble(
         text=text,
         secrets=dict(secrets),
     )
-
-
-def _limits(section: Parsed) -> Limits:
-    return Limits(**{name: section[name] or 0 for name in section})

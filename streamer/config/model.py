@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streamer.errors import Lint
-from streamer.limits import DEFAULT_LIMITS, Limits
 from streamer.spec import Kind, Parsed, ParsedComponent
 
 
@@ -50,9 +49,9 @@ class Config:
     metrics: ParsedComponent
     tracer: ParsedComponent
     error_handling: Parsed
+    limits: Parsed
     shutdown_delay: int
     shutdown_timeout: int
-    limits: Limits = DEFAULT_LIMITS
     threads: int = -1
     tests: tuple[Parsed, ...] = ()
     path: str = ""

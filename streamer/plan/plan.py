@@ -278,5 +278,5 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
         strict=config.error_handling["strict"],
         run=new_run(),
         traced=config.tracer.name != "none",
-        limits=config.limits,
+        limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
     )

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from streamer.config import parse_config
 from streamer.errors import ConfigError
 from streamer.inputs import kafka, kafka_franz, redpanda
 from streamer.kafka.input import KafkaInput
+from streamer.plan.rejecting import replays
 from streamer.spec import REQUIRED, Field, Spec
 from tests.inputs.reading import built
 from tests.kafka.listed import connects, leaves, nested
@@ -164,7 +166,8 @@ def meaning(name: str, more: Mapping[str, Any]) -> tuple[Any, ...]:
     found = built(config(name, more))
     assert isinstance(found, KafkaInput)
     token = found.token and [cell.cell_contents for cell in found.token.__closure__ or ()][-1:]
-    return found.source, token is None, repr(token)
+    again = replays(parse_config(config(name, more)).input, {})
+    return found.source, token is None, repr(token), again
 
 
 @pytest.mark.parametrize("name", SPECS)

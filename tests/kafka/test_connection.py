@@ -60,6 +60,7 @@ def test_the_defaults_of_each_component_are_connects():
         "client.id": "redpanda-connect",
         "security.protocol": "PLAINTEXT",
         "socket.keepalive.enable": True,
+        "allow.auto.create.topics": False,
         "log_level": 0,
         "log.connection.close": False,
         "metadata.max.age.ms": 60000,

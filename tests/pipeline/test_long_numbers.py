@@ -1,4 +1,4 @@
-"""Numbers of more digits than Python reads are errors of their message, in plain words, or values."""
+"""Numbers of more digits than Python reads are errors in plain words, or are not needed."""
 
 from __future__ import annotations
 

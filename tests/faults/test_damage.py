@@ -62,7 +62,8 @@ spark: { shards: 1, trigger_interval: 500ms, master: "local[1]" }
 """
 
 
-def test_an_older_copy_of_a_file_of_state_is_not_gone_on_with(tmp_path: Path) -> None:
+def state_of_three_micro_batches(tmp_path: Path) -> tuple[int, Path, Path, dict[int, Path]]:
+    """Return port, config, checkpoint, and the logs of the shard's state by their versions."""
     port, checkpoint = free_port(), tmp_path / "c"
     config = tmp_path / "windows.yaml"
     config.write_text(INPUT.format(port=port) + WINDOWS)
@@ -81,6 +82,11 @@ def test_an_older_copy_of_a_file_of_state_is_not_gone_on_with(tmp_path: Path) ->
         int(path.name.partition("_")[0]): path
         for path in checkpoint.glob("spark/state/0/0/**/*.changelog")
     }
+    return port, config, checkpoint, logs
+
+
+def test_an_older_copy_of_a_file_of_state_is_not_gone_on_with(tmp_path: Path) -> None:
+    port, config, checkpoint, logs = state_of_three_micro_batches(tmp_path)
     newest = max(logs)
     for name in ("{}", ".{}.crc"):  # With Hadoop's check sum beside it, which else would not fit.
         older, newer = (logs[n].with_name(name.format(logs[n].name)) for n in (newest - 1, newest))
@@ -92,3 +98,34 @@ def test_an_older_copy_of_a_file_of_state_is_not_gone_on_with(tmp_path: Path) ->
         # By Spark's own record of what led to it, or by the mark in what it holds.
         signs = ("holds cannot be read: ", "the windows' state is damaged")
         assert any(sign in text for text in running.messages() for sign in signs)
+
+
+def test_a_file_of_state_that_is_damaged_or_gone_stops_the_stream(
+    tmp_path: Path,
+) -> None:
+    port, config, checkpoint, logs = state_of_three_micro_batches(tmp_path)
+    out, whole, newest = tmp_path / "out", tmp_path / "whole", logs[max(logs)]
+    text = config.read_text().replace("drop: {}", f"file: {{ path: {out} }}")
+    config.write_text(text)
+    shutil.copytree(checkpoint, whole)
+    data = newest.read_bytes()
+    middle = len(data) // 2
+    harms = {
+        "flipped": data[:middle] + bytes([data[middle] ^ 4]) + data[middle + 1 :],
+        "deleted": None,
+    }
+    for harm, left in harms.items():
+        shutil.rmtree(checkpoint)
+        shutil.copytree(whole, checkpoint)
+        if left is None:
+            newest.unlink()
+        else:
+            newest.write_bytes(left)
+        with program(config, checkpoint) as running:
+            running.wait_running()
+            post(port, "/a/post", b'{"n":9}')
+            assert running.finish(120) == 1, harm
+            # Of one that is gone Spark does not say which it was.
+            signs = ("cannot be read: ", f"the checkpoint {checkpoint} was removed or changed")
+            assert any(sign in one for one in running.messages() for sign in signs), harm
+        assert not lines_of(out), harm

@@ -1,4 +1,4 @@
-"""A server that refuses some messages, and a kill -9 meanwhile: they keep nobody waiting, and come."""
+"""A server that refuses messages, and a kill -9 meanwhile: they keep nobody waiting, and come."""
 
 import json
 

@@ -424,6 +424,11 @@ class Stream:
         return self._retries.of(self._delivery.batch)
 
     @property
+    def rejected_alone(self) -> tuple[int, str]:
+        """How many micro-batches were rejected while nothing was taken, and why."""
+        return self._delivery.rejected_alone, self._delivery.rejected_for
+
+    @property
     def answers(self) -> bool:
         """Whether the input holds requests open until they are answered."""
         return self._house.answers is not None

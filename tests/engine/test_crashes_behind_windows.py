@@ -157,3 +157,18 @@ def test_messages_that_end_the_process_in_an_output_s_processors_fail_alone(buff
     found = run.printed()
     assert sorted(one["n"] for one in found if "error" in one) == [37, 202]
     assert len(found) == 120
+
+
+def test_late_messages_that_end_the_process_fail_alone(cars, order) -> None:
+    rest = f"""
+output_resources:
+  - label: rest
+    stdout: {{}}
+    processors:{DEADLY.replace(chr(10), chr(10) + "    ") % "this.n == 7001"}
+"""
+    write_lines(cars, [{"ts": T, "light": "a", "n": 7000 + n} for n in range(3)])
+    run, [crash] = past(config(EVENT % ", late_output: rest", "") + rest, order)
+    assert (crash.stage, crash.label) == ("output 1", "deadly")
+    assert [one["n"] for one in run.printed(1)] == [7000, 7001, 7002]
+    assert len(run.printed(0)) == 120
+    assert len(run.said("A message is marked as failed")) == 1

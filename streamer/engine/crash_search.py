@@ -247,14 +247,17 @@ class PieceCrashes:
         mark: Mark,
     ) -> None:
         silent = copy.copy(ex)
-        silent.log = lambda level, text, fields: None
+        silent.log = silent.tell = lambda level, text, fields: None
         silent.count = lambda name, by=1, **labels: None
         silent.tallies, silent.answers, silent.rejected = {}, {}, []
         silent.origins, silent.refusals = None, {}
         silent.sampler = silent.reading = None
         silent.calls = calls = Calls(mark)
         for at in range(begin, len(batches)):
-            calls.begin(at, self._known.get((stage, first + at), ()))
+            known = self._known.get((stage, first + at), ())
+            if any(not crash.path for crash in known):
+                continue  # None of its calls is made, nor is what they would give written.
+            calls.begin(at, known)
             for made in run(processors, [batches[at]], silent):
                 for message in made:
                     # What is computed when it is asked for is computed here, too.

@@ -102,6 +102,35 @@ def type_name(value: Any) -> str:
     return _TYPE_NAMES.get(type(value), "unknown")
 
 
+_MOST_DIGITS: Final = 4_000
+"""Of how many digits an int is made: Python refuses somewhat more, in words of its own."""
+
+
+def bounded_int(text: str | bytes) -> int:
+    """Return a whole number, or one beyond 64 bits for all that have too many digits.
+
+    Args:
+        text: decimal digits, with a sign or without.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if len(text) <= _MOST_DIGITS:
+        return int(text)
+    return -(1 << 64) if text[:1] in ("-", b"-") else 1 << 64
+
+
+def json_int(text: str) -> int:
+    """Return a number of a JSON document, for `json.loads`.
+
+    Raises:
+        ValueError: it has more digits than any number of 64 bits, a float too.
+    """
+    if len(text) <= _MOST_DIGITS:
+        return int(text)
+    raise ValueError(f"the number {text[:20]}… has {len(text)} digits: value out of range")
+
+
 def _exact_int(text: str) -> int | Number:
     if len(text) > 20:
         return Number(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from streamer import catalog
@@ -15,6 +16,13 @@ from streamer.spec.nacks import AUTO_REPLAY_NACKS
 
 REPLAYS: Final = AUTO_REPLAY_NACKS
 _ANSWERS: Final = "http_server"
+
+_FOR_EVER: Final = "each is kept in the checkpoint and sent again for ever"
+
+_NEVER_FAIL: Final = frozenset(
+    {"try_catch", "catch", "log", "metric", "noop", "sleep", "select_parts", "insert_part"}
+)
+"""Processors on which no message fails, or that recover what fails inside of them."""
 
 Resolve = Callable[[ParsedComponent], ParsedComponent]
 """Returns a component, or the resource that it refers to."""
@@ -78,21 +86,34 @@ def check_rejecting(
         return resources.get((component.kind, component.config), component)
 
     source, output, buffer = parsed["input"], parsed["output"], parsed["buffer"]
-    entry: tuple[Node, Node] | None = root.entries.get("output")
-    if source is None or output is None or entry is None or not may_reject(output, resolve):
-        return
-    if not replays(source, resolve):
+    if source is None or output is None or not replays(source, resolve):
         return
     windows = buffer is not None and catalog.makes_windows(buffer)
     inputs = [*_sources(source, resolve, ())]
     if not windows and all(one.name == _ANSWERS for one in inputs):
         return
-    message = (
-        "the output rejects messages, which nothing catches: each is kept in the checkpoint and "
-        "sent again for ever"
-    )
-    hint = "put it into a fallback, or set auto_replay_nacks: false in the input to drop them"
-    reading.findings.at(entry[0], "rejected_for_ever", message, hint)
+    entry: tuple[Node, Node] | None = root.entries.get("output")
+    if entry is not None and may_reject(output, resolve):
+        message = f"the output rejects messages, which nothing catches: {_FOR_EVER}"
+        hint = "put it into a fallback, or set auto_replay_nacks: false in the input to drop them"
+        reading.findings.at(entry[0], "rejected_for_ever", message, hint)
+        return
+    handling = root.entries.get("error_handling")
+    strict = parsed["error_handling"]["strict"] is True
+    if not strict or handling is None or not isinstance(handling[1], MappingNode):
+        return
+    beside = (one.processors for one in (source, *inputs, output))
+    processors = (*parsed["pipeline"]["processors"], *chain.from_iterable(beside))
+    if any(resolve(one).name not in _NEVER_FAIL for one in processors):
+        message = (
+            "a message on which a processor fails is rejected since this is set, and nothing "
+            f"recovers it: {_FOR_EVER}"
+        )
+        hint = (
+            "put processors that may fail into a try_catch, or set auto_replay_nacks: false in the "
+            "input to drop such messages"
+        )
+        reading.findings.at(handling[1].entries["strict"][0], "rejected_for_ever", message, hint)
 
 
 def _gives_again(component: ParsedComponent) -> bool:

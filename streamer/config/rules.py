@@ -283,11 +283,12 @@ _ALL: Final = (
     ),
     Rule(
         "rejected_for_ever",
-        "The output rejects messages by the config's own words (`reject`, `reject_errored`, a "
-        "`switch` with `strict_mode`), nothing catches them, and nobody waits for an answer: each "
-        "is kept in the checkpoint and sent again for ever, while all others go on.",
-        "Put the output into a `fallback`, or set `auto_replay_nacks: false` in the input to drop "
-        "what is rejected.",
+        "Messages are rejected by the config's own words (`reject`, `reject_errored`, a `switch` "
+        "with `strict_mode`, `error_handling.strict` where a processor may fail), nothing catches "
+        "them, and nobody waits for an answer: each is kept in the checkpoint and sent again for "
+        "ever, while all others go on.",
+        "Put the output into a `fallback`, and with `error_handling.strict` the processors into a "
+        "`try_catch`; or set `auto_replay_nacks: false` in the input to drop what is rejected.",
         level="warning",
         runs_ignored=True,
     ),

@@ -1,6 +1,8 @@
 """Exactly once into local files: the lengths before a micro-batch are on disk before it is written.
 
 A micro-batch that is replayed after a crash cuts its files back to those lengths and writes again.
+Beside a journal stands what its newest write was (`files.newest` beside `files.json`), so that one
+that is gone, or an older copy, is not taken for a beginning: its micro-batch would come twice.
 """
 
 from __future__ import annotations
@@ -25,13 +27,16 @@ class FileJournal:
         """Read the journal of an earlier start, if there is one.
 
         Raises:
-            StreamerError: it is damaged.
+            StreamerError: it is damaged, gone, or an older copy.
         """
         self._path = path
+        self._newest = newest_of(path)
         self._batch = -1
+        self._writes = 0
         self._lengths: dict[str, int] = {}
         if path.exists():
-            self._batch, self._lengths = _read(path)
+            self._batch, self._writes, self._lengths = _read(path)
+        self._check_newest()
 
     @property
     def batch(self) -> int:
@@ -52,13 +57,18 @@ class FileJournal:
             lengths = {**self._lengths, **{file: _length(file) for file in missing}}
         else:
             lengths = {file: _length(file) for file in files}
+        newest = {"batch": batch, "writes": self._writes + 1}
         draft = self._path.with_suffix(".tmp")
         with draft.open("wb") as out:
-            out.write(json.dumps(summed({"batch": batch, "lengths": lengths})).encode())
+            out.write(json.dumps(summed({**newest, "lengths": lengths})).encode())
             out.flush()
             sync_data(out.fileno())
         draft.replace(self._path)
-        self._batch, self._lengths = batch, lengths
+        # Not forced to the disk: one that is older or cannot be read after a crash says less, and
+        # nothing wrong.
+        draft.write_bytes(json.dumps(summed(newest)).encode())
+        draft.replace(self._newest)
+        self._batch, self._writes, self._lengths = batch, self._writes + 1, lengths
 
     def take_back(self) -> None:
         """Cut the files of the micro-batch in hand to what they were before it."""
@@ -67,19 +77,54 @@ class FileJournal:
             if _length(file) > length:
                 os.truncate(file, length)
 
+    def _check_newest(self) -> None:
+        """See that the journal is not older than what was noted of it.
 
-def _read(path: Path) -> tuple[int, dict[str, int]]:
+        Raises:
+            StreamerError: it is, or is gone.
+        """
+        try:
+            found = json.loads(self._newest.read_bytes())
+            batch, writes = int(found["batch"]), int(found["writes"])
+            if not is_summed(found):
+                raise ValueError
+        except FileNotFoundError:
+            return
+        except (ValueError, KeyError, TypeError):
+            batch, writes = -1, 0
+        if self._batch < 0:
+            wrong, delete = "is gone", f"{self._newest}"
+        elif self._writes < writes and self._batch <= batch:
+            wrong = f"is an older copy, of micro-batch {self._batch} and not {batch}"
+            delete = f"it and {self._newest}"
+        else:
+            return
+        raise StreamerError(
+            f"{self._path} {wrong}: it says how long output files were before the last micro-batch "
+            "that was written to them, which could come twice without it. Restore it from a "
+            "backup of that moment; or see that the last lines of the files are whole and come "
+            f"once, and delete {delete}"
+        )
+
+
+def newest_of(path: Path) -> Path:
+    """Return the file that says what the newest write of a journal was."""
+    return path.with_suffix(".newest")
+
+
+def _read(path: Path) -> tuple[int, int, dict[str, int]]:
     try:
         found = json.loads(path.read_bytes())
         if not is_summed(found):
             raise ValueError("its check sum is another one")
-        return int(found["batch"]), dict(found["lengths"])
+        # Version 0.1 has not counted its writes.
+        return int(found["batch"]), int(found.get("writes", 0)), dict(found["lengths"])
     except (ValueError, KeyError, TypeError) as e:
         raise StreamerError(
             f"{path} says how long output files were before the last micro-batch, and is damaged "
             f"({e}): that micro-batch could come twice, or what was written before be cut off. "
             "Restore it from a backup; or see that the last lines of the files are whole and come "
-            "once, and delete it"
+            f"once, and delete it and {newest_of(path)}"
         ) from None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -89,18 +90,22 @@ class Origins(NamedTuple):
     way: Way | None = None
 
 
-def rejected_of(ex: Execution, origins: Origins) -> Iterator[Rejected]:
+def rejected_of(
+    ex: Execution, origins: Origins, by_number: Mapping[int, Origins] = MappingProxyType({})
+) -> Iterator[Rejected]:
     """Return what has been taken out of a run; requests that wait for it hear of it.
 
     Args:
         ex: the run.
         origins: how its messages are given again.
+        by_number: the same of those that have another way, by their numbers in `ex.origins`.
     """
     seen: dict[int, int] = {}
     found: list[Rejected] = []
     for one in ex.rejected:
         batch: Batch = one.batch
         way: Way | None = None
+        given = origins if one.origin is None else by_number.get(one.origin, origins)
         if one.origin is not None and ex.origins is not None:
             if one.origin in seen:
                 # It is given again once, whatever has become of it.
@@ -108,8 +113,8 @@ def rejected_of(ex: Execution, origins: Origins) -> Iterator[Rejected]:
                 found[at] = found[at]._replace(messages=found[at].messages + len(batch))
                 continue
             seen[one.origin] = len(found)
-            batch, way = ex.origins[one.origin], origins.way
-        fate = _fate(one, batch, ex, origins)
+            batch, way = ex.origins[one.origin], given.way
+        fate = _fate(one, batch, ex, given)
         kept = batch if fate == Fate.KEPT else _sample(batch)
         error = one.batch[0].error
         source = [error.name, error.label, error.path] if isinstance(error, Failure) else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from streamer.backoff import REPLAY
@@ -15,10 +15,11 @@ from streamer.engine.undelivered import Undelivered
 from streamer.engine.work import AFTER_WINDOWS, TaskWork
 from streamer.errors import StreamerError
 from streamer.failure import Origin
-from streamer.message import Execution, MicroBatch
+from streamer.message import Execution, Message, MicroBatch, Placed
 from streamer.plan import Plan
 from streamer.plan.rejecting import replays
 from streamer.plan.written import output_at
+from streamer.sending.rejection import origin_of
 from streamer.sending.retrying import Retrying, telling
 from streamer.sending.sender import Sender
 from streamer.spec import ParsedComponent
@@ -41,7 +42,7 @@ def resend(
     """
     task = Task.of(plan, origins=Origins(replays(plan.input, plan.resources)))
     ex = task.execution
-    payloads = _payloads(plan, undelivered, micro_batch, ex)
+    payloads = _payloads(plan, _with_origins(undelivered, task), micro_batch, ex)
     if isinstance(plan.window, SystemWindow):
         watch = Stopwatch(RunningClock())
         with watch.clock.timed():
@@ -51,6 +52,33 @@ def resend(
         yield from frames(payloads, 0)
     for seq, (kind, body) in enumerate(task.said()):
         yield Frame(kind, 0, 0, seq, 0, "", body)
+
+
+def _with_origins(undelivered: Iterable[Undelivered], task: Task) -> Iterator[Undelivered]:
+    """Let a task know what batches of several others are made of, by numbers of its own."""
+    numbers: dict[tuple[str, int], int] = {}
+    for one in undelivered:
+        if not one.origins:
+            yield one
+            continue
+        known = task.execution.origins
+        if known is None:
+            known = task.execution.origins = {}
+        for number, batch in one.origins.items():
+            new = numbers.setdefault((one.task, number), len(numbers))
+            known[new] = batch
+            task.origins_by_number[new] = Origins(one.replays, one.way)
+        batches = [[_renumbered(m, one, numbers) for m in batch] for batch in one.batches]
+        yield one._replace(batches=batches)
+
+
+def _renumbered(
+    message: Message, undelivered: Undelivered, numbers: Mapping[tuple[str, int], int]
+) -> Message:
+    number = origin_of(message, undelivered.origins)
+    if number is None or not isinstance(message, Placed):
+        return message
+    return Placed.like(message, (numbers[undelivered.task, number], *message.place[1:]))
 
 
 def _payloads(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
+from uuid import uuid4
 
 import orjson
 
@@ -17,10 +19,11 @@ from streamer.engine.rejected import Origins, Rejected, packed_rejected, rejecte
 from streamer.engine.spans import Tracing
 from streamer.engine.undelivered import Undelivered, chunks, encode_undelivered
 from streamer.limits import DEFAULT_LIMITS, Limits, use_limits
-from streamer.message import Execution
+from streamer.message import Batch, Execution
 from streamer.plan import Plan
 from streamer.sampling import WANTED, Sampler
 from streamer.sending.patience import Patience, Unsent
+from streamer.sending.rejection import origin_of
 from streamer.value import dump_json
 
 MOST_LINES = 100
@@ -45,6 +48,9 @@ class Task:
 
     Attributes:
         execution: what the components are given.
+        origins: how its messages are given again.
+        origins_by_number: the same of those messages that others have taken in; by their numbers
+            in `Execution.origins`.
     """
 
     def __init__(
@@ -67,6 +73,8 @@ class Task:
         """
         use_limits(limits)
         self.origins = origins
+        self.origins_by_number: dict[int, Origins] = {}
+        self._name = uuid4().hex
         self._undelivered: list[bytes] = []
         self._tracing = tracing
         self._limit = LEVELS.get(level, 5 if level == "ALL" else -1)
@@ -115,11 +123,26 @@ class Task:
     def _hand_over(self, unsent: Unsent) -> None:
         output, order, part = self.execution.patience.place
         for some in chunks(unsent.batches):
-            whole = Undelivered(
-                *(output, order, some, unsent.text, unsent.place),
-                *(unsent.path, unsent.start, part),
-            )
-            self._undelivered.append(encode_undelivered(whole))
+            for origins, batches in self._by_origins(some):
+                whole = Undelivered(
+                    *(output, order, batches, unsent.text, unsent.place),
+                    *(unsent.path, unsent.start, part),
+                )
+                given = self.execution.origins
+                if given:
+                    # What the config rejects of them later is made of the input's messages anew.
+                    whole = whole._replace(task=self._name, origins=given, **origins._asdict())
+                self._undelivered.append(encode_undelivered(whole))
+
+    def _by_origins(self, batches: Sequence[Batch]) -> Iterator[tuple[Origins, list[Batch]]]:
+        """Cut batches, in order, where those begin that are given again in another way."""
+
+        def origins(batch: Batch) -> Origins:
+            number = origin_of(batch[0], self.execution.origins) if batch else None
+            return self.origins_by_number.get(-1 if number is None else number, self.origins)
+
+        for found, some in groupby(batches, key=origins):
+            yield found, [*some]
 
     def log_body(self) -> bytes | None:
         """Return the lines as JSON, or None when there are none."""
@@ -166,7 +189,7 @@ class Task:
 
     def rejected(self) -> list[Rejected]:
         """Return what outputs have rejected; requests that wait for it have heard of it then."""
-        return list(rejected_of(self.execution, self.origins))
+        return list(rejected_of(self.execution, self.origins, self.origins_by_number))
 
     def sample_body(self) -> bytes | None:
         """Return the samples of messages as JSON, or None when there are none."""

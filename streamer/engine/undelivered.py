@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -32,6 +33,11 @@ class Undelivered(NamedTuple):
         start: of that component's outputs, the first that they go to, where it sends in sequence.
         part: the part of the micro-batch that they are of, where an output sends each part in one
             transaction; else empty.
+        task: names the task; empty where nothing is known of origins.
+        origins: what the input gave, by the places of the batches' messages, where the config
+            rejects messages: see `Execution.origins`.
+        way: what those go through when they are given again; see `engine.rejected.Rejected`.
+        replays: whether their input gives them again.
     """
 
     output: int
@@ -42,13 +48,21 @@ class Undelivered(NamedTuple):
     path: str = ""
     start: int = 0
     part: str = ""
+    task: str = ""
+    origins: Mapping[int, Batch] = MappingProxyType({})
+    way: tuple[int, ...] | None = None
+    replays: bool = True
 
 
 def encode_undelivered(undelivered: Undelivered) -> bytes:
-    """Return the body of a frame of kind `UNDELIVERED`."""
+    """Return the body of a frame of kind `UNDELIVERED`; origins of other batches are left out."""
     batches = [[encode_message(one) for one in batch] for batch in undelivered.batches]
-    place = dict(undelivered.place)
-    fields = {**undelivered._asdict(), "batches": batches, "place": place}
+    origins = [
+        (number, [encode_message(one) for one in undelivered.origins[number]])
+        for number in sorted(_origins_in(undelivered))
+    ]
+    changed = {"batches": batches, "place": dict(undelivered.place), "origins": origins}
+    fields = {**undelivered._asdict(), **changed}
     body: bytes = msgpack.packb(list(fields.values()))
     return body
 
@@ -56,8 +70,24 @@ def encode_undelivered(undelivered: Undelivered) -> bytes:
 def decode_undelivered(body: bytes) -> Undelivered:
     """Read what `encode_undelivered` has made."""
     found = Undelivered(*msgpack.unpackb(body))
-    batches = [[decode_message(*_fields(one)) for one in batch] for batch in found.batches]
-    return found._replace(batches=batches)
+    batches = [_batch(batch) for batch in found.batches]
+    pairs: Any = found.origins
+    origins = {number: _batch(batch) for number, batch in pairs}
+    way = None if found.way is None else tuple(found.way)
+    return found._replace(batches=batches, origins=origins, way=way)
+
+
+def _origins_in(undelivered: Undelivered) -> set[int]:
+    """Return the numbers of the origins that messages of the batches are made of."""
+    if not undelivered.origins:
+        return set()
+    messages = (one for batch in undelivered.batches for one in batch)
+    places = {one.place[0] for one in messages if isinstance(one, Placed)}
+    return places & undelivered.origins.keys()
+
+
+def _batch(packed: Any) -> Batch:
+    return [decode_message(*_fields(one)) for one in packed]
 
 
 def _fields(packed: Any) -> tuple[bytes, bytes, Sequence[int] | None, bool]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime.convert import parse_float
 from streamer.grok.patterns import Expression, GrokError
-from streamer.value import INT64_MAX, INT64_MIN
+from streamer.value import INT64_MAX, INT64_MIN, bounded_int
 
 # Classes and escapes are passed over: a bracket in them opens no group.
 _PARTS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\(\?P?<(\w+)>", re.DOTALL)
@@ -50,7 +50,7 @@ def _typed(raw: bytes, hint: str) -> Any:
     if not hint:
         return raw.decode(errors="replace")
     if hint == "int":
-        value = int(raw) if _INTEGER.fullmatch(raw) else INT64_MAX + 1
+        value = bounded_int(raw) if _INTEGER.fullmatch(raw) else INT64_MAX + 1
         return value if INT64_MIN <= value <= INT64_MAX else None
     if hint == "float":
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any, Final
@@ -27,6 +28,8 @@ WRITE_TIMEOUT: Final = "write_timeout"
 RETAINED: Final = "retained"
 RETAINED_INTERPOLATED: Final = "retained_interpolated"
 
+_NO_TOPIC: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+"""What texts of MQTT 3.1.1 (1.5.3) should not have: a broker may close the connection on it."""
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 
 
@@ -170,6 +173,8 @@ class MqttOutput(Output):
         # As in Redpanda Connect, the output sees one message at a time.
         message = batch[index : index + 1]
         topic = _text("topic", self._topic, message, ex)
+        if found := _NO_TOPIC.search(topic):
+            raise MessageError(f"Invalid topic: it has the character U+{ord(found[0]):04X}.")
         retain = self._parsed[RETAINED]
         if self._retained is not None:
             retain = _text("retained", self._retained, message, ex) in _TRUE

@@ -21,7 +21,7 @@ from streamer.formats.schema_text import read_schema, url_problem
 from streamer.message import Execution, Message
 from streamer.pipeline.per_message import Change, PerMessage, document
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Package, Parsed, Spec
-from streamer.value import dump_json, parse_json
+from streamer.value import dump_json, json_int, parse_json
 
 OPERATOR: Final = "operator"
 ENCODING: Final = "encoding"
@@ -140,7 +140,7 @@ class _Codec:
 
     def from_text(self, raw: bytes) -> Any:
         """Return the value of a document in Avro's JSON."""
-        return self._documents.value(json.loads(raw))
+        return self._documents.value(json.loads(raw, parse_int=json_int))
 
     def from_plain(self, value: Any) -> Any:
         """Return the value of a document that has been read; bytes in it stay what they are."""
@@ -220,7 +220,7 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if kind in _PLAIN or (kind is str and value.isascii()):
         return value
-    return json.loads(dump_json(value))
+    return json.loads(dump_json(value), parse_int=json_int)
 
 
 def _without_logical_types(schema: Any) -> Any:

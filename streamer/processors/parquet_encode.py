@@ -7,6 +7,7 @@ metadata of the batch's first.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -223,6 +224,8 @@ def _one(column: Mapping[str, Any], found: Any, unit: str) -> Any:
     if kind == "BOOLEAN" and isinstance(found, bool):
         return found
     if kind in ("INT32", "INT64") and is_number:
+        if not math.isfinite(found):
+            raise MessageError("the number is out of range")
         return int(found)
     if kind in ("FLOAT", "DOUBLE") and is_number:
         return float(found)

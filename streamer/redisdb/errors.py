@@ -11,7 +11,7 @@ from streamer.errors import StreamerError
 
 _OF_VALUE: Final = re.compile(
     r"not an integer|not a valid float|exceeds maximum|out of range|invalid bulk length|"
-    r"equal or smaller than the target"
+    r"equal or smaller than the target|ID specified in XADD|Invalid stream ID"
 )
 
 

@@ -10,6 +10,7 @@
             /drain.plan      what runs until the windows before such a deploy are out
             /running.plan    what runs, where a later start may have to let its windows out
             /files*.json     lengths of output files before the micro-batch in hand
+            /files*.newest   which micro-batch that is, so that an older copy is noticed
             /crashes.json    messages of the micro-batch in hand that end a worker
             /signals         hints between driver and planner
             /results         results that are kept for queries (`streamer.retention`)
@@ -333,8 +334,9 @@ class Checkpoint:
                 remove_tree(path)
             # Micro-batches are numbered anew: a journal that stayed would take the first ones for
             # replays and cut files back.
-            for journal in self.directory.glob("files*.json"):
-                journal.unlink()
+            for kind in ("newest", "json"):  # What says that there is one goes first.
+                for journal in self.directory.glob(f"files*.{kind}"):
+                    journal.unlink()
             # For the same reason nothing stays of messages that ended workers.
             crashes = self.root / "crashes.json"
             if isinstance(crashes, Path):

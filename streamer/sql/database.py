@@ -217,7 +217,9 @@ class Database:
         except (DBAPIError, StatementError) as e:
             # What is no error of the driver's is one of a value that it cannot take.
             refused = isinstance(e, DataError | IntegrityError) or not isinstance(e, DBAPIError)
-            raise SqlError(self._driver.told(e.orig or e), refused=refused) from None
+            cause = e.orig or e
+            refused = refused or self._driver.refuses(cause)
+            raise SqlError(self._driver.told(cause), refused=refused) from None
         except (SQLAlchemyError, OverflowError) as e:
             raise SqlError(str(e), refused=isinstance(e, OverflowError)) from None
 

@@ -81,6 +81,9 @@ class Driver(Protocol):
     def told(self, error: BaseException) -> str:
         """Return what the database says of a failure."""
 
+    def refuses(self, error: BaseException) -> bool:
+        """Tell whether values are why, though the driver's class of the failure does not say so."""
+
 
 def driver(name: str, permissions: Permissions = ALL) -> Driver:
     """Return a driver by the name that configs give it.

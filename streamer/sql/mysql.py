@@ -55,6 +55,13 @@ _NOT_HERE: Final = frozenset(
         "timeTruncate",
     ]
 )
+_REFUSED: Final = frozenset(
+    (
+        *(1292, 1411, 1690),  # a value that is no time or number, or is out of range
+        *(3140, 3819, 4025),  # one that is no JSON; a CHECK of MySQL's, and one of MariaDB's
+    )
+)
+"""Numbers of errors that are of the values of a statement."""
 _TLS: Final[dict[str, dict[str, Any]]] = {
     "false": {"ssl_disabled": True},
     "preferred": {},
@@ -124,6 +131,10 @@ class Mysql:
         if len(error.args) == 2:
             return f"Error {error.args[0]}: {error.args[1]}"
         return str(error)
+
+    def refuses(self, error: BaseException) -> bool:
+        """Tell whether values are why; PyMySQL has no class for some of those."""
+        return bool(error.args) and error.args[0] in _REFUSED
 
 
 def _given(dsn: str) -> dict[str, Any]:

@@ -108,6 +108,10 @@ class Postgres:
         primary = getattr(getattr(error, "diag", None), "message_primary", None)
         return f"pq: {primary}" if primary else " ".join(str(error).split())
 
+    def refuses(self, error: BaseException) -> bool:
+        """Tell whether values are why; the class of the failure says so."""
+        return False
+
 
 @cache
 def _adapters() -> Any:

@@ -74,6 +74,10 @@ class Sqlite:
         """Return what SQLite says."""
         return str(error)
 
+    def refuses(self, error: BaseException) -> bool:
+        """Tell whether values are why; the class of the failure says so."""
+        return False
+
 
 def _split(dsn: str) -> tuple[str, list[str]]:
     """Part a DSN from the pragmas in it, which only Go's driver knows."""

@@ -290,3 +290,39 @@ def test_findings_of_a_file_of_tests_are_silenced_too(tmp_path: Path) -> None:
     path.write_text("tests: []\n# streamer:ignore unknown_field\n")
     lints = lint_config(path, env={}, options=LintOptions(thorough=True))
     assert [lint.code for lint in lints] == ["unused_ignore"]
+
+
+MAPPING = "{ mapping: root.n = this.n.number() }"
+
+
+@pytest.mark.parametrize(
+    ("source", "processors", "found"),
+    [
+        ("generate: { mapping: root = 1 }", MAPPING, ["rejected_for_ever"]),
+        ("generate: { mapping: root = 1 }", "", []),
+        ("generate: { mapping: root = 1 }", "{ log: {} }", []),
+        (
+            "generate: { mapping: root = 1 }",
+            f"{{ try_catch: {{ processors: [ {MAPPING} ] }} }}",
+            [],
+        ),
+        ("generate: { mapping: root = 1, auto_replay_nacks: false }", MAPPING, []),
+        ("http_server: { path: /post }", MAPPING, []),
+        (
+            "http_server: { path: /post }\nbuffer: { system_window: { size: 1s } }",
+            MAPPING,
+            ["rejected_for_ever"],
+        ),
+    ],
+)
+def test_what_strict_error_handling_rejects_for_ever_is_named(
+    tmp_path: Path, source: str, processors: str, found: list[str]
+) -> None:
+    path = tmp_path / "strict.yaml"
+    path.write_text(
+        f"input:\n  {source}\n"
+        + f"error_handling: {{ strict: true }}\npipeline: {{ processors: [ {processors} ] }}\n"
+        "output: { stdout: {} }\n"
+    )
+    lints = lint_config(path, env={}, options=LintOptions(thorough=True))
+    assert [lint.code for lint in lints] == found

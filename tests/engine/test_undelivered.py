@@ -12,6 +12,7 @@ from streamer.durations import MILLISECOND
 from streamer.engine.delivery import Delivery, DeliveryStoppedError
 from streamer.engine.frame import FrameKind
 from streamer.engine.places import Places
+from streamer.engine.rejected import unpacked_rejected
 from streamer.engine.resend import resend
 from streamer.engine.undelivered import Undelivered, decode_undelivered, encode_undelivered
 from streamer.engine.writers import writers_of
@@ -47,7 +48,7 @@ class Blocked:
     """A stream whose tasks give up soon, and what was sent again."""
 
     def __init__(self, output: str, tmp_path: Any, tries: int, up: Any) -> None:
-        self.run = Run(CONFIG % output)
+        self.run = Run(output if "input:" in output else CONFIG % output)
         self.run.plan = replace(self.run.plan, patience=20 * MILLISECOND)
         self.portions: list[list[Undelivered]] = []
         self.pauses: list[float] = []
@@ -68,6 +69,7 @@ class Blocked:
             lambda: self.is_stopping,
             on_trouble=lambda text, place: self.troubles.append((text, dict(place))),
             sleep=self.pauses.append,
+            rejections=self.run.rejections,
             places=Places.of(self.run.plan),
             resend=again,
         )
@@ -181,6 +183,63 @@ def test_without_patience_a_task_waits(source):
         run.step(0)
     assert FrameKind.UNDELIVERED not in kinds
     assert server.bodies[4:] == LINES
+
+
+def test_what_the_config_rejects_of_it_goes_through_the_processors_again(source, monkeypatch):
+    """What the output got would be rejected for ever."""
+    monkeypatch.setattr("streamer.engine.encode.MOST_MESSAGES", 2)
+    monkeypatch.setattr("streamer.backoff.random.uniform", lambda low, high: 0.0)
+    state, broken = Server(), {b"17", b"31"}
+
+    def helped(asked: Asked) -> Reply:
+        return Reply(500 if asked.body in broken else 200, asked.body)
+
+    with http_server(state) as server, http_server(helped) as helper:
+        blocked = Blocked(
+            "input: { file: { paths: [in] } }\n"
+            f"pipeline: {{ processors: [ {{ http: {{ url: '{helper.url}', retries: 0 }} }} ] }}\n"
+            f"output: {{ reject_errored: {{ {http(server)} }} }}\n"
+            'spark: { master: "local[2]" }\n',
+            source,
+            tries=3,
+            up=up(state),
+        )
+        run = blocked.run
+        run.step(0)
+        assert blocked.portions and run.rejections.messages == 2
+        delivered = [body for body in server.bodies[-38:]]
+        assert delivered == [line for line in LINES if line not in broken]
+        broken.clear()
+        for seconds in (1, 10, 60):
+            run.clock += seconds * 10**9
+            run.rejections.tick()
+        assert run.rejections.is_over
+        assert server.bodies[-2:] == [b"17", b"31"]
+
+
+def test_parts_of_one_message_are_given_again_once(source):
+    run = Run(CONFIG % "reject_errored: { stdout: {} }")
+    given = {0: [Message(b"whole")], 1: [Message(b"other")], 2: [Message(b"good")]}
+    failed = Failure("no", "mapping", "m", "pipeline.processors.0")
+
+    def made(number: int, raw: bytes, error: Failure | None = failed) -> list[Message]:
+        return [Placed.like(Message(raw, {}, error), (number, 7))]
+
+    def unsent(task: str, way: Any, *batches: list[Message]) -> Undelivered:
+        whole = Undelivered(0, 0, [*batches], "why", {"label": "", "path": "root.output"})
+        whole = whole._replace(task=task, origins=given, way=way)
+        return decode_undelivered(encode_undelivered(whole))
+
+    first = unsent("a", (0,), made(0, b"1"), made(2, b"good", None))
+    assert [*first.origins] == [0, 2]
+    some = [first, unsent("a", (0,), made(0, b"2")), unsent("b", (1,), made(0, b"1"), made(1, b""))]
+    bodies = [frame.body for frame in resend(run.plan, some) if frame.kind == FrameKind.REJECTED]
+    found = [one for body in bodies for one in unpacked_rejected(body)]
+    assert [(one.way, one.messages, one.batch[0].raw) for one in found] == [
+        ((0,), 2, b"whole"),
+        ((1,), 1, b"whole"),
+        ((1,), 1, b"other"),
+    ]
 
 
 def test_messages_come_back_as_they_were():

@@ -11,6 +11,7 @@ import pytest
 
 from streamer.errors import StreamerError
 from streamer.message import Message
+from streamer.sending.rejection import Reason
 from tests.outputs.scripted import Seen, batches, built
 from tests.servers import free_port
 from tests.servers.kafka.broker import Broker
@@ -43,6 +44,19 @@ def test_batches_are_there_when_they_count_as_sent(name: str, kafka: Kafka) -> N
     assert sent.errors == [None] * 3
     assert b"".join(text or b"" for text in _texts(kafka.consume(topic))) == b"abcd"
     assert (seen.tally.sent, seen.tally.batches_sent) == (4, 3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_that_cannot_be_is_rejected_by_itself(name: str, kafka: Kafka) -> None:
+    topic = kafka.create(_topic())
+    large, wrong = Message(b"x" * 3_000_000, {"t": topic}), Message(b"w", {"t": "a topic/ with"})
+    good = [Message(text, {"t": topic}) for text in (b"a", b"b", b"c")]
+    batch = [good[0], large, good[1], wrong, good[2]]
+    [error] = _output(name, kafka, "${! @t }").deliver([batch], Seen().ex).errors
+    assert error is not None and error.is_rejected
+    reasons = {index: getattr(text, "reason", text) for index, text in error.errors.items()}
+    assert reasons == {1: Reason.TOO_LARGE, 3: Reason.INVALID}
+    assert b"".join(text or b"" for text in _texts(kafka.consume(topic))) == b"abc"
 
 
 def test_all_that_a_record_has_comes_back(kafka: Kafka) -> None:

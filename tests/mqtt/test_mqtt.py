@@ -11,6 +11,7 @@ import pytest
 
 from streamer.errors import ConfigError
 from streamer.message import Message
+from streamer.sending.rejection import Reason, Rejection
 from tests.inputs.landing import receiving
 from tests.outputs.scripted import Seen, batches, built
 from tests.servers import free_port
@@ -39,6 +40,22 @@ def test_what_is_published_is_received(broker: str, tmp_path: Path) -> None:
     assert meta.pop("mqtt_message_id") > 0
     expected = {"mqtt_duplicate": False, "mqtt_qos": 1, "mqtt_retained": False}
     assert meta == {**expected, "mqtt_topic": "a/x"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", ["a/#", "a/+/b", "", "a\0b", "a\nb", "x" * 70_000])
+def test_a_topic_that_cannot_be_is_a_rejection_of_its_message(
+    broker: str, tmp_path: Path, topic: str
+) -> None:
+    with receiving(tmp_path, f"mqtt: {{urls: ['{broker}'], topics: [good]}}") as taken:
+        taken.counted("input_connection_up")
+        topics = ["good", topic, "good"]
+        batch = [Message(f"{n}".encode(), {"t": t}) for n, t in enumerate(topics)]
+        [error] = send(broker, "topic: '${! @t }'", batch).errors
+        assert error is not None and error.is_rejected and [*error.errors] == [1]
+        text = error.errors[1]
+        assert isinstance(text, Rejection) and text.reason == Reason.INVALID and text
+        assert taken.raws(2) == ["0", "2"]
 
 
 @pytest.mark.slow

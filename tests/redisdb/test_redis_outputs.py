@@ -8,11 +8,14 @@ import pytest
 
 from streamer.errors import ConfigError
 from streamer.message import Message
+from streamer.sending.rejection import Reason, Rejection
 from tests.outputs.scripted import Seen, batches, built
 from tests.servers import free_port
 from tests.servers.redis import redis_server
 
 from .conftest import Place
+
+IDS = {"a": "97-1", "b": "0-0", "c": "99-1"}
 
 
 @pytest.mark.slow
@@ -33,6 +36,32 @@ def test_only_what_fails_of_a_batch_is_named(db: Place) -> None:
     text = "WRONGTYPE Operation against a key holding the wrong kind of value"
     assert sent.errors[0].errors == {1: text}
     assert [db.redis.lrange(f"{db.key}:{letter}", 0, -1) for letter in "ac"] == [["a"], ["c"]]
+
+
+@pytest.mark.slow
+def test_values_that_redis_refuses_are_rejected_by_themselves(db: Place) -> None:
+    db.redis.set(f"{db.key}:b", "no list")
+    refused = {
+        # The wrong type: of a key that a message names, and not of one that all share.
+        f"redis_list: {{url: '{db.url}', key: '{db.key}:${{! @k }}'}}": "WRONGTYPE",
+        # An identifier that is no larger than the one before.
+        f"redis_streams: {{url: '{db.url}', stream: '{db.key}:s', id: '${{! @id }}'}}": "The ID",
+    }
+    for fields, begins in refused.items():
+        batch = [Message(k.encode(), {"k": k, "id": id}) for k, id in IDS.items()]
+        [error] = built(fields).deliver([batch], Seen().ex).errors
+        assert error is not None and error.is_rejected and [*error.errors] == [1], fields
+        text = error.errors[1]
+        assert isinstance(text, Rejection) and text.reason == Reason.REFUSED
+        assert text.startswith(begins)
+    assert [db.redis.lrange(f"{db.key}:{letter}", 0, -1) for letter in "ac"] == [["a"], ["c"]]
+    assert [id for id, _ in db.redis.xrange(f"{db.key}:s")] == ["97-1", "99-1"]
+    [error] = (
+        built(f"redis_list: {{url: '{db.url}', key: '{db.key}:b'}}")
+        .deliver([[Message(b"a")]], Seen().ex)
+        .errors
+    )
+    assert error is not None and not error.is_rejected
 
 
 @pytest.mark.slow

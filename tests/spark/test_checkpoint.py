@@ -169,7 +169,7 @@ def filled(checkpoint: Checkpoint) -> None:
     checkpoint.bind(FITS, {})
     for name in ("spool", "signals"):
         (checkpoint.directory / name).mkdir()
-    for name in ("files.json", "files-1.json"):
+    for name in ("files.json", "files.newest", "files-1.json"):
         (checkpoint.directory / name).write_text('{"batch": 0, "lengths": {"out": 0}}')
 
 

@@ -139,6 +139,72 @@ def test_lengths_of_outputs_are_what_was_written_or_are_named(tmp_path: Path, ha
     assert found.batch == 7
 
 
+def test_lengths_of_outputs_that_are_gone_or_an_older_copy_are_named(tmp_path: Path) -> None:
+    out, path = tmp_path / "out", tmp_path / "files.json"
+    older = tmp_path / "older"
+    journal = FileJournal(path)
+    journal.begin(6, [str(out)])
+    shutil.copy(path, older)
+    journal.begin(7, [str(out)])
+    with out.open("a") as file:
+        file.write("of the stream, and of somebody else\n")
+    assert FileJournal(path).batch == 7
+    newest = path.read_bytes()
+    shutil.copy(older, path)
+    with pytest.raises(StreamerError, match=r"files.json is an older copy, of micro-batch 6 and"):
+        FileJournal(path)
+    path.unlink()
+    with pytest.raises(StreamerError, match=r"files.json is gone.*delete \S*files.newest"):
+        FileJournal(path)
+    # What the text says helps, and so does the file itself.
+    path.write_bytes(newest)
+    assert FileJournal(path).batch == 7
+    path.unlink()
+    (tmp_path / "files.newest").unlink()
+    assert FileJournal(path).batch == -1
+
+
+def test_a_further_file_of_the_same_micro_batch_is_not_forgotten_by_an_older_copy(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "files.json"
+    FileJournal(path).begin(3, ["a"])
+    older = path.read_bytes()
+    FileJournal(path).begin(3, ["a", "b"])
+    path.write_bytes(older)
+    with pytest.raises(StreamerError, match="is an older copy"):
+        FileJournal(path)
+
+
+@pytest.mark.parametrize("harm", [flip, truncate, empty, replace_by_garbage, delete])
+def test_what_says_which_lengths_are_the_newest_costs_nothing(tmp_path: Path, harm) -> None:
+    path = tmp_path / "files.json"
+    journal = FileJournal(path)
+    for batch in range(12):
+        journal.begin(batch, ["out"])
+    harm(tmp_path / "files.newest", 12)
+    found = FileJournal(path)
+    assert found.batch == 11
+    found.begin(12, ["out"])
+    path.unlink()
+    with pytest.raises(StreamerError, match="is gone"):
+        FileJournal(path)
+
+
+@pytest.mark.parametrize("left", ["journal", "both", "note"])
+def test_lengths_written_before_a_crash_or_by_version_0_1_are_taken(tmp_path: Path, left) -> None:
+    path = tmp_path / "files.json"
+    FileJournal(path).begin(5, ["out"])
+    note = (tmp_path / "files.newest").read_bytes()
+    FileJournal(path).begin(6, ["out"])
+    if left == "journal":
+        path.write_text(json.dumps({"batch": 6, "lengths": {"out": 0}}))
+        (tmp_path / "files.newest").unlink()
+    elif left == "note":  # The program was killed between the two.
+        (tmp_path / "files.newest").write_bytes(note)
+    assert FileJournal(path).batch == 6
+
+
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("at", range(3, 200, 17))
 def test_the_list_of_results_is_what_was_written_or_is_named(tmp_path: Path, harm, at) -> None:

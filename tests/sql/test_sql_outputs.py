@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from streamer.message import Batch, Message
+from streamer.sending.rejection import Reason, Rejection
 from tests.outputs.scripted import Seen, built
 
-from .databases import Place
+from .databases import Place, place
 
 
 def numbers(*texts: str) -> Batch:
@@ -47,6 +49,42 @@ def test_only_what_breaks_a_constraint_is_rejected(db: Place) -> None:
     [left] = sent.left([batch])
     assert [message.raw for message in left.batch] == [b"2"]
     assert db.rows() == [(1, "x"), (2, "x"), (3, "x")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", ["postgres", "mysql"])
+@pytest.mark.parametrize(
+    ("column", "bad"),
+    [
+        ("integer", '"no number"'),
+        ("smallint", "70000"),
+        ("varchar(5)", '"too long for it"'),
+        ("integer NOT NULL", "null"),
+        ("date", '"2024-02-31"'),
+        ("integer CHECK (v < 5)", "7"),
+        ("integer REFERENCES parents (id)", "7"),
+    ],
+    ids=["type", "range", "length", "null", "date", "check", "key"],
+)
+def test_values_that_a_server_refuses_are_rejected_by_themselves(
+    server: str, column: str, bad: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    db = place(server, request, tmp_path)
+    parents = f"{db.table}_parents"
+    db.run(f"CREATE TABLE {parents} (id integer PRIMARY KEY)")
+    db.run(f"INSERT INTO {parents} VALUES (1)")
+    column = column.replace("parents", parents)
+    db.run(f"CREATE TABLE {db.table} (id integer PRIMARY KEY, v {column})")
+    good = '"2024-02-28"' if column == "date" else "1"
+    insert = f"INSERT INTO {db.table} VALUES ({db.mark(1)}, {db.mark(2)})"
+    mapping = "root = [ this.id, this.v ]"
+    output = built(f"sql_raw: {{{db.target}, query: '{insert}', args_mapping: '{mapping}'}}")
+    values = [good, bad, good]
+    batch = numbers(*(f'{{"id":{n},"v":{value}}}' for n, value in enumerate(values)))
+    [error] = output.deliver([batch], Seen().ex).errors
+    assert error is not None and error.is_rejected and [*error.errors] == [1]
+    assert isinstance(error.errors[1], Rejection) and error.errors[1].reason == Reason.REFUSED
+    assert [row[0] for row in db.rows()] == [0, 2]
 
 
 def test_many_batches_are_inserted_at_once(db: Place) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.runtime.matching import Matcher, text_of
+from streamer.value import bounded_int
 
 _CATEGORY = "Regular Expressions"
 _PATTERN = Param("pattern", "string")
@@ -97,7 +98,8 @@ def _replacer(matcher: Matcher, template: str) -> Callable[[tuple[str, ...]], st
         if name is None:
             parts.append("$")
         elif name.isdecimal():
-            parts.append(int(name) if int(name) < len(matcher.names) else "")
+            number = bounded_int(name)
+            parts.append(number if number < len(matcher.names) else "")
         else:
             parts.append(matcher.indices.get(name, ""))
     parts.append(template[end:])

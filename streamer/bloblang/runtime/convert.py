@@ -9,7 +9,7 @@ from streamer.bloblang.errors import QueryError, TypeMismatch
 from streamer.bloblang.runtime.goquote import quote
 from streamer.bloblang.runtime.operations import NUMBERS, truncate, truth, wrap
 from streamer.timestamps import SECOND, Timestamp, parse_rfc3339
-from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number, UInt
+from streamer.value import INT64_MAX, INT64_MIN, UINT64_MAX, Number, UInt, bounded_int
 
 _FLOAT: Final = re.compile(
     r"[+-]?(?:(?:\d[\d_]*)?\.?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\d+\.|inf|infinity|nan)",
@@ -136,7 +136,7 @@ def to_int(value: Any) -> int:
     if kind is Number:
         text = value.text
         try:
-            number = int(text)
+            number = bounded_int(text)
         except ValueError:
             raise QueryError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax") from None
         return _in_range(number, text, "ParseInt", INT64_MIN, INT64_MAX)

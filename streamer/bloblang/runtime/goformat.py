@@ -9,6 +9,7 @@ from typing import Any
 from streamer.bloblang.limits import check_bytes
 from streamer.bloblang.runtime.goverbs import Verb, write
 from streamer.bloblang.runtime.text import go_type
+from streamer.value import bounded_int
 
 # Go refuses a wider field, or more digits, than this.
 _LIMIT = 1_000_000
@@ -115,7 +116,7 @@ class _Filling:
         start = self.at
         while self._char().isdecimal() and self._char().isascii():
             self.at += 1
-        number = int(self.template[start : self.at] or -1)
+        number = bounded_int(self.template[start : self.at] or "-1")
         return number if 0 <= number <= _LIMIT else None
 
     def _argument(self) -> int | None:
@@ -142,7 +143,7 @@ class _Filling:
         if not (number.isdecimal() and number.isascii()):
             self.good = False
             return False
-        if 0 < int(number) <= len(self.args):
+        if 0 < bounded_int(number) <= len(self.args):
             self.next = int(number) - 1
         else:
             self.good = False

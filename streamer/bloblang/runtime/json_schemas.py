@@ -15,7 +15,7 @@ import orjson
 
 from streamer.bloblang.errors import ArgumentError, QueryError
 from streamer.jsontext.fault import json_fault
-from streamer.value import dump_json
+from streamer.value import dump_json, json_int
 
 _PREFIX: Final = "failed to parse json schema definition: "
 # The order in which checks are made; what is not here comes last, among itself by name.
@@ -107,7 +107,10 @@ def _parsed(text: str) -> Any:
     fault = json_fault(text.encode(errors="replace"))
     if fault is not None:
         raise ArgumentError(_PREFIX + fault)
-    schema = json.loads(text)
+    try:
+        schema = json.loads(text, parse_int=json_int)
+    except ValueError as e:
+        raise ArgumentError(f"{_PREFIX}{e}") from None
     if not isinstance(schema, dict | bool):
         raise ArgumentError(f"{_PREFIX}schema is invalid")
     return schema

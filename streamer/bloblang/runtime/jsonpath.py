@@ -15,6 +15,7 @@ from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.runtime import gval, pathsteps
 from streamer.bloblang.runtime.gval import Evaluate
 from streamer.bloblang.runtime.pathsteps import Path
+from streamer.value import bounded_int
 
 _TOKEN: Final = re.compile(
     r"""[ \t\r\n]*(?:(?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
@@ -265,7 +266,7 @@ _OPERANDS: Final[dict[str, Callable[[Parser], Evaluate]]] = {
 
 def _number(token: str) -> int | float:
     if token.isdigit():
-        return int(token)
+        return bounded_int(token)
     return int(token, 16) if token[:2] in ("0x", "0X") else float(token)
 
 

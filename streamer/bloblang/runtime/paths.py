@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError
-from streamer.value import DELETED, NOTHING, type_name
+from streamer.value import DELETED, NOTHING, bounded_int, type_name
 
 MISSING: Final = object()
 _INDEX: Final = re.compile(r"[+-]?[0-9]+")
@@ -40,7 +40,7 @@ def find(value: Any, path: Sequence[str]) -> Any:
         elif type(value) is list:
             if segment == "*":
                 return _every(value, path[at + 1 :])
-            index = int(segment) if _INDEX.fullmatch(segment) else -1
+            index = bounded_int(segment) if _INDEX.fullmatch(segment) else -1
             if not 0 <= index < len(value):
                 return MISSING
             value = value[index]
@@ -133,12 +133,12 @@ def _index(target: list[Any], path: Sequence[str], at: int) -> int:
             f"found array but segment value '{segment}' could not be parsed into array index: "
             f'strconv.Atoi: parsing "{segment}": invalid syntax'
         )
-    elif int(segment) < 0:
+    elif bounded_int(segment) < 0:
         reason = f"found array but index '{segment}' is invalid"
-    elif int(segment) >= len(target):
+    elif bounded_int(segment) >= len(target):
         reason = f"found array but index '{segment}' exceeded target array size of '{len(target)}'"
     else:
-        return int(segment)
+        return bounded_int(segment)
     raise QueryError(
         f"unable to set target path {dot_path(path)}: "
         f"failed to resolve path segment '{at}': {reason}"
@@ -163,8 +163,8 @@ def _remove(target: Any, path: Sequence[str]) -> Any:
         if not rest:
             return {key: value for key, value in target.items() if key != head}
         return {**target, head: _remove(target[head], rest)}
-    if type(target) is list and _INDEX.fullmatch(head) and 0 <= int(head) < len(target):
-        index = int(head)
+    if type(target) is list and _INDEX.fullmatch(head) and 0 <= bounded_int(head) < len(target):
+        index = bounded_int(head)
         if not rest:
             return target[:index] + target[index + 1 :]
         return [*target[:index], _remove(target[index], rest), *target[index + 1 :]]

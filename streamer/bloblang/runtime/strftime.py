@@ -12,6 +12,7 @@ from streamer.bloblang.runtime import usual_times
 from streamer.bloblang.runtime.golayout import DAYS, MONTHS
 from streamer.bloblang.runtime.zones import local, year_shift
 from streamer.timestamps import SECOND, Timestamp
+from streamer.value import bounded_int
 
 _COMPOSITE: Final = {
     "c": "%a %b %e %H:%M:%S %Y",
@@ -25,6 +26,8 @@ _COMPOSITE: Final = {
     "X": "%H:%M:%S",
     "R": "%H:%M",
 }
+_WIDEST: Final = 1024
+"""How wide a directive may be; what Connect uses has the same bound."""
 _DIRECTIVE: Final = re.compile(r"%([-_^#0]*)(\d*)(:{0,3}z|.)?", re.DOTALL)
 
 
@@ -124,15 +127,19 @@ def _write(moment: Timestamp, pattern: str) -> str:
             micros = moment.ns % SECOND // 1000
             value, digits, pad = _NUMBERS.get(name, (lambda _: micros, 6, "0"))
             pad = " " if "_" in flags else "0" if "0" in flags else pad
-            size = int(width) if width else 0 if "-" in flags else digits
+            size = _size(width) if width else 0 if "-" in flags else digits
             return _padded(_year_number(name, value(when), years), size, pad)
         text = _text(name, when, moment)
         if text is None:
             return match[0]
         text = text.upper() if "^" in flags else text.swapcase() if "#" in flags else text
-        return text.rjust(int(width)) if width else text
+        return text.rjust(_size(width)) if width else text
 
     return _DIRECTIVE.sub(fill, expand(pattern))
+
+
+def _size(width: str) -> int:
+    return min(bounded_int(width), _WIDEST)
 
 
 def _text(name: str, when: datetime, moment: Timestamp) -> str | None:

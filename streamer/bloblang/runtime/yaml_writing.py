@@ -159,5 +159,7 @@ def _by_number(left: str, right: str, at: int) -> int:
     for text in (left, right):
         match = re.compile(r"[0-9]*").match(text, at)
         assert match is not None
-        runs.append((int(f"{int(begun)}{match[0]}"), match.end(), text[at]))
+        digits = f"{int(begun)}{match[0]}".lstrip("0")
+        # The longer of two numbers is the larger one, however many digits they have.
+        runs.append(((len(digits), digits), match.end(), text[at]))
     return -1 if runs[0] < runs[1] else 1

@@ -139,8 +139,7 @@ class PieceCrashes:
             CrashesFoundError: messages of the piece end their process.
         """
         yield from items
-        if self._found:
-            raise CrashesFoundError(self._found)
+        self.report()
 
     def passed(
         self,
@@ -159,29 +158,59 @@ class PieceCrashes:
             stage: names the list of processors.
             ordinary: runs those between two numbers of the list, of which no crash is known.
         """
-        first = self._next.setdefault(stage, self._first)
-        self._next[stage] = first + len(batches)
-        if self._search and processors and len(self._found) < _MOST:
-            self._found += self._crashes(processors, batches, ex, stage, first)
+        first = self._begun(processors, batches, ex, stage)
         if self._found:
             return
         begin = 0
-        for at in range(len(batches)):
+        for at, batch in enumerate(batches):
             known = self._known.get((stage, first + at))
             if known is None:
                 continue
             yield from ordinary(begin, at)
             begin = at + 1
-            nowhere = next((crash for crash in known if not crash.path), None)
-            if nowhere is not None:
-                # Between processors, such as when what they have made is written.
-                yield fail_crashed(batches[at], nowhere, None, ex)
-                continue
-            careful = copy.copy(ex)
-            careful.calls = calls = Calls()
-            calls.begin(at, known)
-            yield from run(processors, [batches[at]], careful)
+            yield from _past(processors, batch, known, ex)
         yield from ordinary(begin, len(batches))
+
+    def passed_apart(
+        self, processors: Sequence[Processor], batches: Sequence[Batch], ex: Execution, stage: str
+    ) -> Iterator[list[Batch]]:
+        """Return what comes out of processors, for each of some batches by itself.
+
+        Args:
+            processors: what they go through.
+            batches: those that come next.
+            ex: the run.
+            stage: names the list of processors.
+
+        Returns:
+            As many as there are batches; none when messages were found, for then the task fails.
+        """
+        first = self._begun(processors, batches, ex, stage)
+        if self._found:
+            return
+        for number, batch in enumerate(batches, first):
+            known = self._known.get((stage, number))
+            made = run(processors, [batch], ex)
+            yield list(made if known is None else _past(processors, batch, known, ex))
+
+    def report(self) -> None:
+        """End the task if something was found.
+
+        Raises:
+            CrashesFoundError: messages of the piece end their process.
+        """
+        if self._found:
+            raise CrashesFoundError(self._found)
+
+    def _begun(
+        self, processors: Sequence[Processor], batches: Sequence[Batch], ex: Execution, stage: str
+    ) -> int:
+        """Search some batches if that is wanted; return the number of the first."""
+        first = self._next.setdefault(stage, self._first)
+        self._next[stage] = first + len(batches)
+        if self._search and processors and len(self._found) < _MOST:
+            self._found += self._crashes(processors, batches, ex, stage, first)
+        return first
 
     def _crashes(
         self,
@@ -218,14 +247,17 @@ class PieceCrashes:
         mark: Mark,
     ) -> None:
         silent = copy.copy(ex)
-        silent.log = lambda level, text, fields: None
+        silent.log = silent.tell = lambda level, text, fields: None
         silent.count = lambda name, by=1, **labels: None
         silent.tallies, silent.answers, silent.rejected = {}, {}, []
         silent.origins, silent.refusals = None, {}
         silent.sampler = silent.reading = None
         silent.calls = calls = Calls(mark)
         for at in range(begin, len(batches)):
-            calls.begin(at, self._known.get((stage, first + at), ()))
+            known = self._known.get((stage, first + at), ())
+            if any(not crash.path for crash in known):
+                continue  # None of its calls is made, nor is what they would give written.
+            calls.begin(at, known)
             for made in run(processors, [batches[at]], silent):
                 for message in made:
                     # What is computed when it is asked for is computed here, too.
@@ -236,6 +268,21 @@ def piece_crashes(part: int | str, first: int = 0) -> PieceCrashes | None:
     """Return what searches a piece; None where no worker has died at the micro-batch."""
     order = CRASH_ORDER.get()
     return None if order is None else PieceCrashes(str(part), order, first)
+
+
+def _past(
+    processors: Sequence[Processor], batch: Batch, known: Sequence[Crash], ex: Execution
+) -> Iterator[Batch]:
+    """Run a batch through processors, without the calls that end the process."""
+    nowhere = next((crash for crash in known if not crash.path), None)
+    if nowhere is not None:
+        # Between processors, such as when what they have made is written.
+        yield fail_crashed(batch, nowhere, None, ex)
+        return
+    careful = copy.copy(ex)
+    careful.calls = calls = Calls()
+    calls.begin(0, known)
+    yield from run(processors, [batch], careful)
 
 
 def _ended(work: Callable[[], None]) -> str:

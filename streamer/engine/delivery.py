@@ -64,6 +64,9 @@ class Delivery:
         meters: what was counted and timed since the start.
         trace: hears of each micro-batch that was delivered, where somebody traces them.
         batch: the newest micro-batch that was delivered; -1 before the first.
+        rejected_alone: micro-batches of which messages were rejected, while nothing was sent since
+            this was made.
+        rejected_for: why, as of the newest of them.
     """
 
     def __init__(
@@ -137,6 +140,8 @@ class Delivery:
         self.trace: Callable[[BatchTrace], None] | None = None
         self._written: list[Span] = []
         self.batch = -1
+        self.rejected_alone, self.rejected_for = 0, ""
+        self._has_sent = False
         if rejections is not None:
             # By way of this object: its meters are others once it goes on for another one.
             rejections.attach(
@@ -202,7 +207,8 @@ class Delivery:
             if frame.kind == FrameKind.STATUS
         }
         if batch != self.batch:
-            self._meter(ordered, writing if began is None else began)
+            sent = self._meter(ordered, writing if began is None else began)
+            self._judge_rejections(sent, [*rejected, *self._refused])
             closed(self.meters, self._window, statuses.values(), self._clock)
         if answers:
             self._on_answers(answers, refusals)
@@ -326,8 +332,21 @@ class Delivery:
             {**self._places.state, "micro_batch": batch},
         )
 
-    def _meter(self, frames: Sequence[Frame], began: float) -> None:
-        """Add what the tasks have counted and timed; their messages are dealt with now."""
+    def _judge_rejections(self, sent: int, rejected: Sequence[Rejected]) -> None:
+        """Count the micro-batches that were rejected for as long as nothing was sent."""
+        self._has_sent = self._has_sent or sent > 0
+        if self._has_sent:
+            self.rejected_alone = 0
+        elif rejected:
+            self.rejected_alone += 1
+            self.rejected_for = " ".join(rejected[0].text.split())
+
+    def _meter(self, frames: Sequence[Frame], began: float) -> int:
+        """Add what the tasks have counted and timed; their messages are dealt with now.
+
+        Returns:
+            How many messages outputs have taken.
+        """
         meters = self.meters
         named: Counter[str] = Counter()
         for frame in frames:
@@ -344,6 +363,7 @@ class Delivery:
             meters.time("input_latency_ns", self._places.input, took)
         if named["buffer_sent"] and self._places.buffer is not None:
             meters.time("buffer_latency_ns", self._places.buffer, took)
+        return named["output_sent"]
 
     def _figures(self, frames: Sequence[Frame], took: float) -> dict[str, Any]:
         """Return what is worth knowing of a micro-batch when its speed is looked into."""

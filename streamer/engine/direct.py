@@ -81,6 +81,9 @@ class DirectStage:
         if self._traces and task.execution.crashes is None:
             task.execution.origins = {}
         made = self._payloads(source, number, piece, task.execution, tracing)
+        if task.execution.crashes is not None:
+            # What the output's processors do comes after the end of what is read.
+            made = task.execution.crashes.until_end(made)
         # What processors break down on marks messages; all else is the output's.
         yield from blaming(frames(made, number), Origin(plan.output).fields)
         for kind, body in task.said():

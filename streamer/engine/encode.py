@@ -80,8 +80,11 @@ class OutputStage:
         if self._places is not None:
             ex.origins = None  # these places are for something else
         if self._processors:
-            work = run if ex.origins is None else _run_traced
-            batches = work(self._processors, batches, ex)
+            if ex.crashes is not None:
+                batches = self._past_crashes(batches, ex)
+            else:
+                work = run if ex.origins is None else _run_traced
+                batches = work(self._processors, batches, ex)
         if ex.strict:
             batches = accepted(batches, self._component, ex)
         if ex.sampler is not None:
@@ -100,6 +103,8 @@ class OutputStage:
             for some in _some(batches):
                 yield from self.resend(some, order, ex)
                 _forget_origins(ex)
+            if self._bracket is not None and ex.crashes is not None:
+                ex.crashes.report()  # here, so that what was sent is taken back
         except BaseException:
             if self._bracket is not None:
                 self._bracket.drop()
@@ -129,6 +134,14 @@ class OutputStage:
             return
         for leaf, route, body, append in (deliver or self._retrying).until_sent(batches, ex):
             yield Payload(order, self._numbers[leaf], route, body, append)
+
+    def _past_crashes(self, batches: Iterable[Batch], ex: Execution) -> Iterator[Batch]:
+        """Run batches through the processors where a worker has died."""
+        for some in _some(batches):
+            for made in ex.crashes.passed_apart(
+                self._processors, some, ex, f"output {self._number}"
+            ):
+                yield from made
 
     def _encoded(self, output: Encoder, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         """Encode a batch; the messages that have no place to go are taken out of the run."""

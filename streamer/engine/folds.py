@@ -82,6 +82,14 @@ class FoldedPipeline:
         tally.batches_sent += made
         return messages
 
+    def processors(self, text: str) -> list[Processor]:
+        """Return what groups that were folded for a mapping go through one by one, it first."""
+        return [self._known(text)[1], *self._rest]
+
+    def count(self, group: FoldedGroup) -> None:
+        """Count a group that goes through `processors`: there it is one message, and was more."""
+        self._tally.received += group.size - 1
+
     def _known(self, text: str) -> tuple[Mapping, Processor]:
         found = self._by_text.get(text)
         if found is None:

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = ("each", "event", "count")
 _SINGLES: Final = 500
+_STAGE: Final = "window"
+_TRIED: Final = 1_000
+"""Batches that are tried at most in one forked process, where a worker has died."""
+
+_TRIED_MESSAGES: Final = 10_000
 _FIRST, _LAST = -(2**63), 2**63 - 1
 
 Way = tuple[str, int, str]
@@ -76,6 +81,9 @@ class Leaving:
 
     def _leaving(self, emissions: Iterable[Emission]) -> Iterator[Payload]:
         first, ex = self._stages[0], self._ex
+        if ex.crashes is not None:
+            yield from self._past_crashes(emissions)
+            return
         for (what, order, more), same in groupby(emissions, key=self._way):
             if what == "dropped":
                 dropped = (emission.messages for emission in same)
@@ -99,6 +107,53 @@ class Leaving:
             else:
                 processors = self._processors[1:] if more else self._processors
                 yield from first.payloads(self._run(processors, same), order, ex)
+
+    def _past_crashes(self, emissions: Iterable[Emission]) -> Iterator[Payload]:
+        """Do what `_leaving` does where a worker has died: each batch is known by its number.
+
+        Some are at hand before they are looked at, so that a process that is forked to try them
+        asks nothing of the shard's state.
+        """
+        for (what, order, more), same in groupby(_singly(emissions), key=self._single_way):
+            if what == "dropped":
+                dropped = (emission.messages for emission in same)
+                yield from self._stages[1].payloads(dropped, order, self._ex)
+                continue
+            processors = self._processors[1:] if what == "whole" and more else self._processors
+            if what == "folded":
+                processors = self._folding.processors(more)
+            some = _bounded_portions(same)
+            batches = (made for each in some for made in self._tried(what, processors, each))
+            yield from self._stages[0].payloads(batches, order, self._ex)
+        self._ex.crashes.report()
+
+    def _single_way(self, emission: Emission) -> Way:
+        what, order, more = self._way(emission)
+        return what, _order(emission) if what == "folded" else order, more
+
+    def _tried(
+        self, what: str, processors: Sequence[Processor], emissions: Sequence[Emission]
+    ) -> Iterator[Batch]:
+        """Run batches of one way through processors, past those that end the process."""
+        for emission in self._counted(emissions):
+            if isinstance(emission.messages, FoldedGroup):
+                self._folding.count(emission.messages)
+        crashes, ex = self._ex.crashes, self._ex
+        if what == "apart":
+            singles = [[message] for emission in emissions for message in emission.messages]
+            for made in crashes.passed_apart(processors, singles, ex, _STAGE):
+                yield from made
+            return
+        batches = [emission.messages for emission in emissions]
+        through = crashes.passed_apart(processors, batches, ex, _STAGE)
+        # Where something was found there are fewer, and the task fails.
+        for emission, made in zip(emissions, through, strict=False):
+            if self._results is not None:
+                self._results.begin(emission)
+            for batch in made:
+                if self._results is not None:
+                    self._results.add(batch)
+                yield batch
 
     def _run(self, processors: Sequence[Processor], same: Iterable[Emission]) -> Iterator[Batch]:
         results = self._results
@@ -191,6 +246,28 @@ def _portions(emissions: Iterable[Emission], most: int) -> Iterator[list[Emissio
             portion = []
     if portion:
         yield portion
+
+
+def _bounded_portions(emissions: Iterable[Emission]) -> Iterator[list[Emission]]:
+    """Cut batches into portions of a bounded number of them, and of messages but for one batch."""
+    portion: list[Emission] = []
+    size = 0
+    for emission in emissions:
+        portion.append(emission)
+        size += len(emission.messages)
+        if len(portion) >= _TRIED or size >= _TRIED_MESSAGES:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def _singly(emissions: Iterable[Emission]) -> Iterator[Emission]:
+    for emission in emissions:
+        if isinstance(emission, Run):
+            yield from emission.singly()
+        else:
+            yield emission
 
 
 def _order(emission: Emission) -> int:

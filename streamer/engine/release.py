@@ -9,6 +9,7 @@ import orjson
 
 from streamer.bloblang import compile_mapping
 from streamer.engine.blame import blamed, blaming
+from streamer.engine.crash_search import piece_crashes
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.frame import Frame, FrameKind, Payload, frames
 from streamer.engine.intake import SAID_ROWS
@@ -64,6 +65,7 @@ def release(
     task = Task.of(plan, now, tracing, Origins(replays(plan.input, plan.resources)))
     ex = task.execution
     ex.micro_batch = micro_batch
+    ex.crashes = piece_crashes(f"shard {shard}")
     having = compile_mapping(plan.having) if plan.having else None
     text = plan.folding.text
     shard_ = Shard(plan.window, store, plan.late_output is not None, having, text, together=True)

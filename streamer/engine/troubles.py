@@ -72,6 +72,7 @@ class Trouble(NamedTuple):
         lasts: whether the same again is likely to fail as well, as where what is kept is damaged.
         passing: whether the machine lacks what it may have again later: disk, descriptors, memory.
         ended: whether a worker has ended, perhaps by the message that it had in hand.
+        overloaded: whether the machine was too busy to begin, which says nothing about messages.
     """
 
     text: str
@@ -79,6 +80,7 @@ class Trouble(NamedTuple):
     lasts: bool = False
     passing: bool = False
     ended: bool = False
+    overloaded: bool = False
 
 
 NO_TROUBLE: Final = Trouble("")
@@ -169,6 +171,8 @@ def trouble_of(error: str, places: Places, checkpoint: str) -> Trouble:
             "a Python worker did not start in time: the machine has more to do than it can, or no "
             "memory left",
             _stage(error, places),
+            passing=True,
+            overloaded=True,
         )
     if _WORKER.search(error):
         return Trouble(

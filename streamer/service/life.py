@@ -283,7 +283,8 @@ class Life:
             self._roll_back(str(e))
             return False
         stream, now = self.stream, time.monotonic()
-        standing = Standing(stream.failures, stream.delivered, stream.trouble.text)
+        rejected = stream.rejected_alone
+        standing = Standing(stream.failures, stream.delivered, stream.trouble.text, *rejected)
         why = self._probation.failed(standing, now)
         if why:
             self._roll_back(why)

@@ -3,11 +3,12 @@
 A revision fails when, within the time of its probation,
 
 - a micro-batch of it has failed `FAILURES` times one after the other, or the stream has given up;
+- or outputs have rejected messages of as many of its micro-batches, and have taken none;
 - or that time is over, something waits to be delivered or has failed, and it has not delivered one
   micro-batch since it was deployed: an output that takes nothing, for example.
 
-Messages on which processors fail are no such failure: they are marked and go on, as always; with
-`error_handling.strict` their micro-batch fails, and is one.
+Messages on which processors fail are no such failure: they are marked and go on, as always. Nor are
+some that are rejected beside others that are taken.
 """
 
 from __future__ import annotations
@@ -30,11 +31,15 @@ class Standing:
         failures: how often the micro-batch in hand has failed.
         delivered: micro-batches delivered since it was deployed.
         problem: what it waits for, or why a micro-batch failed; empty when all is well.
+        rejected: micro-batches of which messages were rejected, while outputs took none.
+        reason: why they were.
     """
 
     failures: int
     delivered: int
     problem: str
+    rejected: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,8 @@ class Probation:
         """Return why the revision has failed; empty when it has not."""
         if standing.failures >= FAILURES:
             return f"a micro-batch has failed {standing.failures} times: {standing.problem}"
+        if standing.rejected >= FAILURES:
+            return f"all messages are rejected: {standing.reason}"
         if self.over(now) and not standing.delivered and standing.problem:
             return f"nothing was delivered: {standing.problem}"
         return ""

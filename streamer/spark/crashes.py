@@ -21,6 +21,9 @@ NAME: Final = "crashes.json"
 _FEW: Final = 2
 """Ends of workers after which a micro-batch is searched: one may be anybody's."""
 
+_PLACE: Final = Crash._fields.index("reason")
+"""So many of the first fields of a crash say which call it is."""
+
 _CORE: Final = re.compile(
     r"Fatal Python error: (?:Segmentation fault|Aborted|Bus error|Illegal instruction|Floating)"
 )
@@ -59,9 +62,10 @@ class Crashes:
             log: takes a line for each message, and one when a search begins.
 
         Returns:
-            Whether messages were found, so that the failure was wanted.
+            Whether messages were found that were not known, so that the failure was wanted.
         """
         found = crashes_of(error)
+        before = {crash[:_PLACE] for crash in self.order(batch).known}
         if found:
             self.found(batch, found)
         elif trouble.ended and self.ended(batch, error):
@@ -72,7 +76,7 @@ class Crashes:
             where = {"label": crash.label, "path": crash.path, "micro_batch": batch}
             text = f"A message of {crash.size} bytes ends its worker ({crash.reason})"
             log("ERROR", f"{text}: it will be marked as failed", {**where, "sample": crash.sample})
-        return bool(found)
+        return any(crash[:_PLACE] not in before for crash in found)
 
     def ended(self, batch: int, error: str) -> bool:
         """Hear that a worker has ended; return whether the messages will now be searched.

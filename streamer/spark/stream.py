@@ -424,6 +424,11 @@ class Stream:
         return self._retries.of(self._delivery.batch)
 
     @property
+    def rejected_alone(self) -> tuple[int, str]:
+        """How many micro-batches were rejected while nothing was taken, and why."""
+        return self._delivery.rejected_alone, self._delivery.rejected_for
+
+    @property
     def answers(self) -> bool:
         """Whether the input holds requests open until they are answered."""
         return self._house.answers is not None
@@ -473,7 +478,7 @@ class Stream:
         self.trouble = trouble = self._trouble(error)
         excused = self._crashes.look(self._in_hand, error, trouble, self._log) or excused
         retries = self._retries
-        retries.failed(self._delivery.batch, excused, trouble.lasts)
+        retries.failed(self._delivery.batch, excused, trouble.lasts, trouble.overloaded)
         self.meters.count("batch_failed", {})
         self.meters.count("input_connection_lost", self._places.input)
         # All that Spark says, traces and all, is for who looks for a fault in the program.

@@ -56,6 +56,22 @@ class Doubling:
         return [[Message(b"ok")], batch]
 
 
+class Lazy(Message):
+    """Ends the process when it is written."""
+
+    @property
+    def raw(self) -> bytes:
+        crash(SEGFAULT)
+        return b""
+
+
+class Lazily:
+    """Makes what ends the process behind it."""
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        return [[Lazy(b"x") if message.raw == SEGFAULT else message for message in batch]]
+
+
 def processors(*made: object) -> list:
     return [
         observed(one, Origin(ParsedComponent(Kind.PROCESSOR, "x", f"l{n}", path=f"p.{n}")))
@@ -159,6 +175,19 @@ def test_without_a_crash_all_is_processed_at_once(order) -> None:
     order(CrashOrder(search=True))
     made = results(raws(b"a", b"b"), processors(Crashing()), Said())
     assert made == [(b"a!", None), (b"b!", None)]
+
+
+def test_what_ends_the_process_in_no_processor_is_found_once(order) -> None:
+    said = Said()
+    order(CrashOrder(search=True))
+    with pytest.raises(CrashesFoundError) as found:
+        results(raws(b"a", SEGFAULT), processors(Lazily()), said)
+    [crash] = found.value.crashes
+    assert (crash.path, crash.number) == ("", 1)
+    order(CrashOrder(True, (crash,)))
+    made = results(raws(b"a", SEGFAULT), processors(Lazily()), said)
+    assert [raw for raw, _ in made] == [b"a", SEGFAULT]
+    assert made[1][1] == "the process that works on it ends (SIGSEGV)"
 
 
 def test_people_do_not_read_the_list() -> None:

@@ -246,8 +246,10 @@ def test_what_inputs_wait_for_is_the_trouble_where_there_is_no_other_one():
         ("java.io.IOException: No space left on device", "is full"),
         ("OSError: [Errno 12] Cannot allocate memory", "no memory left"),
         ("OutOfMemoryError: unable to create native thread", "no memory left"),
+        ("Timed out while waiting for the Python worker to connect back", "did not start in time"),
     ],
 )
 def test_what_the_machine_lacks_may_pass(error, text):
     found = trouble_of(error, PLACES, "/cp")
     assert found.passing and text in found.text
+    assert found.overloaded == ("in time" in text)

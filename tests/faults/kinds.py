@@ -15,6 +15,7 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_results.py",
         "faults/test_deploys.py",
         "faults/test_sending.py",
+        "faults/test_rejections.py",
         "faults/test_full_disk.py",
         "faults/test_http_input.py",
         "faults/test_back_pressure.py",

@@ -15,6 +15,8 @@ PROBATION = Probation(until=100.0)
         (Standing(FAILURES, 0, "no"), 1.0, True),
         (Standing(FAILURES, 9, "no"), 1.0, True),
         (Standing(FAILURES - 1, 0, "no"), 1.0, False),
+        (Standing(0, 9, "", FAILURES, "no"), 1.0, True),
+        (Standing(0, 9, "", FAILURES - 1, "no"), 1.0, False),
         (Standing(0, 0, "the output is away"), 99.0, False),
         (Standing(0, 0, "the output is away"), 100.0, True),
         (Standing(0, 1, "the output is away"), 100.0, False),

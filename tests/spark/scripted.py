@@ -30,6 +30,7 @@ from streamer.source.replayable import Chunk
 from streamer.spark.source import SCHEMA
 from streamer.spark.stages import frames_of
 from streamer.unit_tests.script import Turn
+from streamer.window.pressure import Pressure
 
 Piece = tuple[int, list[tuple[bytes, dict[str, Any], str | None]]]
 
@@ -73,7 +74,11 @@ def scripted_source(turns: Sequence[Turn]) -> type[DataSource]:
             time, ended, _ = steps[following]
             started = str(starts[following])
             ended = ended or (start["ended"] and start["start"] == started)
-            return {"turn": following, "ended": ended, "start": started, "time": time}
+            # A jump of the clock is a blocked stream.
+            before = start["time"]
+            pressure = Pressure(((before, time),), 0, time - before).as_fields()
+            found = {"turn": following, "ended": ended, "start": started, "time": time}
+            return {**found, "pressure": pressure}
 
         def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
             offset = json.dumps(end)

@@ -63,6 +63,8 @@ def test_what_was_found_outlives_the_program(tmp_path: Path) -> None:
     assert crashes.look(3, told(FIRST), Trouble(""), log)
     assert crashes.look(3, told(SECOND), Trouble(""), log)
     assert [fields["path"] for _, _, fields in log.lines] == [FIRST.path] * 2
+    # Found again, it was not gone past: that is a failure like any other, lest it goes on for ever.
+    assert not crashes.look(3, told(SECOND), Trouble(""), log)
     again = Crashes(tmp_path)
     assert again.order(3) == CrashOrder(True, (FIRST, SECOND))
     assert again.order(4) == CrashOrder()

@@ -46,3 +46,40 @@ def test_a_message_that_ends_its_worker_fails_and_all_others_are_written(
     # So that the micro-batch goes past them when it comes again.
     kept = json.loads((tmp_path / "checkpoint" / "crashes.json").read_text())
     assert kept["micro_batch"] == 0
+
+
+WINDOWS = """
+input: {{ file: {{ paths: ["{source}"] }} }}
+buffer: {{ tumbling_window: {{ timestamp_mapping: root = this.ts, size: 10s }} }}
+pipeline:
+  processors:
+    - mapping: |
+        root = if batch_index() == 0 {{
+          {{"sum": json("n").from_all().sum()}}
+        }} else {{ deleted() }}
+    - switch:
+        - check: this.sum == 145
+          processors:
+            - label: deadly
+              command: {{ name: sh, args_mapping: 'root = ["-c", "kill -SEGV $PPID; sleep 9"]' }}
+    - catch:
+        - mapping: 'root = {{"sum": this.sum, "error": error(), "by": error_source_label()}}'
+output: {{ file: {{ path: "{target}" }} }}
+spark: {{ shards: 1 }}
+"""
+
+
+def test_a_window_that_ends_its_worker_fails_and_all_others_are_written(
+    run_stream: Any, tmp_path: Path
+) -> None:
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.write_text("".join(f'{{"n":{n},"ts":{n}}}\n' for n in range(40)))
+    ran = run_stream(WINDOWS.format(source=source, target=target))
+    written = [json.loads(line) for line in target.read_text().splitlines()]
+    failed = {"error": "the process that works on it ends (SIGSEGV)", "by": "deadly"}
+    assert written == [{"sum": 45}, {"sum": 145, **failed}, {"sum": 245}, {"sum": 345}]
+    crashed = [count for key, count in ran.counts.items() if "processor_crashed" in str(key)]
+    assert crashed == [1]
+    [fields] = [fields for _, text, fields in ran.log if text.startswith("A message of")]
+    # A window that is folded as it comes keeps its first message.
+    assert (fields["label"], fields["sample"]) == ("deadly", '{"n":10,"ts":10}')

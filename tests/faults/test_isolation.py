@@ -119,7 +119,7 @@ def test_a_worker_that_dies_a_checkpoint_of_garbage_and_a_wrong_revision_are_one
                 grew, count = now, found
             return bool(told(running, "poisoned")) and crashes(running, "killed") > 0
 
-        running.wait_for(both_are_told, 600, "for the reasons")
+        running.wait_for(both_are_told, 150, "for the reasons")
         print("longest gap", longest, {n: s for n, s in running.streams().items()})
         running.wait_for(
             lambda: running.streams()["changed"]["revision"] == 3, 120, "for the former revision"

@@ -103,7 +103,9 @@ def test_a_worker_that_dies_a_checkpoint_of_garbage_and_a_wrong_revision_are_one
         assert running.ask("POST", "/streams/poisoned/pause").status_code == 200
         assert poison(tmp_path / "s" / "c" / "poisoned") > 2
         # It may be found out at once, or while it runs.
-        assert running.ask("POST", "/streams/poisoned/resume").status_code in (200, 502)
+        resumed = running.ask("POST", "/streams/poisoned/resume")
+        assert resumed.status_code in (200, 502)
+        at_once = resumed.text if resumed.status_code == 502 else ""
         assert running.ask("POST", "/streams/killed", KILLED).status_code == 200
         right = WRONG.replace('throw("no good")', "this")
         assert running.ask("POST", "/streams/changed", right).status_code == 200
@@ -117,7 +119,7 @@ def test_a_worker_that_dies_a_checkpoint_of_garbage_and_a_wrong_revision_are_one
             longest = max(longest, now - grew)
             if found > count:
                 grew, count = now, found
-            return bool(told(running, "poisoned")) and crashes(running, "killed") > 0
+            return bool(at_once or told(running, "poisoned")) and crashes(running, "killed") > 0
 
         running.wait_for(both_are_told, 150, "for the reasons")
         print("longest gap", longest, {n: s for n, s in running.streams().items()})
@@ -130,11 +132,12 @@ def test_a_worker_that_dies_a_checkpoint_of_garbage_and_a_wrong_revision_are_one
         good = running.streams()["good"]
         assert (good["state"], good["restarts"], good["reason"]) == ("running", 0, "")
         assert longest < LONGEST_GAP * wall_slowness()
-        assert f"the checkpoint {tmp_path}/s/c/poisoned is damaged" in told(running, "poisoned")
+        damage = f"the checkpoint {tmp_path}/s/c/poisoned is damaged"
+        assert damage in (at_once or told(running, "poisoned"))
         assert running.ask("GET", "/good/ready").status_code == 200
         # Each of its messages ends its worker, is marked as failed, and goes on.
         said = [one["msg"] for one in running.lines() if one.get("stream") == "killed"]
-        assert any("command" in text and "SIGKILL" in text for text in said), said
+        assert any("marked as failed" in text and "SIGKILL" in text for text in said), said
         # Nobody but they said anything.
         errors = [one for one in running.lines() if one.get("level") in ("error", "warn")]
         assert {one.get("stream") for one in errors} <= {"poisoned", "killed", "changed"}, errors

@@ -342,8 +342,7 @@ class Supervisor:
         except BaseException as e:
             # What a server or the machine lacks now says nothing about the config.
             if not patient and not is_passing(e):
-                # Whoever looks later finds the reason, too.
-                self._come_to(State.STOPPED, str(e))
+                self._come_to(State.STOPPED)
                 if isinstance(e, Exception):
                     raise
                 raise StreamerError(f"it ended itself: {type(e).__name__}: {e}") from e

@@ -33,8 +33,8 @@ def test_a_file_whose_turn_it_is_not_rests_with_all_of_its_samples() -> None:
     samples = [Item(second, "alike"), Item(second, "alike")]
     items: Any = [whole, other, *samples]
     assert rests(items, 0) == {other, *samples}
-    assert rests(items, 1) == {whole, samples[0]}
-    assert rests(items, 1 + turns) == {whole, samples[1]}
+    assert rests(items, 1) == {whole, samples[1]}
+    assert rests(items, 1 + turns) == {whole, samples[0]}
 
 
 def test_what_is_in_no_kind_never_rests() -> None:

@@ -7,6 +7,7 @@ Python for each that has been taken would cost more than all the rest.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -75,6 +76,8 @@ class Producing:
 # Numbers of Kafka's and librdkafka's errors that are a record's own.
 _TOO_LARGE: Final = (10, 18)
 """Of a record, and of those that go with it."""
+_TOPIC: Final = re.compile(r"(?!\.\.?$)[a-zA-Z0-9._-]{1,249}")
+"""The name of a topic, as Kafka has it."""
 _INVALID: Final = (17, 32, 87, -186)
 """The topic's name, the time, the record, an argument."""
 
@@ -152,17 +155,18 @@ def produce(
     if any(map(_is_fatal, failed.values())):
         raise BrokenProducerError(told(next(iter(failed.values()))))
     return {
-        index: _failure(untaken(records[index], error), error)
+        index: _failure(untaken(records[index], error), error, records[index][0])
         for index, error in sorted(failed.items())
     }
 
 
-def _failure(text: str, error: Any) -> str:
+def _failure(text: str, error: Any, topic: str) -> str:
     """Return a text as what it says of its record: that it is refused for what it is, or not."""
     code = error if isinstance(error, str) else error.code()
     if code in _TOO_LARGE:
         return Rejection(text, Reason.TOO_LARGE)
-    if isinstance(error, str) or code in _INVALID:
+    # A topic that cannot be is told as one that is not there where clients make none.
+    if isinstance(error, str) or code in _INVALID or _TOPIC.fullmatch(topic) is None:
         return invalid(text)
     return text
 

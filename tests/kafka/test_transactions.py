@@ -200,16 +200,14 @@ def test_of_many_parts_a_worker_keeps_the_producers_of_some(
 
 
 @pytest.mark.slow
-def test_a_record_that_cannot_be_sent_takes_all_back(place: Place) -> None:
+def test_a_record_that_cannot_be_sent_is_rejected_and_left_out(place: Place) -> None:
     output, ex = place.output("max_message_bytes: 2kB"), place.ex(0)
     assert output.output.begin(ex)
-    with pytest.raises(
-        TakenBackError,
-        match=f"transaction: the topic '{place.topic}' does not t.*: Message size too large; raise",
-    ):
-        output.deliver([[Message(b"a")], [Message(b"b" * 3000)]], ex)
-    output.output.abort()
-    assert place.write(output, 0, "a")
+    none, error = output.deliver([[Message(b"a")], [Message(b"b" * 3000)]], ex).errors
+    assert none is None
+    assert error is not None and error.is_rejected
+    assert f"the topic '{place.topic}' does not take a record: Message size too" in error.text
+    output.output.commit(ex)
     place.holds("a")
 
 

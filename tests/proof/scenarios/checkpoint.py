@@ -91,7 +91,9 @@ def _cut(run: Run, files: Callable[[], list[Path]]) -> str:
 
 
 def _refused(run: Run, chosen: list[Path], before: list[bytes]) -> str:
-    said = [line for line in run.program.lines() if line.get("level") in ("error", "fatal")]
+    # What is found before the log is open is printed as it is.
+    levels = ("error", "fatal", "raw")
+    said = [line for line in run.program.lines() if line.get("level") in levels]
     text = str(said[-1]["msg"]) if said else ""
     if run.program.process.poll() == 0 or not said:
         raise ProofError("it ended without saying why")

@@ -179,7 +179,10 @@ def _run(command: list[str], log: LogLine, patience: float) -> None:
 def _lines(pipe: int, until: float) -> Iterator[str]:
     """Give the lines of a pipe, until it is closed or it is time."""
     rest = b""
-    while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+    # Unlike `select`, it takes descriptors beyond 1023, which a service may have.
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
+    while waiting.poll(max(0.0, until - time.monotonic()) * 1e3):
         piece = os.read(pipe, 65536)
         if not piece:
             return

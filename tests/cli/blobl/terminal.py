@@ -103,7 +103,9 @@ class Terminal:
         return termios.tcgetattr(self._theirs) == self._before
 
     def _read(self) -> None:
-        if select.select([self._ours], [], [], 0.05)[0]:
+        waiting = select.poll()
+        waiting.register(self._ours, select.POLLIN)
+        if waiting.poll(50):
             # pyte has one screen only: leaving the second one shows the first, which was empty.
             shown, left, after = os.read(self._ours, 65536).partition(b"\x1b[?1049l")
             self._stream.feed(shown)

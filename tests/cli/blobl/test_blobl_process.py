@@ -57,7 +57,9 @@ def send(process: Piped, text: bytes) -> None:
 
 def receive(process: Piped, seconds: float = 20) -> bytes:
     assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], seconds)
+    waiting = select.poll()  # unlike `select`, it takes any descriptor
+    waiting.register(process.stdout, select.POLLIN)
+    ready = waiting.poll(seconds * 1e3)
     return os.read(process.stdout.fileno(), 65536) if ready else b""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 import orjson
@@ -185,7 +186,9 @@ class Delivery:
         self._say(ordered, {"micro_batch": batch})
         self._written, self._refused = [], []
         self._waited = 0
-        with self._running.timed():
+        # Only windows that may expire need to know how long it takes.
+        expires = isinstance(self._window, SystemWindow)
+        with self._running.timed() if expires else nullcontext():
             writing, mark, began_at = self._now(), self._running.mark(), time.monotonic_ns()
             if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
                 ordered = in_order(self._redelivered(batch, ordered))

@@ -123,29 +123,29 @@ def _packed(
     ex.crashes = piece_crashes(number, arrival)
     if ex.crashes is not None:
         chunks = ex.crashes.until_end(chunks)
-    for chunk in chunks:
-        if tracing is not None:
-            tracing.heed(chunk)
-        if isinstance(chunk, Raws) and not processors:
-            if chunk.raws:
-                newest = Message(chunk.raws[-1], chunk.meta)
-            packer.add_raws(chunk.raws, chunk.meta, arrival, t, at_t)
-            taken = batches = len(chunk.raws)
-            if ex.reading is not None:
-                ex.reading.add(taken)
-        else:
-            with clock.timed() if watched else nullcontext():
+    with clock.timed() if watched else nullcontext():
+        for chunk in chunks:
+            if tracing is not None:
+                tracing.heed(chunk)
+            if isinstance(chunk, Raws) and not processors:
+                if chunk.raws:
+                    newest = Message(chunk.raws[-1], chunk.meta)
+                packer.add_raws(chunk.raws, chunk.meta, arrival, t, at_t)
+                taken = batches = len(chunk.raws)
+                if ex.reading is not None:
+                    ex.reading.add(taken)
+            else:
                 began = clock.mark()
                 made = list(feed(processors, chunk, ex))
                 work += clock.since(began) if watched else 0
-            messages = [message for batch in made for message in batch]
-            packer.add_messages(messages, arrival, t, at_t)
-            newest = messages[-1] if messages else newest
-            taken, batches = len(messages), len(made)
-        arrival += taken
-        tally.received += taken
-        tally.batches_received += batches
-        yield from packer.ready()
+                messages = [message for batch in made for message in batch]
+                packer.add_messages(messages, arrival, t, at_t)
+                newest = messages[-1] if messages else newest
+                taken, batches = len(messages), len(made)
+            arrival += taken
+            tally.received += taken
+            tally.batches_received += batches
+            yield from packer.ready()
     yield from packer.rows()
     if work:
         said = TaskWork(BEFORE_WINDOWS, work, 0).body()

@@ -27,6 +27,15 @@ DROP_ON: Final = "drop_on"
 SUCCESSFUL_ON: Final = "successful_on"
 DUMP_LEVEL: Final = "dump_request_log_level"
 PROXY_URL: Final = "proxy_url"
+PROXY_FIELD: Final = Field(
+    PROXY_URL,
+    "string",
+    "The URL of a proxy.",
+    access=Access.ADDRESS,
+    optional=True,
+    advanced=True,
+    check=url_problem,
+)
 DISABLE_HTTP2: Final = "disable_http2"
 
 
@@ -112,15 +121,7 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
         _codes(BACKOFF_ON, "Codes after which pauses grow.", (429,)),
         _codes(DROP_ON, "Codes after which a request is not repeated: it has failed."),
         _codes(SUCCESSFUL_ON, "Codes beyond 2XX that are a success."),
-        Field(
-            PROXY_URL,
-            "string",
-            "The URL of a proxy.",
-            access=Access.ADDRESS,
-            optional=True,
-            advanced=True,
-            check=url_problem,
-        ),
+        PROXY_FIELD,
         Field(DISABLE_HTTP2, "bool", "Whether to keep to HTTP/1.1.", default=False, advanced=True),
     )
 

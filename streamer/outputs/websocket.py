@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from streamer.http.auth import Signer
 from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH_FIELD
 from streamer.http.errors import HttpError
+from streamer.http.fields import PROXY_FIELD, PROXY_URL
 from streamer.message import Batch, Execution
 from streamer.sending import NotConnectedError, Output, SendError
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
 URL: Final = "url"
-PROXY_URL: Final = "proxy_url"
 
 
 SPEC: Final = Spec(
@@ -43,15 +43,7 @@ SPEC: Final = Spec(
             ),
             examples=("ws://localhost:4195/get/ws",),
         ),
-        Field(
-            PROXY_URL,
-            "string",
-            "The URL of a proxy.",
-            access=Access.ADDRESS,
-            optional=True,
-            advanced=True,
-            check=url_problem,
-        ),
+        PROXY_FIELD,
         TLS_FIELD,
         OAUTH_FIELD,
         BASIC_AUTH_FIELD,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from streamer.spec.parsed import ParsedComponent
+
+T = TypeVar("T")
 
 
 def inside(component: ParsedComponent) -> Iterator[ParsedComponent]:
@@ -13,15 +15,16 @@ def inside(component: ParsedComponent) -> Iterator[ParsedComponent]:
 
     Its `processors`, which stand beside it, are not among them.
     """
-    return _in(component.config)
+    return leaves(component.config, ParsedComponent)
 
 
-def _in(value: Any) -> Iterator[ParsedComponent]:
-    if isinstance(value, ParsedComponent):
+def leaves(value: Any, kind: type[T]) -> Iterator[T]:
+    """Return the values of a type in maps and lists, however deep; not those within these."""
+    if isinstance(value, kind):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from _in(item)
+            yield from leaves(item, kind)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _in(item)
+            yield from leaves(item, kind)

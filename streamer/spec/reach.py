@@ -14,6 +14,7 @@ from streamer.permissions import ALL, Permissions
 from streamer.spec.access import Access
 from streamer.spec.component import Spec
 from streamer.spec.field import Field
+from streamer.spec.inside import leaves
 from streamer.spec.parsed import ParsedComponent
 
 REACHING_NAME: Final = re.compile(
@@ -125,18 +126,7 @@ def _texts(
                     inner = list(inner.values())
                 yield from _texts(field.children, inner, path)
             else:
-                yield field, item, path, [text for text in _leaves(inner) if text]
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _leaves(item)
+                yield field, item, path, [text for text in leaves(inner, str) if text]
 
 
 def reach(field: Field, text: str, beside: Mapping[str, Any]) -> tuple[str, bool] | None:

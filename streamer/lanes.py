@@ -46,7 +46,7 @@ class _Part:
         self.ex.answers = around.answers
         self.ex.origins = around.origins
         self.ex.micro_batch = around.micro_batch
-        self.ex.patience = around.patience
+        self.ex.wait_budget = around.wait_budget
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         self._said.append(lambda: self._around.log(level, text, fields))

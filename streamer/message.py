@@ -236,8 +236,8 @@ class Execution:
         sampler: takes samples of messages, see `sampling`; None where nobody watches.
         reading: counts what the task reads of its input, see `engine.reading`; None where nobody
             asks.
-        patience: how long outputs wait before they hand over what is unsent, see
-            `sending.patience`; None where they wait for ever.
+        wait_budget: how long outputs wait before they hand over what is unsent, see
+            `sending.wait_budget`; None where they wait for ever.
         calls: counts the calls of processors, see `pipeline.crashes`; None unless a worker has
             died.
         crashes: knows messages of the piece that end a worker; None unless one has died.
@@ -246,7 +246,7 @@ class Execution:
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "tell"),
         *("counters", "counter_bounds", "tallies", "figures", "rejected", "answers"),
-        *("origins", "refusals", "micro_batch", "sampler", "reading", "patience"),
+        *("origins", "refusals", "micro_batch", "sampler", "reading", "wait_budget"),
         *("calls", "crashes"),
     )
 
@@ -279,7 +279,7 @@ class Execution:
         self.micro_batch: MicroBatch | None = None
         self.sampler: Any = None
         self.reading: Any = None
-        self.patience: Any = None
+        self.wait_budget: Any = None
         self.calls: Any = None
         self.crashes: Any = None
 

@@ -118,13 +118,13 @@ class Intake:
     ) -> web.Response:
         raws = await bodies(request, body, self.max_body_size, self.max_parts)
         meta = metadata(request, parameters)
-        answers = await self._landed(raws, meta, waits=True)
+        answers = await self._store(raws, meta, waits=True)
         response = self.reply.of(answers, self._ex)
         if answers and "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, ""):
             response.enable_compression(web.ContentCoding.gzip)
         return response
 
-    async def _landed(self, raws: list[bytes], meta: dict[str, Any], *, waits: bool) -> Batch:
+    async def _store(self, raws: list[bytes], meta: dict[str, Any], *, waits: bool) -> Batch:
         """Return when messages are safe, or what answers them when something does.
 
         Args:
@@ -144,7 +144,7 @@ class Intake:
 
         def hear(outcome: Batch | RefusedRequestError) -> None:
             with suppress(RuntimeError):  # the server has stopped meanwhile
-                loop.call_soon_threadsafe(_settle, answered, outcome)
+                loop.call_soon_threadsafe(_resolve, answered, outcome)
 
         request = asks.ask(hear)
         try:
@@ -224,7 +224,7 @@ class Intake:
         waits = self.room.answers is not None and self.room.answers.replies
         while not self.room.stopping:
             try:
-                answers = await self._landed([raw], meta, waits=waits)
+                answers = await self._store([raw], meta, waits=waits)
             except RefusedRequestError:
                 # Once more, as a message that nobody waits for: so it is kept and sent again.
                 waits = False
@@ -241,7 +241,7 @@ class Intake:
             return
 
 
-def _settle(answered: asyncio.Future[Batch], outcome: Batch | RefusedRequestError) -> None:
+def _resolve(answered: asyncio.Future[Batch], outcome: Batch | RefusedRequestError) -> None:
     if answered.done():
         return
     if isinstance(outcome, RefusedRequestError):

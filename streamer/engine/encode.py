@@ -10,23 +10,25 @@ from typing import Protocol
 from streamer.backoff import REPLAY
 from streamer.engine.bracket import Bracket
 from streamer.engine.frame import Payload
+from streamer.engine.portions import cut_portions
 from streamer.failure import Origin
 from streamer.message import Batch, Execution, Placed
 from streamer.pipeline import Processor, run
 from streamer.plan import Plan
 from streamer.plan.written import cuts_tries, is_numbered
 from streamer.sending import Encoder, Left, PlainEncoder, SendError, Transactional, encoded
-from streamer.sending.patience import Unsent, with_patience
 from streamer.sending.rejection import Reason, Rejection, take_out
 from streamer.sending.retrying import Retrying, telling
 from streamer.sending.sender import Sender
+from streamer.sending.wait_budget import Unsent, with_wait_budget
 from streamer.spec import ParsedComponent
 from streamer.tally import Tally
 
 _TOGETHER = 1_000
 
 MOST_MESSAGES = 10_000
-"""How many are handed on at a time to an output that sends: its batches have no more than that."""
+"""How many are handed on at a time to an output that sends, since it cuts batches itself and sends
+some at once: what is said to be batched must be at hand together."""
 
 
 class Stage(Protocol):
@@ -74,8 +76,8 @@ class OutputStage:
 
         What cannot be sent is sent again for as long as the program runs, as an input of Benthos
         replays what is nacked: that is the back pressure which everything upstream feels. A task
-        does not wait for it longer than its patience: what is unsent then is handed over, with all
-        that comes after it, and sent again by the driver.
+        does not wait for it longer than its wait budget: what is unsent then is handed over, with
+        all that comes after it, and sent again by the driver.
         """
         if self._places is not None:
             ex.origins = None  # these places are for something else
@@ -100,7 +102,7 @@ class OutputStage:
         if self._places is not None:
             batches = self._placed(batches, self._places)
         try:
-            for some in _some(batches):
+            for some in cut_portions(batches, MOST_MESSAGES):
                 yield from self.resend(some, order, ex)
                 _forget_origins(ex)
             if self._bracket is not None and ex.crashes is not None:
@@ -125,10 +127,10 @@ class OutputStage:
             ex: the run.
             deliver: sends them in the place of the whole output.
         """
-        if ex.patience is not None:
+        if ex.wait_budget is not None:
             part = ex.micro_batch.part if self._bracket and ex.micro_batch else ""
-            ex.patience.place = (self._number, order, part)
-            ex.patience.cuts_tries = self._cuts_tries
+            ex.wait_budget.place = (self._number, order, part)
+            ex.wait_budget.cuts_tries = self._cuts_tries
         if self._bracket is not None:
             self._bracketed(self._bracket, batches, ex)
             return
@@ -137,7 +139,7 @@ class OutputStage:
 
     def _past_crashes(self, batches: Iterable[Batch], ex: Execution) -> Iterator[Batch]:
         """Run batches through the processors where a worker has died."""
-        for some in _some(batches):
+        for some in cut_portions(batches, MOST_MESSAGES):
             for made in ex.crashes.passed_apart(
                 self._processors, some, ex, f"output {self._number}"
             ):
@@ -162,20 +164,20 @@ class OutputStage:
 
     def _bracketed(self, bracket: Bracket, some: Sequence[Batch], ex: Execution) -> None:
         """Send batches in a transaction, unless they have been sent in one."""
-        patience, path = ex.patience, self._component.path
-        if patience is not None and patience.follows(some, path):
+        budget, path = ex.wait_budget, self._component.path
+        if budget is not None and budget.follows(some, path):
             return
         try:
             takes = bracket.takes(ex)
         except SendError as error:
             # None of the task's part has been sent: all of it is, later, in one transaction.
             place = Origin(self._component).fields
-            patience.hand_over(Unsent(some, error.text, place, path))
+            budget.hand_over(Unsent(some, error.text, place, path))
             return
         try:
             if takes:
                 # What has begun cannot be handed over in parts.
-                for _ in self._retrying.until_sent(some, with_patience(ex, None)):
+                for _ in self._retrying.until_sent(some, with_wait_budget(ex, None)):
                     raise AssertionError("an output with transactions leaves nothing to write")
             else:
                 tally = ex.tally(self._key)
@@ -276,21 +278,4 @@ def _together(batches: Iterable[Batch], tally: Tally) -> Iterator[Batch]:
     tally.batches_sent += taken
     if held:
         tally.sent += len(held)
-        yield held
-
-
-def _some(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
-    """Put batches together for an output that sends: it cuts them itself, and sends some at once.
-
-    What is said to be batched must be at hand together, so a list ends at a number of messages.
-    """
-    held: list[Batch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += len(batch)
-        if size >= MOST_MESSAGES:
-            yield held
-            held, size = [], 0
-    if held:
         yield held

@@ -14,6 +14,7 @@ from streamer.engine.emitted import Emitted
 from streamer.engine.encode import OutputStage, Stage
 from streamer.engine.folds import TOGETHER, FoldedPipeline
 from streamer.engine.frame import Payload
+from streamer.engine.portions import cut_portions
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import Processor, run, run_each
 from streamer.plan import Plan
@@ -122,7 +123,7 @@ class Leaving:
             processors = self._processors[1:] if what == "whole" and more else self._processors
             if what == "folded":
                 processors = self._folding.processors(more)
-            some = _bounded_portions(same)
+            some = cut_portions(same, _TRIED_MESSAGES, _size_of, _TRIED)
             batches = (made for each in some for made in self._tried(what, processors, each))
             yield from self._stages[0].payloads(batches, order, self._ex)
         self._ex.crashes.report()
@@ -248,18 +249,8 @@ def _portions(emissions: Iterable[Emission], most: int) -> Iterator[list[Emissio
         yield portion
 
 
-def _bounded_portions(emissions: Iterable[Emission]) -> Iterator[list[Emission]]:
-    """Cut batches into portions of a bounded number of them, and of messages but for one batch."""
-    portion: list[Emission] = []
-    size = 0
-    for emission in emissions:
-        portion.append(emission)
-        size += len(emission.messages)
-        if len(portion) >= _TRIED or size >= _TRIED_MESSAGES:
-            yield portion
-            portion, size = [], 0
-    if portion:
-        yield portion
+def _size_of(emission: Emission) -> int:
+    return len(emission.messages)
 
 
 def _singly(emissions: Iterable[Emission]) -> Iterator[Emission]:

@@ -21,7 +21,7 @@ from streamer.sending import SendError, Written
 from streamer.sending.rejection import Rejection
 from streamer.sending.sender import Sender
 
-PATIENCE_S: Final = 2.0
+REPLAY_TIMEOUT_S: Final = 2.0
 """How long receivers that do not answer are waited for, in all: others want the task's slot."""
 
 _LAST: Final = 2**62
@@ -30,7 +30,7 @@ _LAST: Final = 2**62
 _QUIET: Final = frozenset({FrameKind.REJECTED, FrameKind.ANSWER})
 
 
-class OutOfPatienceError(SendError):
+class ReplayTimeoutError(SendError):
     """The receiver does not answer, and has been waited for long enough."""
 
 
@@ -51,7 +51,7 @@ def replay(
     task = Task(plan.level, now, strict=plan.strict)
     ex = task.execution
     ex.micro_batch = micro_batch
-    ex.sleep = _bounded(time.monotonic() + PATIENCE_S)
+    ex.sleep = _bounded(time.monotonic() + REPLAY_TIMEOUT_S)
     failed: dict[int, str] = {}
     written: list[Payload] = []
     outputs = _Outputs(plan)
@@ -67,7 +67,7 @@ def replay(
         try:
             batches = outputs.made(some, way, ex)
             written += outputs.payloads(_sent(batches, outputs.of(path), failed, ex))
-        except OutOfPatienceError as error:
+        except ReplayTimeoutError as error:
             failed.update({one.number: error.text for one in some if one.number not in failed})
     # What an output inside has rejected is one of those that were sent.
     for out in ex.rejected:
@@ -173,7 +173,7 @@ def _bounded(until: float) -> Callable[[int], None]:
     def sleep(ns: int) -> None:
         left = until - time.monotonic()
         if ns / 1e9 > left:
-            raise OutOfPatienceError(f"the receiver does not answer within {PATIENCE_S:g} s")
+            raise ReplayTimeoutError(f"the receiver does not answer within {REPLAY_TIMEOUT_S:g} s")
         time.sleep(ns / 1e9)
 
     return sleep

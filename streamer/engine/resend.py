@@ -29,7 +29,7 @@ from streamer.window.system import SystemWindow
 def resend(
     plan: Plan, undelivered: Iterable[Undelivered], micro_batch: MicroBatch | None = None
 ) -> Iterator[Frame]:
-    """Try to send batches, for no longer than the plan's patience.
+    """Try to send batches, for no longer than the plan's wait budget.
 
     Args:
         plan: the stream's plan.

@@ -14,16 +14,17 @@ import orjson
 from streamer.engine.answers import packed
 from streamer.engine.frame import FrameKind
 from streamer.engine.live import Voice
+from streamer.engine.portions import cut_portions
 from streamer.engine.reading import REPORTER
 from streamer.engine.rejected import Origins, Rejected, packed_rejected, rejected_of
 from streamer.engine.spans import Tracing
-from streamer.engine.undelivered import Undelivered, chunks, encode_undelivered
+from streamer.engine.undelivered import CHUNK_MESSAGES, Undelivered, encode_undelivered
 from streamer.limits import DEFAULT_LIMITS, Limits, use_limits
 from streamer.message import Batch, Execution
 from streamer.plan import Plan
 from streamer.sampling import WANTED, Sampler
-from streamer.sending.patience import Patience, Unsent
 from streamer.sending.rejection import origin_of
+from streamer.sending.wait_budget import Unsent, WaitBudget
 from streamer.value import dump_json
 
 MOST_LINES = 100
@@ -62,13 +63,13 @@ class Task:
         live: str = "",
         tracing: Tracing | None = None,
         limits: Limits = DEFAULT_LIMITS,
-        patience: int = 0,
+        wait_budget: int = 0,
         origins: Origins = _REPLAYED,
     ) -> None:
         """Begin; lines less severe than `level` are left out. `live` is an `Ear`'s address.
 
         `tracing` notes what the task does, where somebody wants to know. `limits` hold in this
-        process from now on. `patience` is how long it waits for outputs in all, ns; 0 for ever.
+        process from now on. `wait_budget` is how long it waits for outputs in all, ns; 0 for ever.
         `origins` says how the task's messages are given again.
         """
         use_limits(limits)
@@ -86,8 +87,8 @@ class Task:
         samples = WANTED.get()
         self.execution.sampler = Sampler(samples) if samples else None
         self.execution.reading = REPORTER.get()
-        if patience:
-            self.execution.patience = Patience(patience, self._hand_over)
+        if wait_budget:
+            self.execution.wait_budget = WaitBudget(wait_budget, self._hand_over)
 
     @classmethod
     def of(
@@ -105,7 +106,7 @@ class Task:
             live=plan.live,
             tracing=tracing,
             limits=plan.limits,
-            patience=plan.patience,
+            wait_budget=plan.wait_budget,
             origins=origins,
         )
 
@@ -121,8 +122,8 @@ class Task:
         self._counts[name, tuple(sorted(labels.items()))] += by
 
     def _hand_over(self, unsent: Unsent) -> None:
-        output, order, part = self.execution.patience.place
-        for some in chunks(unsent.batches):
+        output, order, part = self.execution.wait_budget.place
+        for some in cut_portions(unsent.batches, CHUNK_MESSAGES):
             for origins, batches in self._by_origins(some):
                 whole = Undelivered(
                     *(output, order, batches, unsent.text, unsent.place),

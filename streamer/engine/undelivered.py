@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,7 @@ from streamer.engine.places import Labels
 from streamer.message import Batch, Message, Placed
 from streamer.window.metadata import decode_meta, encode_meta
 
-_CHUNK_MESSAGES: Final = 1_000
+CHUNK_MESSAGES: Final = 1_000
 """Messages from which on a further batch begins a new `Undelivered`: the driver tries one first."""
 
 _DOCUMENT: Final = "document"
@@ -116,17 +116,3 @@ def decode_message(meta: bytes, raw: bytes, place: Sequence[int] | None, typed: 
         document, _ = decode_meta(raw)
         message = Message(None, found, error, document[_DOCUMENT])
     return message if place is None else Placed.like(message, tuple(place))
-
-
-def chunks(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
-    """Cut batches into lists of bounded size, between two batches."""
-    held: list[Batch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += len(batch)
-        if size >= _CHUNK_MESSAGES:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held

@@ -146,7 +146,7 @@ class _Asking:
         connecting = Connecting(self._room, "http_client")
         while not self._room.stopping:
             try:
-                if self._asked(connecting.up):
+                if self._request(connecting.up):
                     pause = FIRST_PAUSE
                     continue
             except StoppedError:
@@ -157,7 +157,7 @@ class _Asking:
             self._room.wait(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _asked(self, up: Callable[[], None]) -> bool:
+    def _request(self, up: Callable[[], None]) -> bool:
         """Make a request; return whether there was something in the answer."""
         ex = execution(self._room)
         try:

@@ -22,8 +22,8 @@ from streamer.kafka.writable import writable
 from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BatchPolicy
 from streamer.sending import BulkOutput, NotConnectedError, SendError, TakenBackError
-from streamer.sending.patience import pause_own_try
 from streamer.sending.rejection import invalid
+from streamer.sending.wait_budget import pause_own_try
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from streamer.kafka.rehearsal import rehearse
 from streamer.kafka.untaken import told
 from streamer.message import Execution, MicroBatch
 from streamer.sending import SendError, TakenBackError
-from streamer.sending.patience import pause
+from streamer.sending.wait_budget import pause
 
 _PATIENCE: Final = 15.0
 _ANSWER: Final = 10.0

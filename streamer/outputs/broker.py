@@ -17,8 +17,8 @@ from streamer.pipeline.batching import (
     output_policy,
 )
 from streamer.sending import Composition, Left, Sent, all_of, still_left
-from streamer.sending.patience import HeldBack, Unsent, with_patience
 from streamer.sending.retrying import HandingOver, Retrying, saying
+from streamer.sending.wait_budget import NestedWaitBudget, Unsent, with_wait_budget
 from streamer.spec import (
     Access,
     BuildContext,
@@ -150,16 +150,16 @@ class InSequence(Composition):
         """Send to one after the other; what one does not take, those after it don't get."""
         sent = Sent(len(batches))
         going = all_of(batches)
-        patience = ex.patience
+        budget = ex.wait_budget
         # What an output does not take must not count as sent, for the next one would get it.
-        its = ex if patience is None else with_patience(ex, HeldBack(patience))
+        its = ex if budget is None else with_wait_budget(ex, NestedWaitBudget(budget))
         for number, output in enumerate(self._outputs):
             # Only the first one may hold something: all others would get it again.
             first = not number
             unsent = [one.batch for one in going]
             at, to = self._start + number, self._to
-            hands_over = patience is not None and patience.hands_over
-            if to and hands_over and patience.follows(unsent, to.path, at):
+            hands_over = budget is not None and budget.hands_over
+            if to and hands_over and budget.follows(unsent, to.path, at):
                 break
             outcome = output.deliver(unsent, its, hold=hold and first)
             sent.written += outcome.written
@@ -169,7 +169,7 @@ class InSequence(Composition):
                 # Those before this output have it. Who retries a stream's outputs would begin anew.
                 text, place = waiting[0].error.text, Origin(to).fields
                 held_batches = [one.batch for one in waiting]
-                patience.hand_over(Unsent(held_batches, text, place, to.path, at))
+                budget.hand_over(Unsent(held_batches, text, place, to.path, at))
             else:
                 waiting = []
             for one in stopped:

@@ -19,8 +19,8 @@ from streamer.http.request import PartTexts
 from streamer.message import Batch, Execution
 from streamer.pipeline.batching import BATCHING_FIELD, BatchPolicy, batching_problems, output_policy
 from streamer.sending import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
-from streamer.sending.patience import pause_own_try
 from streamer.sending.rejection import Reason, Rejection
+from streamer.sending.wait_budget import pause_own_try
 from streamer.spec import BuildContext, Example, Field, Kind, Parsed, Spec
 
 BATCH_AS_MULTIPART: Final = "batch_as_multipart"

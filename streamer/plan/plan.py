@@ -64,8 +64,8 @@ class Plan:
         live: where tasks say what they wait for; empty for nowhere.
         traced: whether tasks say what they do when, for a tracer.
         limits: what one message may come to.
-        patience: how long a task waits for outputs before what is unsent goes to the driver, which
-            sends it again, ns; 0 for ever.
+        wait_budget: how long a task waits for outputs before what is unsent goes to the driver,
+            which sends it again, ns; 0 for ever.
         seed: the directory of what the shards begin with; empty where they begin with nothing.
     """
 
@@ -95,7 +95,7 @@ class Plan:
     traced: bool = field(default=False, compare=False)
     seed: str = field(default="", compare=False)
     limits: Limits = DEFAULT_LIMITS
-    patience: int = field(default=0, compare=False)
+    wait_budget: int = field(default=0, compare=False)
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.

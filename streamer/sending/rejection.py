@@ -71,7 +71,7 @@ def shared(text: str) -> str:
     return Rejection(text, text.reason, shared=True) if isinstance(text, Rejection) else text
 
 
-def retold(text: str, cause: str) -> str:
+def with_reason_of(text: str, cause: str) -> str:
     """Return another text for a failure, which is a rejection when its cause is one."""
     if not isinstance(cause, Rejection):
         return text

@@ -9,8 +9,8 @@ from streamer.backoff import Backoff
 from streamer.failure import Origin
 from streamer.message import Batch, Execution
 from streamer.sending import Composition, Left, SendError, Sent, Written, still_left
-from streamer.sending.patience import Unsent
-from streamer.sending.rejection import Rejection, is_rejection, retold, take_out
+from streamer.sending.rejection import Rejection, is_rejection, take_out, with_reason_of
+from streamer.sending.wait_budget import Unsent
 from streamer.spec import ParsedComponent
 
 Deliver = Callable[..., Sent]
@@ -45,7 +45,7 @@ class Retrying(Composition):
             backoff: how tries follow each other.
             log: takes a line for each try that has failed: run, level, text.
             to: the component that `deliver` is of. Where tries go on for ever, what it rejects is
-                taken out of the run, and what it has not taken when the run's patience ends is
+                taken out of the run, and what it has not taken when the run's wait budget ends is
                 handed over; both count as sent.
             start: of that component's outputs, the first that `deliver` sends to.
         """
@@ -75,36 +75,36 @@ class Retrying(Composition):
         self, batches: Sequence[Batch], ex: Execution
     ) -> Iterator[tuple[list[Written], list[Left]]]:
         """Yield, for each try, what is to be written and what is given up."""
-        patience, to, start = ex.patience, self._to, self._start
-        if to and patience and patience.hands_over and patience.follows(batches, to.path, start):
+        budget, to, start = ex.wait_budget, self._to, self._start
+        if to and budget and budget.hands_over and budget.follows(batches, to.path, start):
             return
         began = ex.elapsed()
         sent = self._deliver(batches, ex, hold=True)
         yield sent.written, []
         left = yield from self._without_rejected(sent.left(batches), _size(batches), ex)
         while left:
-            if patience is not None:
-                patience.spend(began, ex.elapsed())
+            if budget is not None:
+                budget.spend(began, ex.elapsed())
             # What was held is sent when what it waits for is dealt with.
             waiting = [one for one in left if one.error.held]
             failed = [one for one in left if not one.error.held]
             if not failed:
-                if patience is not None and patience.is_ended and not self._for_ever:
+                if budget is not None and budget.is_ended and not self._for_ever:
                     # It has not failed, so it is no try: who is around this hands it over.
                     yield [], waiting
                     return
                 failed, waiting = waiting, []
             for pause in self._backoff.pauses(ex.elapsed):
                 self._say(ex, "WARN", f"Failed to send message: {failed[0].error.text}")
-                if patience is None or to is None or not self._for_ever:
+                if budget is None or to is None or not self._for_ever:
                     ex.sleep(pause)
-                elif not patience.wait(pause, ex):
+                elif not budget.wait(pause, ex):
                     unsent = sorted([*failed, *waiting], key=lambda one: one.number)
                     text = failed[0].error.text
-                    if patience.hands_over:
+                    if budget.hands_over:
                         batches = [one.batch for one in unsent]
                         place = Origin(to).fields
-                        patience.hand_over(Unsent(batches, text, place, to.path, start))
+                        budget.hand_over(Unsent(batches, text, place, to.path, start))
                     else:
                         held = SendError(text, held=True)
                         yield [], [one._replace(error=held) for one in unsent]
@@ -116,8 +116,8 @@ class Retrying(Composition):
                 failed = yield from self._without_rejected(failed, tried, ex)
                 if not failed:
                     break
-                if patience is not None:
-                    patience.spend(began, ex.elapsed())
+                if budget is not None:
+                    budget.spend(began, ex.elapsed())
             if failed:
                 self._say(ex, "ERROR", f"Failed to send message: {failed[0].error.text}")
                 yield [], [one._replace(error=_given_up(one)) for one in failed]
@@ -191,7 +191,7 @@ class Retrying(Composition):
 def _given_up(left: Left) -> SendError:
     """Return what is said of a batch that is given up: a rejection where all of it was rejected."""
     causes = [*left.error.by_index(len(left.batch)).values()]
-    text = retold(GIVEN_UP, causes[0]) if all(map(is_rejection, causes)) else GIVEN_UP
+    text = with_reason_of(GIVEN_UP, causes[0]) if all(map(is_rejection, causes)) else GIVEN_UP
     return SendError(text)
 
 
@@ -225,17 +225,17 @@ class HandingOver(Composition):
 
     def deliver(self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False) -> Sent:
         """Pass batches on; what is handed over counts as sent."""
-        patience = ex.patience
-        if patience is None or not patience.hands_over:
+        budget = ex.wait_budget
+        if budget is None or not budget.hands_over:
             return self._output.deliver(batches, ex, hold=hold)
-        if patience.follows(batches, self._to.path):
+        if budget.follows(batches, self._to.path):
             return Sent(len(batches))
         sent = self._output.deliver(batches, ex, hold=hold)
         held = [one for one in sent.left(batches) if one.error.held]
         if held and not hold:
             unsent = [one.batch for one in held]
             place = Origin(self._to).fields
-            patience.hand_over(Unsent(unsent, held[0].error.text, place, self._to.path))
+            budget.hand_over(Unsent(unsent, held[0].error.text, place, self._to.path))
             for one in held:
                 sent.errors[one.number] = None
         return sent

@@ -27,8 +27,8 @@ from streamer.sending import (
     Written,
     encoded,
 )
-from streamer.sending.patience import pause
 from streamer.sending.rejection import is_rejection, shared
+from streamer.sending.wait_budget import pause
 from streamer.spec import ParsedComponent
 
 
@@ -94,7 +94,7 @@ class Sender(Composition):
         self._connecting = threading.Lock()
         self._connected = type(output).connect is Output.connect if _sends(output) else True
         self.max_in_flight: int = getattr(output, "max_in_flight", 1)
-        # Why the newest try has failed; once the patience has ended there is no further one.
+        # Why the newest try has failed; once the wait budget has ended there is no further one.
         self._failure = ""
         self._refusal = ""
         self._lanes = Lanes(lambda: None, self.max_in_flight)
@@ -216,8 +216,8 @@ class Sender(Composition):
         ex: Execution,
     ) -> list[SendError | None]:
         """Send batches, count and time them; what goes wrong is logged and returned."""
-        fields, patience = self._origin.fields, ex.patience
-        if patience is not None and self._failure and patience.is_ended and patience.cuts_tries:
+        fields, budget = self._origin.fields, ex.wait_budget
+        if budget is not None and self._failure and budget.is_ended and budget.cuts_tries:
             return [SendError(self._failure, held=True)] * len(batches)
         losses = 0
         while True:
@@ -234,10 +234,10 @@ class Sender(Composition):
                 ex.count("output_connection_lost", 1, **fields)
                 self._origin.log(ex, "WARN", f"Connection of {self._name} lost: {error.text}")
                 losses += 1
-                if patience is not None:
-                    patience.spend(began, ex.elapsed())
+                if budget is not None:
+                    budget.spend(began, ex.elapsed())
                     # A connection that has lasted since an earlier task may well be lost once.
-                    if losses > 1 and patience.is_ended:
+                    if losses > 1 and budget.is_ended:
                         return [SendError(error.text, held=True)] * len(batches)
                 continue
             except (MemoryError, TakenBackError):
@@ -248,8 +248,8 @@ class Sender(Composition):
                 break
         sent = [batch for batch, error in zip(batches, errors, strict=True) if error is None]
         self._failure = next((error.text for error in errors if error is not None), "")
-        if self._failure and patience is not None and patience.cuts_tries:
-            patience.spend(began, ex.elapsed())
+        if self._failure and budget is not None and budget.cuts_tries:
+            budget.spend(began, ex.elapsed())
         if sent:
             tally = ex.tally(self._origin.key)
             tally.sent += sum(map(len, sent))
@@ -272,12 +272,12 @@ class Sender(Composition):
         """Connect, however often it takes; only one thread does.
 
         Returns:
-            Why it is not connected, when the run's patience has ended.
+            Why it is not connected, when the run's wait budget has ended.
         """
         with self._connecting:
             pauses = RECONNECT.pauses()
-            patience = ex.patience
-            if patience is not None and self._refusal and patience.is_ended:
+            budget = ex.wait_budget
+            if budget is not None and self._refusal and budget.is_ended:
                 return self._refusal
             while not self._connected:
                 began = ex.elapsed()
@@ -290,8 +290,8 @@ class Sender(Composition):
                     text = f"Failed to connect to {self._name}: {_text(error)}"
                     self._origin.log(ex, "ERROR", text)
                     ex.tell("ERROR", f"Messages wait: {text}", self._origin.fields)
-                    if patience is not None:
-                        patience.spend(began, ex.elapsed())
+                    if budget is not None:
+                        budget.spend(began, ex.elapsed())
                     if not pause(ex, next(pauses)):
                         self._refusal = text
                         return text

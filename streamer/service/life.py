@@ -118,9 +118,9 @@ class Life:
         Args:
             session: Spark's, with executors.
         """
-        from streamer.spark.cores import settled_cores
+        from streamer.spark.cores import await_cores
 
-        shards = settled_cores(lambda: int(session.sparkContext.defaultParallelism))
+        shards = await_cores(lambda: int(session.sparkContext.defaultParallelism))
         self.plan = replace(self.plan, shards=shards)
         text = f"Windows get {shards} shards, as many as the executors have cores"
         more = "spark.shards says another number, and `streamer rescale` changes it later"

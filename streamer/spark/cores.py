@@ -22,7 +22,7 @@ _QUIET_S: Final = 2.0
 _SETTLE_S: Final = 10.0
 
 
-def settled_cores(
+def await_cores(
     look: Callable[[], int],
     sleep: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.monotonic,

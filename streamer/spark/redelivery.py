@@ -23,10 +23,10 @@ from streamer.plan.plan import cores
 from streamer.spark.micro_batch import heard
 from streamer.spark.stages import FRAME, FRAME_SCHEMA, arrow, begin_task
 
-PATIENCE: Final = 2 * SECOND
+WAIT_BUDGET_NS: Final = 2 * SECOND
 """How long a task waits for outputs in all before what is unsent goes to the driver, ns."""
 
-_PROBE_PATIENCE: Final = MILLISECOND
+_PROBE_WAIT_BUDGET_NS: Final = MILLISECOND
 """How long a try waits that is to find out whether an output is there again, ns: it is one."""
 
 _LONGEST_REST_S: Final = 5.0
@@ -119,7 +119,7 @@ class Redelivery:
         """
         assert self._session is not None
         probes = len(undelivered) == 1 and len(undelivered[0].batches) == 1
-        plan = replace(self._plan, patience=_PROBE_PATIENCE) if probes else self._plan
+        plan = replace(self._plan, wait_budget=_PROBE_WAIT_BUDGET_NS) if probes else self._plan
         bodies = pa.array([encode_undelivered(one) for one in undelivered], pa.binary())
         with TURNS.turn(max(cores(plan.master) // CORES_A_TURN, 1), self._stopping.is_set):
             rows = self._session.createDataFrame(pa.Table.from_arrays([bodies], schema=_BODY))

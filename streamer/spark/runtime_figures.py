@@ -23,12 +23,12 @@ def runtime_figures() -> dict[str, float]:
         return {}
     try:
         with _ASK_LOCK:
-            return _asked(context)
+            return _read_figures(context)
     except (Py4JError, OSError, AttributeError):
         return {}
 
 
-def _asked(context: SparkContext) -> dict[str, float]:
+def _read_figures(context: SparkContext) -> dict[str, float]:
     jvm = context._jvm
     assert jvm is not None
     management = jvm.java.lang.management.ManagementFactory

@@ -55,7 +55,7 @@ from streamer.spark.kafka_side import KafkaSide
 from streamer.spark.micro_batch import tell
 from streamer.spark.monitors import end_monitors
 from streamer.spark.query import NotStartedError, begin, end
-from streamer.spark.redelivery import PATIENCE, Redelivery
+from streamer.spark.redelivery import WAIT_BUDGET_NS, Redelivery
 from streamer.spark.replay import rejections_of, replay_in_worker
 from streamer.spark.retries import Retries
 from streamer.spark.seeds import bring_seed, seed_of
@@ -188,7 +188,7 @@ class Stream:
             if former is None:
                 self._house.stop()
             raise
-        self.plan = replace(self.plan, live=self._ear.address, patience=PATIENCE)
+        self.plan = replace(self.plan, live=self._ear.address, wait_budget=WAIT_BUDGET_NS)
         self._ours, kafka = apart(self._source)
         hears = self._signals, self._gauge, self._count, self.batch_meter.messages, log
         begins, at = checkpoint.kafka_begins_at, checkpoint.spark

@@ -13,8 +13,8 @@ from streamer.engine.encode import OutputStage
 from streamer.message import Batch, Execution, Message, MicroBatch, Placed
 from streamer.plan import make_plan
 from streamer.sending import Output, SendError, TakenBackError
-from streamer.sending.patience import Patience
 from streamer.sending.sender import Sender
+from streamer.sending.wait_budget import WaitBudget
 from tests.outputs.scripted import batches
 
 
@@ -149,7 +149,7 @@ def test_what_waits_for_a_transaction_to_begin_is_handed_over_whole_and_goes_on_
 
     output, ex = Away(), _ex()
     unsent: list[Any] = []
-    ex.patience = Patience(1, lambda some: unsent.append((ex.patience.place, some)))
+    ex.wait_budget = WaitBudget(1, lambda some: unsent.append((ex.wait_budget.place, some)))
     ex.micro_batch = MicroBatch("s", 7, "3")
     stage = _stage(output)
     for texts in (("a", "b"), ("c",)):

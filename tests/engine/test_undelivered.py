@@ -49,7 +49,7 @@ class Blocked:
 
     def __init__(self, output: str, tmp_path: Any, tries: int, up: Any) -> None:
         self.run = Run(output if "input:" in output else CONFIG % output)
-        self.run.plan = replace(self.run.plan, patience=20 * MILLISECOND)
+        self.run.plan = replace(self.run.plan, wait_budget=20 * MILLISECOND)
         self.portions: list[list[Undelivered]] = []
         self.pauses: list[float] = []
         self.is_stopping = False
@@ -166,7 +166,7 @@ def test_a_stop_ends_it(source):
     assert not blocked.portions
 
 
-def test_without_patience_a_task_waits(source):
+def test_without_a_wait_budget_a_task_waits(source):
     state = Server()
     answers = iter(range(10_000))
 
@@ -176,7 +176,7 @@ def test_without_patience_a_task_waits(source):
 
     with http_server(answer) as server:
         run = Run(CONFIG % http(server))
-        assert run.plan.patience == 0
+        assert run.plan.wait_budget == 0
         frames = run.frames
         kinds: set[int] = set()
         run.frames = lambda batch: [kinds.add(f.kind) or f for f in frames(batch)]  # type: ignore

@@ -3,7 +3,7 @@
 A task holds one of Spark's slots while it waits, and other streams need them. So what waits for an
 output longer than a bound is handed to the driver, which holds the micro-batch without a slot, and
 has it sent again from time to time (`engine.undelivered`). Where nobody takes what is unsent, in
-tests of configs and in a dry run, there is no patience to end (`Execution.patience` is None).
+tests of configs and in a dry run, nothing bounds it (`Execution.wait_budget` is None).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Unsent(NamedTuple):
     start: int = 0
 
 
-class Patience:
+class WaitBudget:
     """What one task may still wait for all of its outputs. Several threads may use it.
 
     Attributes:
@@ -72,7 +72,7 @@ class Patience:
             ex: the run.
 
         Returns:
-            Whether it has slept; otherwise the patience has ended.
+            Whether it has slept; otherwise the wait budget has ended.
         """
         now = ex.elapsed()
         self.spend(now, now + period)
@@ -112,16 +112,16 @@ class Patience:
         return True
 
 
-class HeldBack(Patience):
-    """The patience of outputs that hand nothing over by themselves, for something comes after them.
+class NestedWaitBudget(WaitBudget):
+    """The wait budget of outputs that hand nothing over: something comes after them.
 
     What they give back as held is handed over by who sends to them.
     """
 
     hands_over = False
 
-    def __init__(self, around: Patience) -> None:
-        """Take the patience around it, which time is counted with."""
+    def __init__(self, around: WaitBudget) -> None:
+        """Take the wait budget around it, which time is counted with."""
         super().__init__(0, lambda unsent: None, cuts_tries=around.cuts_tries)
         self._around = around
 
@@ -135,19 +135,19 @@ class HeldBack(Patience):
         return self._around.is_ended
 
 
-def with_patience(ex: Execution, patience: Patience | None) -> Execution:
-    """Return the same run with another patience."""
+def with_wait_budget(ex: Execution, wait_budget: WaitBudget | None) -> Execution:
+    """Return the same run with another wait budget."""
     made = copy.copy(ex)
-    made.patience = patience
+    made.wait_budget = wait_budget
     return made
 
 
 def pause(ex: Execution, period: int) -> bool:
     """Sleep for some ns before a further try, and return whether there is to be one."""
-    if ex.patience is None:
+    if ex.wait_budget is None:
         ex.sleep(period)
         return True
-    slept: bool = ex.patience.wait(period, ex)
+    slept: bool = ex.wait_budget.wait(period, ex)
     return slept
 
 
@@ -163,9 +163,9 @@ def pause_own_try(ex: Execution, period: int, took: int = 0) -> bool:
         Whether there is to be one. Where a component around the output does something else with
         what has failed, the output has all the tries that its config gives it.
     """
-    if ex.patience is None or not ex.patience.cuts_tries:
+    if ex.wait_budget is None or not ex.wait_budget.cuts_tries:
         ex.sleep(period)
         return True
     now = ex.elapsed()
-    ex.patience.spend(now - took, now)
+    ex.wait_budget.spend(now - took, now)
     return pause(ex, period)

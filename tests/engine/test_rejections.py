@@ -292,7 +292,6 @@ def test_a_message_of_which_no_request_can_be_made_is_rejected(
 def test_of_rows_that_go_together_the_one_that_breaks_a_constraint_is_found(
     source: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("sqlalchemy")
     write_lines(source, NUMBERS)
     init = "CREATE TABLE IF NOT EXISTS t (n INTEGER CHECK (n <> 3))"
     run = Run(

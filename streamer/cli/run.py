@@ -19,9 +19,9 @@ from streamer.cli.run_log import RunLog
 from streamer.cli.serving import check_served, served
 from streamer.cli.spark_start import RunStart, SparkStart, is_quick, start_run
 from streamer.cli.status import Running, StartStatus, StatusLine, banner
-from streamer.cli.stopper import Stopper
+from streamer.cli.stopper import Stopper, delay_stop
 from streamer.config import Config
-from streamer.durations import SECOND, format_duration
+from streamer.durations import format_duration
 from streamer.engine.clock_watch import ClockWatch
 from streamer.engine.snapshot import Snapshot
 from streamer.engine.start_progress import StartPhase, StartProgress
@@ -217,7 +217,7 @@ def _run(run: _Run) -> int:
     stopped = stopper.asked.is_set()
     life.end_start()
     status.update(*meter.figures(life.snapshot()), "stopping")
-    _delay(run)
+    delay_stop(life.config.shutdown_delay, stopper, log)
     finished = _leave(run)
     _farewell(life.snapshot(), stopped, str(life.checkpoint), log)
     if not stopped and finished:
@@ -247,15 +247,6 @@ def _watched(run: _Run) -> Iterator[Callable[[], None]]:
         yield reloads.look
     finally:
         reloads.close()
-
-
-def _delay(run: _Run) -> None:
-    """Go on for `shutdown_delay`, so that metrics are collected once more; a signal ends it."""
-    delay = run.life.config.shutdown_delay
-    if delay > 0:
-        text = f"Shutdown delay is in effect for {format_duration(delay)}"
-        if not run.stopper.delay(delay / SECOND, lambda: run.log("INFO", text, {})):
-            run.log("INFO", "The shutdown delay was ended by a signal", {})
 
 
 def _leave(run: _Run) -> bool:

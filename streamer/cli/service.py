@@ -16,7 +16,7 @@ from streamer.cli.exporting import exported
 from streamer.cli.options import Watch
 from streamer.cli.service_place import ServicePlace
 from streamer.cli.standby import Standby, advertised, opened, take
-from streamer.cli.stopper import Stopper
+from streamer.cli.stopper import Stopper, delay_stop
 from streamer.config import Config, load_config
 from streamer.config.findings import Findings
 from streamer.config.nodes import Mapping as MappingNode
@@ -225,7 +225,12 @@ class _Service:
             raise
         begun, restored = threading.Event(), threading.Event()
         flags = options.api, options.prefixed
-        api = Api(manager, root, log, *flags, opened=begun, restored=restored)
+        api = Api(
+            *(manager, root, log, *flags),
+            opened=begun,
+            restored=restored,
+            stopping=self._stopper.asked,
+        )
         streams = manager.boot.count(files)
         log("INFO", "Starting", {"streams": streams, "checkpoints": str(self._place)})
         began = time.monotonic()
@@ -246,8 +251,13 @@ class _Service:
             restored.set()
             log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
             with self._watched(manager):
-                return self._wait(manager.registry.store)
+                code = self._wait(manager.registry.store)
+                if not code:
+                    delay_stop(root.shutdown_delay, self._stopper, log)
+                return code
         finally:
+            # While the streams stop, whoever asks is told so; no message comes to one that has.
+            manager.stop()
             if server is not None:
                 server.stop()
             api.close()

@@ -8,6 +8,23 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from streamer.durations import SECOND, format_duration
+from streamer.engine.delivery import LogLine
+
+
+def delay_stop(delay: int, stopper: Stopper, log: LogLine) -> None:
+    """Go on for `shutdown_delay`, so that metrics are collected once more; a signal ends it.
+
+    Args:
+        delay: ns.
+        stopper: takes the signals.
+        log: takes log lines.
+    """
+    if delay > 0:
+        text = f"Shutdown delay is in effect for {format_duration(delay)}"
+        if not stopper.delay(delay / SECOND, lambda: log("INFO", text, {})):
+            log("INFO", "The shutdown delay was ended by a signal", {})
+
 
 class Stopper:
     """The first signal asks for a stop between micro-batches, the second insists.

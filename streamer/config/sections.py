@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from streamer.config.http_section import HTTP
 from streamer.config.tests_section import DEFINITION_FIELDS
 from streamer.limits import DEFAULT_LIMITS
 from streamer.spec import Access, Field
 
+_OFFSET_LOG: Final = "spark.sql.streaming.offsetLog.formatVersion"
 _MASTER: Final = re.compile(
     r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://.+|yarn"
 )
@@ -41,6 +43,16 @@ def _days(value: int) -> str | None:
 
 def _spool(value: int) -> str | None:
     return None if value >= 1 << 20 else f"is {value}; expected 1048576 (1 MiB) or more"
+
+
+def _conf(settings: Mapping[str, Any]) -> str | None:
+    value = settings.get(_OFFSET_LOG, "1")
+    if str(value).strip() == "1":
+        return None
+    return (
+        f"sets {_OFFSET_LOG} to {value!r}; expected 1, the form of Spark's log of offsets that "
+        "positions are read from at a start: leave it out"
+    )
 
 
 def _master(text: str) -> str | None:
@@ -165,6 +177,7 @@ _SPARK: Final = Field(
             shape="map",
             secret=True,
             advanced=True,
+            check=_conf,
             examples=({"spark.driver.memory": "4g"},),
         ),
         Field(

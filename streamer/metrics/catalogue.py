@@ -446,7 +446,8 @@ _STREAM: Final = (
         _G,
         (),
         "0 or 1",
-        "Whether messages flow: all inputs and outputs are connected, as /ready says.",
+        "Whether messages flow, as /ready says: all inputs and outputs are connected, and the "
+        "stream neither stops nor lets its windows out for a deploy.",
         "input_connected and output_connected say which is not; /ready says why.",
     ),
     Metric(

@@ -92,6 +92,8 @@ class Life:
         self._tracer = tracer_of(config.tracer, plan.name)
         self.plan = plan
         self._backlog = 0
+        self._is_leaving = self._is_draining = False
+        view.unready_reason = self._unready_reason
         self.checkpoint: Checkpoint = Checkpoint(directory)
         try:
             self.renewed = self.checkpoint.begin()
@@ -104,6 +106,11 @@ class Life:
         except BaseException:
             self.checkpoint.close()
             raise
+
+    def _unready_reason(self) -> str:
+        if self._is_leaving or self.stopping():
+            return "the stream is stopping"
+        return "a deploy lets the open windows out" if self._is_draining else ""
 
     @property
     def lacks_shards(self) -> bool:
@@ -230,7 +237,11 @@ class Life:
         check_ready(plan, self.plan)
         former = (self.config, self.plan)
         replacing = Replacing(self, self._log, self._patience, lambda: self.stopping())
-        done = replacing.replace(plan, judgement, on_reset, revision)
+        self._is_draining = bool(judgement.resets) and on_reset == OnReset.DRAIN
+        try:
+            done = replacing.replace(plan, judgement, on_reset, revision)
+        finally:
+            self._is_draining = False
         self._took(config, plan)
         self._probation, self._former = None, None
         if probation is not None and done.effect is not None:
@@ -325,6 +336,7 @@ class Life:
         Returns:
             Whether it finished in time; if not, it is replayed.
         """
+        self._is_leaving = True
         wait = self.config.shutdown_timeout if timeout is None else timeout
         return self.stream.stop(wait / SECOND)
 

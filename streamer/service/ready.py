@@ -1,5 +1,9 @@
 """`/ready`: whether messages flow, by the inputs and outputs that they flow through.
 
+A stream that stops, and one whose windows a deploy lets out, is not ready from that moment on,
+though its ends are connected: whoever sends it messages has the time of the stop to look for
+another one.
+
 The body is Benthos's: one status for each end, those inside of a `broker` and its like singly.
 """
 
@@ -57,10 +61,10 @@ def readiness(view: StreamView) -> tuple[bool, dict[str, Any]]:
     for end in end_states(view, view.now()):
         found = {"label": end.label, "path": end.path, "connected": end.connected}
         statuses.append({**found, "error": end.problem} if end.problem else found)
-    body: dict[str, Any] = {"statuses": statuses}
-    if view.is_over:
-        body = {"error": "stream terminated", **body}
-    return all(status["connected"] for status in statuses), body
+    reason = "stream terminated" if view.is_over else view.unready_reason()
+    body: dict[str, Any] = {"error": reason} if reason else {}
+    connected = all(status["connected"] for status in statuses)
+    return connected and not reason, {**body, "statuses": statuses}
 
 
 def _is_blamed(end: ParsedComponent, now: Now) -> bool:

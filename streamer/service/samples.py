@@ -168,7 +168,7 @@ def _of_stream(view: StreamView, now: Now) -> _Figures:
         yield "last_delivery_timestamp_seconds", {}, now.last_delivery
     yield "stream_running", {}, int(view.started)
     ends = end_states(view, now)
-    yield "stream_ready", {}, int(all(end.connected for end in ends))
+    yield "stream_ready", {}, int(all(end.connected for end in ends) and not view.unready_reason())
     for end in ends:
         labels = {"label": end.label, "path": f"root.{end.path}"}
         yield f"{end.kind}_connected", labels, int(end.connected)

@@ -94,6 +94,8 @@ class StreamView:
             new name and labels, or None for a metric that is dropped. Each metric is mapped once,
             as in Benthos, so that what a mapping adds (an id, a time) stays.
         mapping_run: what these mappings may ask for, such as counters.
+        unready_reason: gives why the stream is not ready although its ends are connected: it stops,
+            or a deploy lets its windows out; an empty text for no such reason.
     """
 
     def __init__(self, config: Config, standing: Callable[[], Standing] | None = None) -> None:
@@ -103,6 +105,7 @@ class StreamView:
         self._expect_paths()
         self.start = StartProgress()
         self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
+        self.unready_reason: Callable[[], str] = lambda: ""
         self.standing = standing
         self.mapped_names: dict[MetricKey, MetricName | None] = {}
         self.mapping_run = Execution(time.time_ns)

@@ -83,6 +83,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     # Packs carry their own checks; a sum file for every file doubles the cost of a commit.
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    # Version 2 names sources in place of numbering them: positions are read from version 1, and a
+    # checkpoint that has begun with one cannot go on with the other.
+    "spark.sql.streaming.offsetLog.formatVersion": "1",
     "spark.sql.streaming.minBatchesToRetain": "20",
     # How often Spark asks the source whether there is something to do.
     "spark.sql.streaming.pollingDelay": "250ms",

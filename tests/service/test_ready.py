@@ -9,6 +9,7 @@ import pytest
 from streamer.config import parse_config
 from streamer.engine.snapshot import Snapshot
 from streamer.service.ready import readiness
+from streamer.service.samples import samples
 from streamer.service.view import Now, StreamView
 
 TEXT = """
@@ -71,3 +72,15 @@ def test_what_fails_is_not_connected_and_says_why(path: str, down: set[str]) -> 
     assert {one["label"] for one in statuses if not one["connected"]} == down
     assert {one.get("error") for one in statuses if not one["connected"]} == {"no space"}
     assert not [one for one in statuses if one["connected"] and "error" in one]
+
+
+def test_a_stream_that_stops_is_not_ready_though_its_ends_are_connected() -> None:
+    view = StreamView(parse_config(TEXT, env={}))
+    view.running(lambda: Now(Snapshot(batch=1), {}))
+    view.unready_reason = lambda: "the stream is stopping"
+    ready, body = readiness(view)
+    assert not ready and body["error"] == "the stream is stopping"
+    assert all(one["connected"] for one in body["statuses"])
+    assert [sample.value for _, sample in samples(view) if sample.name == "stream_ready"] == [0]
+    view.ended()
+    assert readiness(view)[1]["error"] == "stream terminated"

@@ -72,6 +72,9 @@ def test_it_answers_from_before_spark_starts_until_the_delay_is_over(tmp_path: P
         running.process.terminate()
         delayed = "Shutdown delay is in effect for 5s"
         running.wait_for(lambda: delayed in running.messages(), 60, "for the delay")
+        # Whoever sends it messages by that sends them elsewhere, while its server still answers.
+        status, body = ask(f"{url}/ready")
+        assert (status, json.loads(body)["error"]) == (503, "the stream is stopping")
         # A last look, while the stream waits; a second signal ends the waiting.
         last = received(ask(f"{url}/metrics")[1])
         running.process.terminate()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from streamer.config import parse_config
 from streamer.spark import compiling
 from streamer.spark.compiling import EXECUTORS, HARD, for_messages
 from streamer.spark.java import find_java
@@ -99,3 +100,11 @@ def test_what_a_message_passes_is_optimised(method: str) -> None:
     left = re.findall(r'^ +"(.+)",?$', text, re.MULTILINE)
     assert len(left) > 40
     assert not [pattern for pattern in left if fnmatch.fnmatchcase(method, pattern)]
+
+
+def test_the_form_of_the_log_of_offsets_is_pinned() -> None:
+    name = "spark.sql.streaming.offsetLog.formatVersion"
+    config = parse_config(f"spark: {{ conf: {{ {name}: 1 }} }}", "own.yaml")
+    assert config.spark["conf"] == {name: "1"}
+    said = _settings("test", "local[2]", {}, "INFO")
+    assert said.get(name) == "1"

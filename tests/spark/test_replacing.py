@@ -9,6 +9,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from streamer.config import parse_config
 from streamer.plan import make_plan
 from streamer.plan.judgement import judge
 from streamer.service.life import Life
+from streamer.service.ready import readiness
 from streamer.service.replacing import DeployError, OnReset
 from streamer.service.view import StreamView
 from tests.servers.kafka import Kafka
@@ -53,15 +55,33 @@ def unbuffered(text: str) -> str:
     return bare.replace('json("id").from_all().unique()', '[json("id")]').replace('"A"', '"C"')
 
 
+@contextmanager
+def looking_at(view: StreamView) -> Iterator[set[tuple[bool, str]]]:
+    """Give whether a stream was ready within the block, and what it said of that."""
+    found, over = set[tuple[bool, str]](), threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.02):
+            ready, body = readiness(view)
+            found.add((ready, body.get("error", "")))
+
+    looks = threading.Thread(target=look)
+    looks.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        looks.join()
+
+
 class Living:
     """A run of a stream that is looked after by the test."""
 
     def __init__(self, text: str, session: Any, folder: Path) -> None:
         self.log: list[tuple[str, str, Any]] = []
         config = parse_config(text, "a.yaml")
-        self.life = Life(
-            config, make_plan(config), str(folder / "c"), self._said, StreamView(config)
-        )
+        self.view = StreamView(config)
+        self.life = Life(config, make_plan(config), str(folder / "c"), self._said, self.view)
         self.life.open()
         self.life.start(session)
 
@@ -162,7 +182,11 @@ def test_windows_that_cannot_go_on_are_let_out_and_new_ones_go_on_from_there(
     text = CONFIG.replace("OUT", str(out)).replace("SIZE", "1h")
     stream = living(text)
     stream.takes(300)
-    done = stream.deploy(text.replace("1h", "2h").replace('"A"', '"B"'), OnReset.DRAIN)
+    with looking_at(stream.view) as seen:
+        done = stream.deploy(text.replace("1h", "2h").replace('"A"', '"B"'), OnReset.DRAIN)
+    assert (False, "a deploy lets the open windows out") in seen
+    assert {ready for ready, error in seen if error} == {False}
+    assert readiness(stream.view)[1].get("error") is None
     print("pause", done.pause)
     first = every_id_once(out)
     assert len(first) >= 300 and {one["by"] for one in windows(out)} == {"A"}

@@ -40,6 +40,7 @@ from streamer.service.http.tapping import TapEndpoints
 from streamer.service.streams.manager import Manager
 
 _STARTING: Final = "Spark is starting\n"
+_STOPPING: Final = "the service is stopping"
 _SECONDS_UNTIL_ANOTHER_TRY: Final = "2"
 _SERVICE: Final = "service"
 _READY_OF: Final = Parameter(
@@ -73,6 +74,7 @@ class Api:
         looks: threads for all else.
         opened: set when streams can be asked for; before, Spark is starting.
         restored: set when all streams that should run have been tried once.
+        stopping: set when the service stops; nothing is ready from then on.
     """
 
     manager: Manager
@@ -88,6 +90,7 @@ class Api:
     )
     opened: threading.Event = field(default_factory=_set, repr=False)
     restored: threading.Event = field(default_factory=_set, repr=False)
+    stopping: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @cached_property
     def results(self) -> ResultEndpoints:
@@ -120,7 +123,7 @@ class Api:
                 app.router.add_route(hdrs.METH_ANY, full, handler)
         served = Served(self.manager.registry, self.prefixed)
         app.on_cleanup.append(self.playground.close)
-        rest = self._once_opened(served.handler(root, self.restored.is_set))
+        rest = self._once_opened(served.handler(root, self._absence_reason))
         app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", rest)
         return app
 
@@ -195,16 +198,28 @@ class Api:
         served = Served(self.manager.registry, self.prefixed)
         return dict(sorted({**served.listed(), **about}.items()))
 
+    def _absence_reason(self) -> str:
+        """Return why a path may be missing now that is there at other times; empty for none."""
+        if self.stopping.is_set():
+            return _STOPPING
+        return "" if self.restored.is_set() else "streams are starting"
+
     def _ready(self, asked: Asked) -> web.Response:
+        if self.stopping.is_set():
+            return as_text(f"{_STOPPING}\n", 503)
         if not self.restored.is_set():
             return as_text("streams are starting\n" if self.opened.is_set() else _STARTING, 503)
         if asked.query.get("of") == _SERVICE:
             return as_text("OK")
         streams = self.manager.registry.streams()
-        waiting = [name for name, one in streams.items() if one.active and not one.ready]
-        if not waiting:
-            return as_text("OK")
-        return as_text(f"streams {', '.join(waiting)} are not connected\n", 503)
+        waiting: dict[str, list[str]] = {}
+        for name, one in streams.items():
+            if one.active and not one.ready:
+                reason = one.view.unready_reason()
+                what = f"not ready: {reason}" if reason else "not connected"
+                waiting.setdefault(what, []).append(name)
+        lines = [f"streams {', '.join(names)} are {what}\n" for what, names in waiting.items()]
+        return as_text("".join(lines), 503) if lines else as_text("OK")
 
     def _once_opened(self, handler: Handler) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:

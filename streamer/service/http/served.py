@@ -23,13 +23,13 @@ class Served:
         self._registry = registry
         self._prefixed = prefixed
 
-    def handler(self, root: str, restored: Callable[[], bool] = lambda: True) -> Handler:
+    def handler(self, root: str, absence_reason: Callable[[], str] = str) -> Handler:
         """Return what answers requests, with and without a prefix for all paths.
 
         Args:
             root: the prefix.
-            restored: whether all streams are there that should be; until then, those who ask for
-                what is not there are asked to come again.
+            absence_reason: gives why streams are not there that should be; while it gives one,
+                those who ask for what is not there are asked to come again.
         """
 
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -38,8 +38,8 @@ class Served:
                 found = self.find(path)
                 if found is not None:
                     return await found[0](request, found[1])
-            if not restored():
-                return not_yet("streams are starting")
+            if reason := absence_reason():
+                return not_yet(reason)
             return web.Response(status=404, text="404: Not Found")
 
         return handle

@@ -137,7 +137,9 @@ class Managed:
 
     @property
     def ready(self) -> bool:
-        """Whether its input and output are connected."""
+        """Whether its input and output are connected, and it neither stops nor drains."""
+        if self.view.unready_reason():
+            return False
         now = self.view.now()
         return self.view.started and not now.problem and now.snapshot.batch >= 0
 

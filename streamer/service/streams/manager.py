@@ -28,6 +28,7 @@ class Manager:
     def __init__(self, registry: Registry) -> None:
         """Take the streams."""
         self.registry = registry
+        self._is_stopped = False
         self.boot = Boot(registry)
         self.deploys = Deploys(registry)
         self.resources = Resources(registry, self.deploys)
@@ -64,11 +65,21 @@ class Manager:
             return list(e.findings)
         return [str(lint) for lint in lints]
 
-    def close(self) -> None:
-        """Stop all streams between two micro-batches, at the same time."""
+    def stop(self) -> None:
+        """Stop all streams between two micro-batches, at the same time, and take no more changes.
+
+        What they were doing can still be asked for; `close` ends that.
+        """
+        if self._is_stopped:
+            return
+        self._is_stopped = True
         streams = self.registry.closing()
         with ThreadPoolExecutor(max(len(streams), 1), "stop") as together:
             list(together.map(_stop, streams))
+
+    def close(self) -> None:
+        """Close what keeps the streams; all of them are stopped, if they are not yet."""
+        self.stop()
         self.registry.audit.close()
         self.registry.store.close()
 

@@ -435,3 +435,39 @@ def test_before_spark_is_there_it_says_that_it_lives_and_asks_for_another_try(
         stop = time.monotonic() + 10
         while (answer := ask("GET", "/ready")).status_code != 200:
             assert time.monotonic() < stop, answer.text
+
+
+def test_a_service_that_stops_says_so_at_once_and_asks_for_another_try(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        ask, api = server.ask, server.api
+        ask("POST", "/streams/a", config_text("one"))
+        assert ask("GET", "/b/post").status_code == 404
+        api.stopping.set()
+        for path in ("/ready", "/ready?of=service"):
+            answer = ask("GET", path)
+            assert (answer.status_code, answer.text) == (503, "the service is stopping\n")
+        missing = ask("GET", "/b/post")
+        assert (missing.status_code, missing.headers["Retry-After"]) == (503, "1")
+        server.service.manager.stop()
+        # What it was doing can be asked for while the streams stop, and nothing is changed.
+        assert ask("GET", "/streams/a").status_code == 200
+        refused = ask("POST", "/streams/b", config_text("one"))
+        assert (refused.status_code, "the service is stopping" in refused.text) == (409, True)
+
+
+def test_streams_that_drain_or_stop_are_not_ready_for_that_reason(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        ask, registry = server.ask, server.service.manager.registry
+        for name in ("a", "b", "c"):
+            ask("POST", f"/streams/{name}", config_text("one"))
+        server.stage.now = lambda _, polls: Now(Snapshot(batch=1), {})
+        assert ask("GET", "/ready").text == "OK"
+        reason = "a deploy lets the open windows out"
+        for name in ("a", "b"):
+            registry.get(name).view.unready_reason = lambda: reason
+        answer = ask("GET", "/ready")
+        assert (answer.status_code, answer.text) == (503, f"streams a, b are not ready: {reason}\n")
+        answer = ask("GET", "/a/ready")
+        assert (answer.status_code, answer.json()["error"]) == (503, reason)
+        assert all(one["connected"] for one in answer.json()["statuses"])
+        assert ask("GET", "/c/ready").status_code == 200

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from streamer.engine.arrivals import Arrivals
 from streamer.engine.beside import KafkaChild, is_committed, planned
 from streamer.engine.location import Location
 from streamer.errors import StreamerError
@@ -26,7 +27,11 @@ _LOSS_CHECK_INTERVAL_S: Final = 1.0
 _LAST: Final = 10.0
 """Seconds for the last commit."""
 
-SetGauge = Callable[[str, Mapping[str, str], int], None]
+OLDEST_UNREAD: Final = "input_oldest_unread_timestamp_seconds"
+COMMIT_FAILURES: Final = "input_group_commit_failures_total"
+
+SetGauge = Callable[[str, Mapping[str, str], float | None], None]
+"""Sets a gauge of the input, by its name and the labels beside the input's own; None removes it."""
 
 
 class KafkaKeeper:
@@ -45,6 +50,8 @@ class KafkaKeeper:
         log: Callable[[str, str, Mapping[str, Any]], None],
         read: Callable[[], int] = lambda: 0,
         now: Callable[[], float] = time.monotonic,
+        count: Callable[[str], None] = lambda name: None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         """Begin.
 
@@ -55,7 +62,13 @@ class KafkaKeeper:
             log: takes log lines.
             read: returns how many messages of the micro-batch in hand have been read.
             now: a clock that never runs backwards, seconds.
+            count: adds one to a counter of the input, by its name.
+            wall: the time of day, Unix seconds.
         """
+        self._count = count
+        self._wall = wall
+        self._arrivals: dict[tuple[int, str, str], Arrivals] = {}
+        self._oldest: dict[tuple[int, str, str], float | None] = {}
         self.lost = ""
         self._children = children
         self._spark = spark
@@ -137,10 +150,10 @@ class KafkaKeeper:
 
     def _commit(self, now: bool = False) -> None:
         """Tell each group where the newest micro-batch ends that is committed."""
-        safe = [ends for number, ends in self._planned if is_committed(self._spark, number)]
-        if not safe:
+        safe = self._delivered_ends()
+        if safe is None:
             return
-        for index, (child, ends) in enumerate(zip(self._children, safe[-1], strict=True)):
+        for index, (child, ends) in enumerate(zip(self._children, safe, strict=True)):
             reading, at = child.reading, time.monotonic()
             due = now or at - self._told_at[index] >= reading.commit_period / 1e9
             if not reading.group or not due or ends == self._told[index]:
@@ -149,7 +162,9 @@ class KafkaKeeper:
             self._told_at[index] = at
             if failed is None:
                 self._told[index] = ends
-            elif failed != self._said.get(index):
+            else:
+                self._count(COMMIT_FAILURES)
+            if failed is not None and failed != self._said.get(index):
                 self._log("WARN", failed, {})
             self._said[index] = failed or ""
 
@@ -167,8 +182,33 @@ class KafkaKeeper:
             # What is wrong with a broker is said by those who cannot go on without it.
             with suppress(StreamerError):
                 reading.standing(ends)
-                for (topic, partition), lag in reading.lag(ends).items():
+                lags = reading.lag(ends)
+                for (topic, partition), lag in lags.items():
                     self._gauge(reading.lag_metric, {"topic": topic, "partition": partition}, lag)
+                self._note_arrivals(index, ends, lags)
+        self._set_oldest()
+
+    def _note_arrivals(
+        self, index: int, ends: Offsets, lags: Mapping[tuple[str, str], int]
+    ) -> None:
+        """Note where the partitions of an input end, and since when messages wait there."""
+        at = self._wall()
+        done = self._delivered_ends()
+        for (topic, partition), lag in lags.items():
+            place = index, topic, partition
+            arrivals = self._arrivals.setdefault(place, Arrivals())
+            arrivals.see(int(ends.get(topic, {}).get(partition, 0)) + lag, at)
+            position = done[index].get(topic, {}).get(partition) if done else None
+            self._oldest[place] = None if position is None else arrivals.oldest(int(position))
+
+    def _set_oldest(self) -> None:
+        known = [at for at in self._oldest.values() if at is not None]
+        self._gauge(OLDEST_UNREAD, {}, min(known) if known else None)
+
+    def _delivered_ends(self) -> Sequence[Offsets] | None:
+        """Return where the newest micro-batch ends that is committed; None when none is known."""
+        safe = [ends for number, ends in self._planned if is_committed(self._spark, number)]
+        return safe[-1] if safe else None
 
     def _check_kept(self) -> None:
         """Look whether a micro-batch waits for messages of a topic that was deleted.

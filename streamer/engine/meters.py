@@ -45,9 +45,12 @@ class Meters:
         """Add to a counter."""
         self.counts[key_of(name, labels)] += by
 
-    def set(self, name: str, labels: Mapping[str, str], value: float) -> None:
-        """Set a gauge."""
-        self.counts[key_of(name, labels)] = value  # type: ignore[assignment]
+    def set(self, name: str, labels: Mapping[str, str], value: float | None) -> None:
+        """Set a gauge; None removes it."""
+        if value is None:
+            self.counts.pop(key_of(name, labels), None)
+        else:
+            self.counts[key_of(name, labels)] = value  # type: ignore[assignment]
 
     def time(self, name: str, labels: Mapping[str, str], ns: int) -> None:
         """Add one time, ns."""

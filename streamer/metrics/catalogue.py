@@ -82,6 +82,24 @@ _INPUT: Final = (
         "The log names the files; look at the disk.",
     ),
     Metric(
+        "input_oldest_unread_timestamp_seconds",
+        _G,
+        _PLACE,
+        "Unix seconds",
+        "When the oldest message of Kafka came that waits and is in no delivered micro-batch; what "
+        "was there before the start counts from then on. Not there while none waits.",
+        "`time() - input_oldest_unread_timestamp_seconds` is the lag in time; see backlog.",
+    ),
+    Metric(
+        "input_group_commit_failures_total",
+        _C,
+        _PLACE,
+        "times",
+        "How often Kafka's consumer group did not take what the stream has done.",
+        "Nothing is lost, the checkpoint has the positions; tools show a lag that is too large. "
+        "The log says why: rights for the group, or members of its own.",
+    ),
+    Metric(
         "kafka_lag",
         _G,
         (*_PLACE, "topic", "partition"),

@@ -58,7 +58,7 @@ class KafkaSide:
             spark: Spark's checkpoint directory.
             signals: how the process that plans micro-batches is talked to.
             gauge: sets a gauge, by its name and labels.
-            count: adds one to a counter of the input's connections.
+            count: adds one to a counter of the input, by its name.
             read: returns how many messages of the micro-batch in hand have been read.
             log: takes log lines.
             begins: where a fresh checkpoint goes on from, for each input; none for the beginning.
@@ -75,7 +75,7 @@ class KafkaSide:
         self._log = log
         self._trouble = ""
         self._said_at = 0.0
-        self._keeper = KafkaKeeper(self.children, spark, gauge, log, read)
+        self._keeper = KafkaKeeper(self.children, spark, gauge, log, read, count=count)
         self._connections = KafkaConnections(self.children, count)
 
     def frames(self, session: SparkSession, plan: Plan) -> list[DataFrame]:

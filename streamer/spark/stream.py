@@ -209,7 +209,7 @@ class Stream:
     def _count(self, name: str, by: int = 1, **labels: str) -> None:
         self.meters.count(name, {**self._places.input, **labels}, by)
 
-    def _gauge(self, name: str, labels: Mapping[str, str], value: int) -> None:
+    def _gauge(self, name: str, labels: Mapping[str, str], value: float | None) -> None:
         self.meters.set(name, {**self._places.input, **labels}, value)
 
     def start(self, session: SparkSession) -> None:

@@ -31,9 +31,9 @@ ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule
 PAGE = (ROOT / "streamer" / "docs" / "metrics.md").read_text()
 OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 WORDS = {
-    *("sum", "max", "by", "on", "and", "or", "unless", "group_left", "vector"),
+    *("sum", "max", "min", "by", "on", "and", "or", "unless", "group_left", "vector"),
     *("rate", "increase", "changes", "deriv", "predict_linear", "histogram_quantile"),
-    *("instance", "stream", "le", "topic", "reason", "time", "offset"),
+    *("instance", "stream", "le", "topic", "reason", "path", "time", "offset"),
 }
 CONFIG = """
 input: { label: in, generate: { mapping: root = 1 } }
@@ -75,6 +75,7 @@ def exposed() -> str:
             meters.count(name, {label: place.get(label, "x") for label in metric.labels}, 1)
         if name.endswith("_lag"):
             meters.set(name, {**place, "topic": "t", "partition": "0"}, 3)
+    meters.set("input_oldest_unread_timestamp_seconds", place, 5)
     meters.set("event_time_lag_seconds", {}, 1)
     view = StreamView(parse_config(CONFIG), lambda: Standing("running", 0, 1, 2.0))
     held = {"retention_rows": 1, "retention_bytes": 2, "retention_files": 1, "backlog": 3}

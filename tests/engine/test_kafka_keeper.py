@@ -23,12 +23,15 @@ class Reading:
 
     def __init__(self) -> None:
         self.told: list[Offsets] = []
+        self.refusal: str | None = None
+        self.newest = 7
         self.asked: list[tuple[Offsets, Offsets]] = []
         self.gone: list[Skipped] = []
         self.kept = True
 
-    def commit(self, ends: Offsets) -> None:
+    def commit(self, ends: Offsets) -> str | None:
         self.told.append(ends)
+        return self.refusal
 
     def skipped(self, since: Offsets, ends: Offsets) -> list[Skipped]:
         self.asked.append((since, ends))
@@ -40,7 +43,7 @@ class Reading:
         return Standing(0, False, known)
 
     def lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
-        return {("t", "0"): 7}
+        return {("t", "0"): self.newest}
 
     def close(self) -> None:
         pass
@@ -58,10 +61,19 @@ class Kept:
         for name in ("offsets", "commits"):
             (spark / name).mkdir()
         log: Any = lambda _, text, __: self.log.append(text)  # noqa: E731
-        self.keeper = KafkaKeeper([child_of(self.reading)], spark, self.gauge, log)
+        self.counted: list[str] = []
+        self.time = 1000.0
+        self.keeper = KafkaKeeper(
+            [child_of(self.reading)],
+            spark,
+            self.gauge,
+            log,
+            count=self.counted.append,
+            wall=lambda: self.time,
+        )
 
-    def gauge(self, name: str, labels: Any, value: int) -> None:
-        self.gauges[name, labels["partition"]] = value
+    def gauge(self, name: str, labels: Any, value: Any) -> None:
+        self.gauges[name, labels.get("partition", "")] = value
 
     def plans(self, number: int, end: int) -> None:
         lines = ["v1", json.dumps({"batchTimestampMs": 0}), "{}", json.dumps({"t": {"0": end}})]
@@ -164,3 +176,37 @@ def test_what_has_left_kafka_is_not_looked_for(tmp_path: Path) -> None:
     stalling.after(0.1)
     stalling.keeper.delivered()
     assert stalling.after(60) == ""
+
+
+OLDEST = "input_oldest_unread_timestamp_seconds", ""
+
+
+def test_the_oldest_message_that_waits_has_a_time_until_it_is_delivered(kept: Kept) -> None:
+    kept.reading.newest = 0
+    kept.plans(0, 10)
+    kept.commits(0)
+    soon(lambda: OLDEST in kept.gauges)
+    assert kept.gauges[OLDEST] is None
+    kept.time, kept.reading.newest = 1010.0, 5
+    soon(lambda: kept.gauges[OLDEST] == 1010.0)
+    # Others come, and the micro-batch that has it is in hand: it waits still.
+    kept.time, kept.reading.newest = 1020.0, 3
+    kept.plans(1, 15)
+    soon(lambda: kept.gauges["kafka_lag", "0"] == 3)
+    assert kept.gauges[OLDEST] == 1010.0
+    kept.commits(1)
+    soon(lambda: kept.gauges[OLDEST] == 1020.0)
+    kept.reading.newest = 0
+    kept.plans(2, 18)
+    kept.commits(2)
+    soon(lambda: kept.gauges[OLDEST] is None)
+
+
+def test_each_commit_that_a_group_does_not_take_is_counted_and_said_once(kept: Kept) -> None:
+    kept.reading.refusal = "the group g has members of its own"
+    kept.plans(0, 10)
+    kept.commits(0)
+    soon(lambda: len(kept.counted) >= 3)
+    assert set(kept.counted) == {"input_group_commit_failures_total"}
+    assert kept.log == [kept.reading.refusal]
+    kept.reading.refusal = None

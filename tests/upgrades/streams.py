@@ -1,0 +1,159 @@
+"""The streams of which checkpoints are kept: each way in which windows are held, by kind.
+
+All count in messages: number n is the same message in every run, so what comes out of a stream that
+was stopped and of one that never was can be compared line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+MORE: Final = 300
+"""Messages of a stream after the upgrade."""
+
+LEAST: Final = 100
+"""Messages of a stream when it is stopped, at least: some windows have closed then."""
+
+_INPUT: Final = """
+input:
+  generate:
+    interval: {interval}
+    count: {count}
+    mapping: |
+      let n = count("n")
+      root.n = $n
+      root.k = "k" + ($n % 5).string()
+      root.at = if $n % 50 == 0 {{ $n * 0.1 - 20 }} else {{ ($n + $n * 7 % 5) * 0.1 }}
+"""
+
+_WHOLE: Final = """
+pipeline:
+  processors:
+    {group}
+    - mapping: |
+        root = if batch_index() == 0 {{
+          {{
+            "k": this.k, "key": meta("window_key"), "from": meta("window_start_timestamp"),
+            "to": meta("window_end_timestamp"), "n": json("n").from_all()
+          }}
+        }} else {{ deleted() }}
+"""
+
+_AGGREGATED: Final = """
+pipeline:
+  processors:
+    {group}
+    - mapping: |
+        root = if batch_index() == 0 {{
+          {{
+            "k": this.k, "key": meta("window_key"), "to": meta("window_end_timestamp"),
+            "count": batch_size(), "sum": json("n").from_all().sum(),
+            "max": json("at").from_all().max(), "keys": json("k").from_all().unique().length(),
+            "top": json("n").from_all().top_k(2), "by": json("k").from_all().count_by(x -> x),
+            "last": json("n").from(-1)
+          }}
+        }} else {{ deleted() }}
+"""
+
+_EACH: Final = """
+pipeline: { processors: [] }
+"""
+
+_GROUP: Final = "- group_by_value: { value: '${! json(\"k\") }' }"
+_KEY: Final = "key_mapping: root = this.k"
+_TIME: Final = "timestamp_mapping: root = this.at"
+_LATENESS: Final = "allowed_lateness: 1s"
+_FAR: Final = "876000h"
+"""Windows of a hundred years from 1970 on: none closes by the clock on the wall until 2069."""
+
+DUE: Final = "system_due"
+"""Its windows have ended by the time that it is gone on with, so what they hold depends on time."""
+
+
+def _variants(name: str, window: str) -> dict[str, str]:
+    """Return a kind of window with and without keys, kept whole and pre-aggregated."""
+    found = {}
+    for keyed, key in (("", ""), ("_keyed", _KEY)):
+        for form, processors in (("", _WHOLE), ("_aggregated", _AGGREGATED)):
+            fields = ", ".join(filter(None, (_TIME, key, _LATENESS, window, "end_of_input: END")))
+            found[f"{name}{keyed}{form}"] = _stream(name, fields, processors)
+    return found
+
+
+def _stream(window: str, fields: str, processors: str, group: str = "") -> str:
+    return f"buffer: {{ {window}_window: {{ {fields} }} }}\n" + processors.format(group=group)
+
+
+def _system(fields: str, processors: str, group: str = "") -> str:
+    return _stream("system", f"{fields}, end_of_input: END", processors, group)
+
+
+def _count(fields: str, processors: str) -> str:
+    return _stream("count", fields, processors)
+
+
+KINDS: Mapping[str, Mapping[str, str]] = {
+    "system": {
+        "system": _system(f"size: {_FAR}", _WHOLE),
+        "system_grouped": _system(f"size: {_FAR}", _WHOLE, _GROUP),
+        "system_aggregated": _system(f"size: {_FAR}", _AGGREGATED),
+        "system_grouped_aggregated": _system(f"size: {_FAR}", _AGGREGATED, _GROUP),
+        "system_sliding": _system(f"size: {_FAR}, slide: 438000h", _WHOLE),
+        DUE: _system("size: 3s", _WHOLE),
+    },
+    "tumbling": _variants("tumbling", "size: 4s")
+    | {
+        "tumbling_key_clock": _stream(
+            "tumbling", f"{_TIME}, {_KEY}, size: 4s, clock_scope: key, end_of_input: END", _WHOLE
+        ),
+        "tumbling_day": _stream(
+            "tumbling",
+            f"{_TIME}, {_KEY}, size: 1d, timezone: Europe/Berlin, end_of_input: END",
+            _AGGREGATED,
+        ),
+    },
+    "hopping": _variants("hopping", "size: 6s, every: 2s"),
+    "sliding": {
+        "sliding": _stream(
+            "sliding", f"{_TIME}, size: 1s, mode: forward, end_of_input: END", _WHOLE
+        ),
+        "sliding_keyed": _stream(
+            "sliding",
+            f"{_TIME}, {_KEY}, size: 1s, mode: forward, allowed_lateness: 1s, end_of_input: END",
+            _WHOLE,
+        ),
+        "sliding_kafka": _stream(
+            "sliding", f"{_TIME}, {_KEY}, size: 2s, mode: kafka, end_of_input: END", _WHOLE
+        ),
+        "sliding_event": _stream(
+            "sliding",
+            f"{_TIME}, {_KEY}, size: 2s, mode: event, allowed_lateness: 1s, end_of_input: END",
+            _WHOLE,
+        ),
+    },
+    "session": _variants("session", "gap: 450ms, max_duration: 6s, idle_timeout: 1h"),
+    "count": {
+        "count": _count("count: 30", _WHOLE),
+        "count_keyed": _count(f"{_KEY}, count: 17", _WHOLE),
+        "count_every": _count(f"{_KEY}, count: 12, every: 5", _WHOLE),
+    },
+    "none": {"none": _EACH},
+}
+"""Buffer and processors of each stream, by kind and name."""
+
+
+def config_of(text: str, out: str, count: int = 0) -> str:
+    """Return the config of a stream.
+
+    Args:
+        text: its buffer and processors, of KINDS.
+        out: the path of its output file.
+        count: after how many messages in all it ends, with its windows; 0 for one that is to be
+            stopped with open windows.
+    """
+    output = f"output: {{ file: {{ path: {out}, codec: lines }} }}\n"
+    if not count:  # Without an end, and with few micro-batches, of which the checkpoint keeps all.
+        of_input, windows = _INPUT.format(interval="50ms", count=0), text.replace("END", "keep")
+        return of_input + windows + output + "spark: { trigger_interval: 2s }\n"
+    return _INPUT.format(interval='""', count=count) + text.replace("END", "flush") + output

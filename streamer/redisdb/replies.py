@@ -10,6 +10,7 @@ import socket
 import time
 from typing import Any, Final
 
+from redis import ConnectionPool
 from redis._parsers.resp2 import _RESP2Parser
 from redis._parsers.socket import SocketBuffer
 from redis.exceptions import InvalidResponse
@@ -94,3 +95,11 @@ class BoundedParser(_RESP2Parser):
         self._buffer = _BoundedBuffer(
             connection._sock, self.socket_read_size, connection.socket_timeout
         )
+
+
+class BoundedPool(ConnectionPool):
+    """Connections whose replies are read within bounds."""
+
+    def __init__(self, **options: Any) -> None:
+        """Take what `redis.ConnectionPool` takes."""
+        super().__init__(parser_class=BoundedParser, **options)

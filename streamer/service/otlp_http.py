@@ -15,6 +15,7 @@ import requests
 from requests.adapters import BaseAdapter
 
 from streamer.deadline import Deadline, keep_deadline
+from streamer.permissions import Permissions
 
 _MAX_ANSWER_BYTES: Final = 1 << 16
 """What is read of an answer, which says no more than that spans have come."""
@@ -23,11 +24,11 @@ _MAX_ANSWER_BYTES: Final = 1 << 16
 class _DeadlineAdapter(BaseAdapter):
     """Does the exchanges of a session of requests, one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, permissions: Permissions) -> None:
         super().__init__()
         self._deadline = Deadline()
         self._client = httpx2.Client(timeout=None, follow_redirects=False)
-        keep_deadline(self._client, self._deadline)
+        keep_deadline(self._client, self._deadline, permissions)
 
     def send(
         self,
@@ -80,10 +81,14 @@ class _DeadlineAdapter(BaseAdapter):
         self._client.close()
 
 
-def deadline_session() -> requests.Session:
-    """Return a session whose timeout is for the whole of each exchange."""
+def deadline_session(permissions: Permissions) -> requests.Session:
+    """Return a session whose timeout is for the whole of each exchange.
+
+    Args:
+        permissions: to which addresses it may connect.
+    """
     session = requests.Session()
-    adapter = _DeadlineAdapter()
+    adapter = _DeadlineAdapter(permissions)
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     return session

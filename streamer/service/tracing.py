@@ -80,7 +80,7 @@ def tracer_of(tracer: ParsedComponent, stream: str) -> BatchTracer | None:
     """
     if tracer.name != NAME:
         return None
-    config = json.dumps(tracer.config, default=dict, sort_keys=True)
+    config = json.dumps(tracer.config, default=dict, sort_keys=True) + str(tracer.permissions)
     with _lock:
         if config not in _providers:
             _providers[config] = _provider(tracer)
@@ -115,7 +115,10 @@ def _exporters(tracer: ParsedComponent) -> list[SpanExporter]:
         from streamer.service.otlp_http import deadline_session
 
         scheme = "https" if one["secure"] else "http"
-        url, session = f"{scheme}://{one['address']}/v1/traces", deadline_session()
+        url, session = (
+            f"{scheme}://{one['address']}/v1/traces",
+            deadline_session(tracer.permissions),
+        )
         found.append(Http(url, timeout=_EXPORT_TIMEOUT_S, session=session))
     for one in tracer.config[GRPC]:
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc

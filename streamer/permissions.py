@@ -172,13 +172,10 @@ class Permissions:
 
 
 _OF_MACHINE: Final = (
-    *("169.254.0.0/16", "fe80::/10"),  # link-local: what most clouds use, and their containers
-    *(
-        "fd00:ec2::/32",
-        "100.100.100.200",
-        "168.63.129.16",
-        "192.0.0.192",
-    ),  # AWS, Alibaba, Azure, OCI
+    # Link-local: what most clouds use, also for their containers.
+    *("169.254.0.0/16", "fe80::/10"),
+    # AWS by IPv6, Alibaba, Azure, Oracle.
+    *("fd00:ec2::/32", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
 )
 _TRANSLATED: Final = "64:ff9b::/96"
 """IPv6 addresses that a gateway turns into the IPv4 address in their last bits (RFC 6052)."""

@@ -89,6 +89,14 @@ class _BoundedBuffer(SocketBuffer):
 class BoundedParser(_RESP2Parser):
     """Reads replies within bounds."""
 
+    def read_response(self, *given: Any, **named: Any) -> Any:
+        """Read one reply; see the library's parser."""
+        try:
+            return super().read_response(*given, **named)
+        except RecursionError:
+            text = "the reply is no Redis's: it has arrays in each other without an end"
+            raise InvalidResponse(text) from None
+
     def on_connect(self, connection: Any) -> None:
         """Begin to read from a connection."""
         super().on_connect(connection)  # type: ignore[no-untyped-call]

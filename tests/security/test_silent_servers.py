@@ -108,8 +108,9 @@ def _replying(reply: bytes, more: bytes) -> Serve:
         (b"$999999999999\r\n", b"x" * (1 << 20), "bytes or more"),
         (b"*999999999\r\n", b":1\r\n" * 10_000, "elements"),
         (b"+", b"x" * (1 << 20), "a line without an end"),
+        (b"*1\r\n" * 50_000, b"", "arrays in each other"),
     ],
-    ids=["a text", "an array", "a line"],
+    ids=["a text", "an array", "a line", "arrays in arrays"],
 )
 def test_a_reply_of_redis_has_a_bound(reply: bytes, more: bytes, said: str) -> None:
     with (

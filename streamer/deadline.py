@@ -15,6 +15,7 @@ from typing import Any, Final
 import httpcore2
 import httpx2
 
+from streamer.permissions import ALL, NotPermittedError, Permissions
 from streamer.redaction import scrub_urls
 
 _PIECE_BYTES: Final = 1 << 18
@@ -90,9 +91,10 @@ class _Stream(httpcore2.NetworkStream):
 class _Backend(httpcore2.NetworkBackend):
     """Makes connections that keep a deadline."""
 
-    def __init__(self, backend: Any, deadline: Deadline) -> None:
+    def __init__(self, backend: Any, deadline: Deadline, permissions: Permissions) -> None:
         self._backend = backend
         self._deadline = deadline
+        self._permissions = permissions
 
     def connect_tcp(
         self,
@@ -112,8 +114,11 @@ class _Backend(httpcore2.NetworkBackend):
             limit = self._deadline.limit(timeout, httpcore2.ConnectTimeout)
             try:
                 made = self._backend.connect_tcp(
-                    address, port, limit, local_address, socket_options
+                    self._permissions.address(address), port, limit, local_address, socket_options
                 )
+            except NotPermittedError as error:
+                failure = httpcore2.ConnectError(str(error))
+                continue
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
                 continue
@@ -131,20 +136,23 @@ class _Backend(httpcore2.NetworkBackend):
         self._backend.sleep(seconds)
 
 
-def keep_deadline(client: httpx2.Client, deadline: Deadline) -> None:
-    """Let all connections that a client makes keep a deadline.
+def keep_deadline(
+    client: httpx2.Client, deadline: Deadline, permissions: Permissions = ALL
+) -> None:
+    """Let all connections that a client makes keep a deadline, and go only where they may.
 
     Args:
         client: a client that has not connected yet; proxies that it found in the environment are
             kept to the deadline too.
         deadline: the one of the exchange in hand.
+        permissions: to which addresses it may connect; redirects and proxies among them.
     """
     # The library has no argument for what connects; where these names are others some day, this
     # fails at the first request and in each test of the client.
     for transport in (client._transport, *client._mounts.values()):
         pool = getattr(transport, "_pool", None)
         if pool is not None:
-            pool._network_backend = _Backend(pool._network_backend, deadline)
+            pool._network_backend = _Backend(pool._network_backend, deadline, permissions)
 
 
 def exchange(
@@ -153,6 +161,7 @@ def exchange(
     seconds: float,
     headers: Iterable[tuple[str, str]] = (),
     body: bytes | None = None,
+    permissions: Permissions = ALL,
 ) -> bytes:
     """Do one exchange with a server, redirects included, and return the body of its answer.
 
@@ -162,6 +171,7 @@ def exchange(
         seconds: for all of it.
         headers: what is sent beside what the library sends.
         body: what is sent.
+        permissions: to which addresses it may connect.
 
     Raises:
         OSError: there is no whole answer within the time, or it says that something is wrong; the
@@ -171,7 +181,7 @@ def exchange(
     shown = scrub_urls(url)
     try:
         with httpx2.Client(timeout=seconds, follow_redirects=True) as client:
-            keep_deadline(client, deadline)
+            keep_deadline(client, deadline, permissions)
             deadline.start(seconds)
             answer = client.request(method, url, headers=list(headers), content=body)
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:

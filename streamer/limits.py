@@ -7,6 +7,9 @@ beyond it is marked as failed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final, NamedTuple
 
 MOST_BYTES: Final = 256 << 20
@@ -23,7 +26,8 @@ class Limits(NamedTuple):
         elements: how many elements one array may have, and values one file.
         messages: how many messages one message may become.
         depth: how deep the values of a message in a binary form may be nested.
-        time: how long a processor may work on one message, ns; 0 for any time.
+        time: how long a mapping, an interpolation, or a processor that only computes may work on
+            one message, ns; 0 for any time.
     """
 
     bytes: int = MOST_BYTES
@@ -35,6 +39,7 @@ class Limits(NamedTuple):
 
 DEFAULT_LIMITS: Final = Limits()
 _used = DEFAULT_LIMITS
+_of_stream: Final[ContextVar[Limits | None]] = ContextVar("limits", default=None)
 
 
 def use_limits(limits: Limits) -> None:
@@ -43,6 +48,16 @@ def use_limits(limits: Limits) -> None:
     _used = limits
 
 
+@contextmanager
+def stream_limits(limits: Limits) -> Iterator[None]:
+    """Let these be the limits within, in this thread or task alone: a driver has many streams."""
+    token = _of_stream.set(limits)
+    try:
+        yield
+    finally:
+        _of_stream.reset(token)
+
+
 def used_limits() -> Limits:
-    """Return the limits that hold in this process."""
-    return _used
+    """Return the limits that hold here."""
+    return _of_stream.get() or _used

@@ -1,5 +1,7 @@
 """What a config may do on this machine, and the one door to files, programs and Unix sockets.
 
+The addresses at which clouds give a machine its credentials count as the machine's own.
+
 A config that comes by API may be a stranger's. What it names is looked at when it is read, and
 again here, where it is opened: in the driver and in workers, whatever it was made of. Components
 take `current_permissions()` while they are built, and open by it what their fields name.
@@ -11,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -30,7 +33,8 @@ class Permissions:
     """What is permitted; small enough to be sent with every component to workers.
 
     Attributes:
-        local: open files and Unix sockets, and see the environment.
+        local: open files and Unix sockets, see the environment, and connect to addresses that are
+            of this machine alone.
         programs: run programs.
     """
 
@@ -86,6 +90,54 @@ class Permissions:
         self.unix_path(path)
         return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM if kind is None else kind)
 
+    def address(self, address: str) -> str:
+        """Return an IP address that is to be connected to, as a resolver gives it.
+
+        Raises:
+            NotPermittedError: it is one of the machine alone, and these are out of reach.
+        """
+        if not self.local and _is_of_machine(address):
+            raise NotPermittedError(
+                f"the address {address} is link-local or of a cloud's metadata, and out of reach "
+                "for configs that come by API; start the service with --allow-local"
+            )
+        return address
+
+    def connect(
+        self, host: str, port: int, timeout: float | None = None, kind: int | None = None
+    ) -> socket.socket:
+        """Connect a socket (a stream by default) to the first address of a host that answers.
+
+        Args:
+            host: a name, or an address.
+            port: the port.
+            timeout: for each address, s; it stays the socket's. None for no end.
+            kind: the kind of socket.
+
+        Raises:
+            PermissionError: see `address`.
+            OSError: none answers.
+        """
+        import socket
+
+        failure = OSError(f"{host} has no address")
+        wanted = socket.SOCK_STREAM if kind is None else kind
+        for family, found, protocol, _, place in socket.getaddrinfo(host, port, type=wanted):
+            made: socket.socket | None = None
+            try:
+                self.address(str(place[0]))
+                made = socket.socket(family, found, protocol)
+                made.settimeout(timeout)
+                made.connect(place)
+                return made
+            except NotPermittedError as error:
+                failure = PermissionError(str(error))
+            except OSError as error:
+                failure = error
+                if made is not None:
+                    made.close()
+        raise failure
+
     def command(self, command: Sequence[str]) -> Sequence[str]:
         """Return a command that is to be run.
 
@@ -117,6 +169,38 @@ class Permissions:
         import subprocess
 
         return subprocess.run(self.command(command), input=text, capture_output=True)
+
+
+_OF_MACHINE: Final = (
+    # Link-local: what most clouds use, also for their containers.
+    *("169.254.0.0/16", "fe80::/10"),
+    # AWS by IPv6, Alibaba, Azure, Oracle.
+    *("fd00:ec2::/32", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
+)
+_TRANSLATED: Final = "64:ff9b::/96"
+"""IPv6 addresses that a gateway turns into the IPv4 address in their last bits (RFC 6052)."""
+
+
+@cache
+def _networks() -> tuple[Any, ...]:
+    from ipaddress import ip_network
+
+    return tuple(map(ip_network, _OF_MACHINE))
+
+
+def _is_of_machine(address: str) -> bool:
+    from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is not None:
+            found = found.ipv4_mapped
+        elif found in ip_network(_TRANSLATED):
+            found = IPv4Address(int(found) & 0xFFFF_FFFF)
+    return any(found.version == one.version and found in one for one in _networks())
 
 
 ALL: Final = Permissions()

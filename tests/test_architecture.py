@@ -44,7 +44,7 @@ ORDER: tuple[frozenset[str], ...] = (
             "zstd",
         }
     ),
-    frozenset({"figures", "permissions", "redaction"}),
+    frozenset({"figures", "permissions", "redaction", "time_limit"}),
     frozenset({"deadline", "value", "yaml_scalars"}),
     frozenset({"message"}),
     frozenset({"lazy_batch", "sampling"}),

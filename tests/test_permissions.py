@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import pickle
 import socket
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -41,6 +42,8 @@ from streamer.source.files import Files
 from streamer.spec import Kind, Parsed, ParsedComponent
 from streamer.sql.drivers import driver
 from streamer.tls import tls_context
+from tests.inputs.rooms import lodging
+from tests.servers.hostile import raw_server
 
 EX = Execution(lambda: 0)
 ROOT = Path(__file__).parents[1] / "streamer"
@@ -186,6 +189,98 @@ def test_nothing_is_opened_that_is_out_of_reach(what: str, tmp_path: Path) -> No
     error = caught.value
     assert isinstance(error, NotPermittedError) or "switched off here" in str(error)
     assert not list(tmp_path.iterdir())
+
+
+OF_MACHINE = [
+    *("169.254.169.254", "169.254.170.2", "fe80::1", "fe80::1%eth0", "fd00:ec2::254"),
+    *("::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "100.100.100.200", "168.63.129.16"),
+]
+OTHERS = ["127.0.0.1", "::1", "10.0.0.1", "169.253.0.1", "100.100.100.201", "fd00::1", "64:ff9b::1"]
+
+
+def test_addresses_of_the_machine_alone_are_out_of_reach() -> None:
+    for address in OF_MACHINE:
+        assert ALL.address(address) == address
+        with pytest.raises(NotPermittedError, match="start the service with --allow-local"):
+            NONE.address(address)
+    for address in OTHERS:
+        assert NONE.address(address) == address
+
+
+CONNECTING = {
+    "http_client": "http: {{url: 'http://{0}/x', retries: 0, timeout: 5s}}",
+    "http_client by a number": "http: {{url: 'http://{1}/x', retries: 0, timeout: 5s}}",
+    "oauth2": (
+        "http: {{url: 'http://127.0.0.1:1/x', retries: 0, timeout: 5s, oauth2: {{enabled: true, "
+        "token_url: 'http://{0}/t', client_key: a, client_secret: b}}}}"
+    ),
+}
+METADATA = ("169.254.169.254:80", "2852039166:80")
+
+
+def without_permission(text: str) -> Any:
+    with limited(NONE):
+        return parse_config(text, env={})
+
+
+@pytest.mark.parametrize("yaml", CONNECTING.values(), ids=CONNECTING)
+def test_http_clients_of_the_api_reach_no_metadata_of_a_cloud(yaml: str) -> None:
+    config = without_permission(f"pipeline: {{processors: [{yaml.format(*METADATA)}]}}")
+    [processor] = build_context(config.resources).all(config.processors)
+    [[message]] = processor.process([Message(b"x")], EX)
+    assert "the address 169.254.169.254 is link-local" in str(message.error)
+
+
+def test_a_redirect_of_a_server_leads_to_no_metadata_either() -> None:
+    answer = (
+        b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/x\r\nContent-Length: 0\r\n\r\n"
+    )
+
+    def serve(connection: socket.socket, over: Event) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(answer)
+
+    with raw_server(serve) as address:
+        yaml = f"http: {{url: 'http://{address}/', retries: 0, timeout: 5s}}"
+        config = without_permission(f"pipeline: {{processors: [{yaml}]}}")
+        [processor] = build_context(config.resources).all(config.processors)
+        [[message]] = processor.process([Message(b"x")], EX)
+    assert "the address 169.254.169.254 is link-local" in str(message.error)
+
+
+def _input(text: str) -> Any:
+    config = without_permission(f"input: {{{text}}}")
+    return build_context(config.resources).build(config.input)
+
+
+def _output(text: str) -> Any:
+    config = without_permission(f"output: {{{text}}}")
+    return build_context(config.resources).build(config.output)
+
+
+PROBED: dict[str, Callable[[], object]] = {
+    "schema": lambda: read_schema("http://169.254.169.254/s", NONE),
+    "socket": lambda: _input("socket: {network: tcp, address: '169.254.169.254:80'}").probe(),
+    "socket output": lambda: Connection("tcp", "169.254.169.254:80", None, NONE).open(),
+    "datagrams": lambda: Connection("udp", "169.254.169.254:80", None, NONE).open(),
+    "websocket output": lambda: _output("websocket: {url: 'ws://169.254.169.254/x'}").probe(),
+}
+
+
+@pytest.mark.parametrize("connect", PROBED.values(), ids=PROBED)
+def test_sockets_of_the_api_reach_no_metadata_of_a_cloud(connect: Callable[[], object]) -> None:
+    with pytest.raises(Exception, match="the address 169.254.169.254 is link-local"):
+        connect()
+
+
+def test_the_input_websocket_of_the_api_reaches_no_metadata_of_a_cloud(tmp_path: Path) -> None:
+    with lodging(tmp_path) as lodged:
+        _input("websocket: {url: 'ws://169.254.169.254/x'}").opened(lodged.room)
+        until = time.monotonic() + 10
+        while not lodged.log:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert "the address 169.254.169.254 is link-local" in lodged.log[0][1]
 
 
 def test_values_keep_what_they_may_in_other_threads_and_processes() -> None:

@@ -45,6 +45,9 @@ class Interpolation:
             part if isinstance(part, str) else compile_query(part, f"{self._identity}.{i}")
             for i, part in enumerate(self._parts)
         ]
+        for part in self._compiled:
+            if not isinstance(part, str):
+                part.looks_at_batch = self.uses.batch
         outside.seal()
 
     def __reduce__(self) -> tuple[Callable[..., Interpolation], tuple[Any, ...]]:
@@ -63,19 +66,26 @@ class Interpolation:
         return [part for part in self._parts if not isinstance(part, str)]
 
     @cached_property
-    def doc_fn(self) -> Callable[[Any], str] | None:
-        """The string as a plain function of the parsed document, when it needs nothing else."""
+    def _of_document(self) -> list[str | Compiled] | None:
         uses = self.uses
         if uses.batch or uses.meta or uses.content or uses.now:
             return None
         if uses.random or uses.error or uses.impure:
             return None
-        parts = [
+        return [
             part
             if isinstance(part, str)
-            else compile_query(part, self._identity, document_only=True).run
+            else compile_query(part, self._identity, document_only=True)
             for part in self._parts
         ]
+
+    @property
+    def doc_fn(self) -> Callable[[Any], str] | None:
+        """The string as a plain function of the parsed document, when it needs nothing else."""
+        of_document = self._of_document
+        if of_document is None:
+            return None
+        parts = [part if isinstance(part, str) else part.run for part in of_document]
         if len(parts) == 1 and not isinstance(parts[0], str):
             only = parts[0]
 

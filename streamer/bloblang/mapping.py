@@ -42,7 +42,7 @@ class Mapping:
             text.encode(errors="surrogatepass"), digest_size=6
         ).hexdigest()
         self._options = options
-        self._full = compile_program(self.program, self._identity, options=options)
+        self._full = self._compile()
         outside.seal()
 
     def with_program(self, program: tree.Program) -> Mapping:
@@ -51,7 +51,7 @@ class Mapping:
         other.text, other.outside, other.uses = self.text, self.outside, self.uses
         other.only_index, other._identity = self.only_index, self._identity
         other.program, other._options = program, self._options
-        other._full = compile_program(program, self._identity, options=self._options)
+        other._full = other._compile()
         return other
 
     def __reduce__(self) -> tuple[Callable[..., Mapping], tuple[Any, ...]]:
@@ -63,30 +63,38 @@ class Mapping:
     def source(self) -> str:
         """The generated Python, the mapping's lines between it as comments; for people."""
         full = self._full
-        return listing(full.source, full.sites, full.run.__globals__, self.text)
+        return listing(full.source, full.sites, full.constants, self.text)
 
     @cached_property
     def _onto(self) -> Compiled:
-        return compile_program(self.program, self._identity, onto=True, options=self._options)
+        return self._compile(onto=True)
 
     @cached_property
     def _beside(self) -> Compiled:
-        return compile_program(self.program, self._identity, beside=True, options=self._options)
+        return self._compile(beside=True)
 
-    @cached_property
+    @property
     def doc_fn(self) -> Callable[[Any], Any] | None:
         """The mapping as a plain function of the parsed document, when it needs nothing else.
 
         It returns what `query` returns, and raises any exception when the mapping fails.
         """
+        of_document = self._of_document
+        return None if of_document is None else of_document.run
+
+    @cached_property
+    def _of_document(self) -> Compiled | None:
         uses = self.uses
         if uses.batch or uses.meta or uses.content or uses.now:
             return None
         if uses.random or uses.error or uses.impure:
             return None
-        return compile_program(
-            self.program, self._identity, document_only=True, options=self._options
-        ).run
+        return self._compile(document_only=True)
+
+    def _compile(self, **form: bool) -> Compiled:
+        made = compile_program(self.program, self._identity, options=self._options, **form)
+        made.looks_at_batch = self.uses.batch
+        return made
 
     def apply(self, batch: Batch, index: int, ex: Execution) -> Message | None:
         """Return the message that the mapping makes of one of a batch; None when it deletes it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -78,8 +79,9 @@ def _sorted_out(
 
 def _each(files: Sequence[str], job: Job) -> Iterator[tuple[str, tuple[Lint, ...]]]:
     processes = min(_cores(), len(files) // _WORTH_A_PROCESS)
-    # Only a forked process has what this one has imported already.
-    if processes < 2 or not hasattr(os, "fork"):
+    # Only a forked process has what this one has imported already. Where other threads run, one of
+    # them may hold a lock at that moment, which in the child nobody would ever release.
+    if processes < 2 or not hasattr(os, "fork") or threading.active_count() > 1:
         yield from ((file, job.lint(file)) for file in files)
         return
     import multiprocessing

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from streamer.cli.exporting import exported
 from streamer.cli.options import Watch
 from streamer.cli.service_place import ServicePlace
+from streamer.cli.serving import bound_connections
 from streamer.cli.standby import Standby, advertised, opened, take
 from streamer.cli.stopper import Stopper, delay_stop
 from streamer.config import Config, load_config
@@ -238,6 +239,7 @@ class _Service:
         exports = ExitStack()
         try:
             free()
+            bound_connections(root.http)
             if root.http["enabled"]:
                 # Before Spark: whoever asks whether it lives is not to take a start for an end.
                 server = HttpServer(root.http, api.application)

@@ -9,6 +9,7 @@ from streamer.endpoints.address import HTTP_ADDRESS_HINT, check_free_address, sp
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
 from streamer.service.view import StreamView
+from streamer.spec import Parsed
 
 
 def check_served(view: StreamView) -> None:
@@ -22,6 +23,16 @@ def check_served(view: StreamView) -> None:
         check_free_address(*split_address(http["address"]), HTTP_ADDRESS_HINT)
 
 
+def bound_connections(http: Parsed) -> None:
+    """Bound the connections of this process by a section `http`, also where it serves nothing.
+
+    Components may have servers of their own.
+    """
+    from streamer.endpoints.connections import configure
+
+    configure(http["max_connections"], http["max_connections_per_address"])
+
+
 @contextmanager
 def served(view: StreamView, log: LogLine) -> Iterator[None]:
     """Serve a stream for as long as the block runs, if its config says so.
@@ -32,6 +43,7 @@ def served(view: StreamView, log: LogLine) -> Iterator[None]:
     """
     http = view.config.http
     if not http["enabled"]:
+        bound_connections(http)
         yield
         return
     # Imported here: a stream without a server should not wait for aiohttp.

@@ -77,6 +77,7 @@ def tap_cli(
 ) -> int:
     """Show the first messages after each stage."""
     from streamer.engine.sample import sample_of_file, sample_of_input
+    from streamer.limits import use_limits
     from streamer.message import Execution
     from streamer.tap.stages import tap
     from streamer.tap.text import plain, text_of
@@ -85,6 +86,7 @@ def tap_cli(
     wide = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 0
     with opened(merged(root, options_of(**given), file, "tap")) as config:
         plan = make_plan(config, "OFF")
+        use_limits(plan.limits)
         if sample is not None:
             batches = sample_of_file(sample, most)
         else:

@@ -118,9 +118,10 @@ HTTP: Final = Field(
         Field(
             "max_connections",
             "int",
-            "How many connections all servers of the program take together. Without it, as many as "
-            "leave streams a reserve of the descriptors that the process may open (`ulimit -n`): "
-            "768 of 1024, and 10,000 at most.",
+            "How many connections all servers of the program take together, those of `http_server` "
+            "and `socket_server` at addresses of their own among them, also where `enabled` is "
+            "`false`. Without it, as many as leave streams a reserve of the descriptors that the "
+            "process may open (`ulimit -n`): 768 of 1024, and 10,000 at most.",
             optional=True,
             check=_above_zero,
             advanced=True,

@@ -235,8 +235,8 @@ _LIMITS: Final = Field(
         Field(
             "time",
             "string",
-            "How long a processor that only computes (a mapping, a query, a decoder) may work on "
-            "one message; for ever when it is 0s.",
+            "How long a mapping or an interpolation, wherever it stands, or a processor that only "
+            "computes (a query, a decoder) may work on one message; for ever when it is 0s.",
             default="0s",
             duration=True,
             check=_interval,

@@ -30,6 +30,7 @@ from streamer.landing.blocks import Record, batch, each, uncut
 from streamer.landing.commit import GroupCommit
 from streamer.landing.receiver import Reception, receive
 from streamer.landing.store import Store, StoreFullError
+from streamer.limits import stream_limits
 from streamer.logs.rare import RareLog
 from streamer.message import Batch, Execution, Message
 from streamer.rate_limiting import RateLimit, RateLimitError
@@ -119,7 +120,8 @@ class Intake:
         raws = await bodies(request, body, self.max_body_size, self.max_parts)
         meta = metadata(request, parameters)
         answers = await self._store(raws, meta, waits=True)
-        response = self.reply.of(answers, self._ex)
+        with stream_limits(self.room.limits):
+            response = self.reply.of(answers, self._ex)
         if answers and "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, ""):
             response.enable_compression(web.ContentCoding.gzip)
         return response

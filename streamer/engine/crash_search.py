@@ -33,7 +33,7 @@ from streamer.limits import used_limits
 from streamer.message import Batch, Execution
 from streamer.pipeline import Processor, run
 from streamer.pipeline.crashes import MARK_SIZE, Calls, Crash, Mark, fail_crashed
-from streamer.pipeline.time_limit import OVERDUE
+from streamer.time_limit import OVERDUE
 
 Item = TypeVar("Item")
 

@@ -16,6 +16,7 @@ from streamer.answering import Answers
 from streamer.engine.delivery import LogLine
 from streamer.errors import StreamerError
 from streamer.landing.store import CAPACITY
+from streamer.limits import DEFAULT_LIMITS, stream_limits
 from streamer.plan.texts import component_document, read_component
 from streamer.source.opening import Branch, Room
 from streamer.spec import Kind, ParsedComponent
@@ -34,6 +35,7 @@ class House:
     Attributes:
         remembered: what the inputs want to know at the next start, by their names.
         spool_limit: bytes that may wait in the spool of each input.
+        limits: what one message may come to.
         local: whether the workers see this machine's files.
         answers: where requests wait for their answer; None when nothing gives any.
         endpoints: the stream's HTTP server; None when there is none.
@@ -68,6 +70,7 @@ class House:
         self.read_stdin = read_stdin or (lambda size: os.read(sys.stdin.fileno(), size))
         self.remembered: dict[str, Any] = {}
         self.spool_limit = CAPACITY
+        self.limits = DEFAULT_LIMITS
         self.local = True
         self.answers: Answers | None = None
         self.endpoints: Any = None
@@ -86,7 +89,7 @@ class House:
         """Return a room whose receivers can be stopped by themselves; they stop with all others."""
         apart = House(directory, self.known, self.log, self.count, threading.Event())
         apart.read_stdin = self.read_stdin
-        apart.spool_limit, apart.local = self.spool_limit, self.local
+        apart.spool_limit, apart.local, apart.limits = self.spool_limit, self.local, self.limits
         apart.answers, apart.endpoints = self.answers, self.endpoints
         apart.remembered, apart.save = self.remembered, self.save
         apart._claimed, apart._waits = self._claimed, self._waits
@@ -133,7 +136,8 @@ class House:
 
         def guarded() -> None:
             try:
-                run()
+                with stream_limits(self.limits):
+                    run()
             except Exception as e:
                 text = f"The receiver {what} broke down: {type(e).__name__}: {e}"
                 self.log("ERROR", text, {})
@@ -181,6 +185,7 @@ class _Room:
         self.name = name
         self.directory = directory
         self.spool_limit = house.spool_limit
+        self.limits = house.limits
         self.local = house.local
         self.answers = house.answers
         self.endpoints = house.endpoints

@@ -106,6 +106,12 @@ class Voice:
             return
         self._wait = min(self._wait * 2, _LONGEST_SILENCE)
         self._next = now + self._wait
+        self.say(level, text, fields)
+
+    def say(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        """Say a line at once: what comes next may end the process that hears of it otherwise."""
+        if not self._address:
+            return
         host, port, token = self._address.split(":")
         body = dump_json([token, level, text[: _LONGEST // 8], dict(fields)])
         with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:

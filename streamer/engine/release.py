@@ -23,8 +23,12 @@ from streamer.failure import Origin
 from streamer.message import MicroBatch
 from streamer.plan import Plan
 from streamer.plan.rejecting import replays
+from streamer.timestamps import format_rfc3339
 from streamer.window import Emission, Kind, Reading, Row, Shard, Store
 from streamer.window.system import SystemWindow
+
+_LARGE_BYTES = 256 << 20
+"""A quarter of the heap that Spark's JVM has by default."""
 
 _PASSED_ON = {row: frame for frame, row in SAID_ROWS.items()}
 
@@ -75,7 +79,8 @@ def release(
     leaving = Leaving(plan, processors, stages, ex)
     watch = Stopwatch(RunningClock()) if isinstance(plan.window, SystemWindow) else None
     with blamed(output):
-        yield from frames(_payloads(leaving, blaming(step, buffer), stages, watch), shard)
+        emitted = frames(_payloads(leaving, blaming(step, buffer), stages, watch), shard)
+        yield from _weighed(emitted, lambda text: task.voice.say("WARN", text, buffer))
     status = step.status
     for line in status.log:
         ex.log(line.level, line.text, line.fields)
@@ -86,6 +91,30 @@ def release(
         yield Frame(FrameKind.WORK, status.now, shard, 1 << 30, 0, "", work)
     for kind, said in task.said():
         yield Frame(kind, status.now, shard, 1 << 30, 0, "", said)
+
+
+def _weighed(emitted: Iterator[Frame], warn: Callable[[str], None]) -> Iterator[Frame]:
+    """Pass frames on, and say of which window they are where they come to very much.
+
+    Spark's JVM holds them until they are delivered, and may end by that without a word.
+    """
+    total = of_window = 0
+    window, said_at = -1, _LARGE_BYTES
+    for frame in emitted:
+        if frame.order != window:
+            window, of_window = frame.order, 0
+        total += len(frame.body)
+        of_window += len(frame.body)
+        if total >= said_at:
+            said_at = 2 * total
+            ends = f" that ends at {format_rfc3339(window)}" if window > 0 else ""
+            warn(
+                f"the window{ends} comes to {of_window:,} bytes so "
+                f"far, {total:,} with what was emitted before it in this micro-batch; Spark's JVM "
+                "holds them until they are delivered: if it ends, raise "
+                "spark.conf.spark.driver.memory, or make windows shorter"
+            )
+        yield frame
 
 
 def _payloads(

@@ -52,6 +52,7 @@ class Task:
         origins: how its messages are given again.
         origins_by_number: the same of those messages that others have taken in; by their numbers
             in `Execution.origins`.
+        voice: says lines that are not to wait for the task's end.
     """
 
     def __init__(
@@ -82,8 +83,8 @@ class Task:
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
         self._left_out = 0
         self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
-        voice = Voice(live, time.monotonic)
-        self.execution = Execution(now, self._log, self._count, strict=strict, tell=voice.tell)
+        self.voice = Voice(live, time.monotonic)
+        self.execution = Execution(now, self._log, self._count, strict=strict, tell=self.voice.tell)
         samples = WANTED.get()
         self.execution.sampler = Sampler(samples) if samples else None
         self.execution.reading = REPORTER.get()

@@ -34,4 +34,4 @@ def read_schema(url: str, permissions: Permissions = ALL) -> str:
     # Imported here: who reads a schema from a file needs no client.
     from streamer.deadline import exchange
 
-    return exchange("GET", url, _TIMEOUT_S).decode()
+    return exchange("GET", url, _TIMEOUT_S, permissions=permissions).decode()

@@ -104,7 +104,7 @@ class Connections:
         except (ValueError, httpx2.InvalidURL) as error:
             raise StreamerError(f"failed to parse proxy_url string: {error}") from None
         deadline = Deadline()
-        keep_deadline(made, deadline)
+        keep_deadline(made, deadline, parsed.permissions)
         return Connection(made, deadline)
 
     def __del__(self) -> None:

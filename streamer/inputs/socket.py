@@ -124,7 +124,7 @@ class SocketInput:
                 raise
         else:
             host, port = split_host(address)
-            made = socket.create_connection((host, port), GREETING_TIMEOUT_S)
+            made = self.parsed.permissions.connect(host, port, GREETING_TIMEOUT_S)
         if tls is not None:
             made = tls.wrap_socket(made, server_hostname=host or None)
         # What it sends may take its time.

@@ -7,6 +7,8 @@ that ends is made again.
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +22,7 @@ from streamer.landing.lander import FIRST_PAUSE, LONGEST_PAUSE
 from streamer.landing.receiver import Reception, receive
 from streamer.landing.store import Store
 from streamer.message import NO_META
+from streamer.permissions import NotPermittedError
 from streamer.redaction import scrub_urls
 from streamer.source.opening import Room
 from streamer.spec import Access, BuildContext, Field, Kind, Parsed, Spec
@@ -157,7 +160,9 @@ class WebsocketInput:
         signer, tls = Signer(self.parsed), tls_context(self.parsed[TLS])
         pause, failures = FIRST_PAUSE, 0
         connecting = Connecting(room, "websocket")
-        async with aiohttp.ClientSession() as session:
+        # Called with each address, also that of a proxy, before it is connected to.
+        connector = aiohttp.TCPConnector(socket_factory=self._socket)
+        async with aiohttp.ClientSession(connector=connector) as session:
             while True:
                 try:
                     await self._received(room, session, signer, tls, commit, connecting)
@@ -172,6 +177,14 @@ class WebsocketInput:
                         return
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _socket(self, address: Any) -> socket.socket:
+        family, kind, protocol, _, place = address
+        try:
+            self.parsed.permissions.address(str(place[0]))
+        except NotPermittedError as error:
+            raise PermissionError(errno.EACCES, str(error)) from None
+        return socket.socket(family, kind, protocol)
 
     async def _received(
         self,

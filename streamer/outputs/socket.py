@@ -101,13 +101,9 @@ class Connection:
             named, port = split_address(self._address)
             host = named or "localhost"
             if self._network == "udp":
-                family, kind, protocol, _, place = socket.getaddrinfo(
-                    host, port, type=socket.SOCK_DGRAM
-                )[0]
-                made = socket.socket(family, kind, protocol)
-                made.connect(place)
+                made = self._permissions.connect(host, port, kind=socket.SOCK_DGRAM)
             else:
-                made = socket.create_connection((host, port), timeout=_CONNECT)
+                made = self._permissions.connect(host, port, _CONNECT)
                 made.settimeout(None)
         if self._tls is not None:
             made = self._tls.wrap_socket(made, server_hostname=host or None)

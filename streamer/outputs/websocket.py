@@ -5,21 +5,26 @@ from __future__ import annotations
 import contextlib
 import threading
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from streamer.http.auth import Signer
 from streamer.http.auth_fields import BASIC_AUTH_FIELD, JWT_FIELD, OAUTH_FIELD
 from streamer.http.errors import HttpError
 from streamer.http.fields import PROXY_FIELD, PROXY_URL
 from streamer.message import Batch, Execution
+from streamer.permissions import Permissions
 from streamer.sending import NotConnectedError, Output, SendError
 from streamer.spec import Access, BuildContext, Example, Field, Kind, Parsed, Spec
 from streamer.tls import TLS, TLS_FIELD, tls_context, tls_problems
 from streamer.urls import url_problem
 
 if TYPE_CHECKING:
+    import socket
+
     from websockets.sync.client import ClientConnection
 
 URL: Final = "url"
+_CONNECT_TIMEOUT_S: Final = 10.0
 
 
 SPEC: Final = Spec(
@@ -79,15 +84,20 @@ class Connection:
 
         if self._made is not None:
             return
-        url = self._parsed[URL]
+        url, proxy = self._parsed[URL], self._parsed[PROXY_URL] or None
+        permissions = self._parsed.permissions
         try:
+            # The library looks names up by itself: where not every address may be connected to, it
+            # is given what is connected. A proxy connects by itself, to where it may.
+            made = None if permissions.local or proxy else _connected(url, permissions)
             signed = self._signer.header("GET", url)
             self._made = self._kept.enter_context(
                 connect(
                     url,
                     ssl=self._tls if url.startswith("wss:") else None,
                     additional_headers=None if signed is None else {"Authorization": signed},
-                    proxy=self._parsed[PROXY_URL] or None,
+                    proxy=proxy,
+                    sock=made,
                     compression=None,
                 )
             )
@@ -120,6 +130,12 @@ class Connection:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
+
+
+def _connected(url: str, permissions: Permissions) -> socket.socket:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme in ("wss", "https") else 80)
+    return permissions.connect(parts.hostname or "", port, _CONNECT_TIMEOUT_S)
 
 
 def _drain(made: ClientConnection) -> None:

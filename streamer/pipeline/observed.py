@@ -9,11 +9,23 @@ from streamer.failure import Origin
 from streamer.limits import used_limits
 from streamer.message import Batch, Execution, Message
 from streamer.pipeline import EachProcessor, Processor
-from streamer.pipeline.time_limit import COMPUTING, within_time
 from streamer.tally import FINE, MOST_FINE, Tally
+from streamer.time_limit import within_time
 
 UNOBSERVED: Final = frozenset({"metric", "noop", "resource"})
 """Processors of which Benthos counts nothing: they do nothing, or another one does it."""
+
+
+COMPUTING: Final = frozenset(
+    (
+        *("archive", "avro", "bounds_check", "compress", "decompress", "grok", "jmespath", "jq"),
+        *("json_schema", "msgpack", "parquet_decode", "parquet_encode", "parse_log", "unarchive"),
+        "xml",
+    )
+)
+"""Processors that wait for nobody, so that time is work. Mappings keep the limit by themselves,
+wherever they stand (`streamer.bloblang.compiler.program`).
+"""
 
 
 class Observed:

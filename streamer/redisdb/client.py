@@ -111,7 +111,7 @@ def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
     from redis.backoff import ExponentialBackoff
     from redis.retry import Retry
 
-    from streamer.redisdb.replies import BoundedParser
+    from streamer.redisdb.replies import BoundedParser, BoundedPool
 
     urls = _urls(parsed[URL])
     # As in Redpanda Connect, the last URL says who asks, and for which database.
@@ -133,10 +133,20 @@ def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
     database = int(last.path.strip("/") or 0)
     if parsed[KIND] == CLUSTER:
         node: Any = cluster.ClusterNode
-        nodes = [node(host, port) for host, port in places]
-        return cluster.RedisCluster(startup_nodes=nodes, **options)
+        # Only by a URL does the library take a class of pools, and by its scheme it encrypts.
+        is_encrypted = options.pop("ssl", False)
+        (host, port), *others = places
+        return cluster.RedisCluster(
+            url=f"{'rediss' if is_encrypted else 'redis'}://{_bracketed(host)}:{port}",
+            startup_nodes=[node(*place) for place in others],
+            connection_pool_class=BoundedPool,
+            **options,
+        )
     if parsed[KIND] == FAILOVER:
-        watchers: Any = sentinel.Sentinel(places, socket_timeout=patience)  # type: ignore[no-untyped-call]
+        asking = {"socket_timeout": patience, "protocol": 2}
+        watchers: Any = sentinel.Sentinel(places, sentinel_kwargs=asking)  # type: ignore[no-untyped-call]
+        for one in watchers.sentinels:
+            one.connection_pool.connection_kwargs["parser_class"] = BoundedParser
         found = watchers.master_for(parsed[MASTER], db=database, **options)
     else:
         host, port = places[0]
@@ -145,6 +155,10 @@ def own_client(parsed: Parsed, patience: float = _PATIENCE) -> Client:
     # What a command answers is taken as it is, as with Go's client.
     found.response_callbacks.clear()
     return found
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _urls(text: str) -> list[SplitResult]:

@@ -10,6 +10,7 @@ import socket
 import time
 from typing import Any, Final
 
+from redis import ConnectionPool
 from redis._parsers.resp2 import _RESP2Parser
 from redis._parsers.socket import SocketBuffer
 from redis.exceptions import InvalidResponse
@@ -88,9 +89,25 @@ class _BoundedBuffer(SocketBuffer):
 class BoundedParser(_RESP2Parser):
     """Reads replies within bounds."""
 
+    def read_response(self, *given: Any, **named: Any) -> Any:
+        """Read one reply; see the library's parser."""
+        try:
+            return super().read_response(*given, **named)
+        except RecursionError:
+            text = "the reply is no Redis's: it has arrays in each other without an end"
+            raise InvalidResponse(text) from None
+
     def on_connect(self, connection: Any) -> None:
         """Begin to read from a connection."""
         super().on_connect(connection)  # type: ignore[no-untyped-call]
         self._buffer = _BoundedBuffer(
             connection._sock, self.socket_read_size, connection.socket_timeout
         )
+
+
+class BoundedPool(ConnectionPool):
+    """Connections whose replies are read within bounds."""
+
+    def __init__(self, **options: Any) -> None:
+        """Take what `redis.ConnectionPool` takes."""
+        super().__init__(parser_class=BoundedParser, **options)

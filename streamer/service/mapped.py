@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang import BloblangError, compile_mapping
 from streamer.bloblang import Mapping as Bloblang
+from streamer.durations import MILLISECOND
 from streamer.errors import MessageError
+from streamer.limits import DEFAULT_LIMITS, stream_limits
 from streamer.message import Execution, Message
 from streamer.service.samples import Sample, samples
 from streamer.service.view import MetricName, StreamView
 from streamer.spec import MetricsMapping
 from streamer.value import dump_json
+
+_TIME_LIMIT: Final = 100 * MILLISECOND
+"""How long a mapping may work on one metric, which it sees once."""
 
 
 def mapped(view: StreamView) -> Iterator[Sample]:
@@ -71,7 +76,9 @@ def _of_template(mapping: MetricsMapping) -> Bloblang:
 
 def _apply(mapping: Bloblang, metric: MetricName, ex: Execution) -> MetricName | None:
     try:
-        made = mapping.apply([Message.of(metric.name, metric.labels)], 0, ex)
+        # Who asks for metrics waits meanwhile, and asks for those of other streams too.
+        with stream_limits(DEFAULT_LIMITS._replace(time=_TIME_LIMIT)):
+            made = mapping.apply([Message.of(metric.name, metric.labels)], 0, ex)
     except MessageError:
         return metric._replace(labels={})
     if made is None:

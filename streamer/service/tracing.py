@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Link
 
-_PATIENCE_MS: Final = 2_000
-_SECONDS: Final = 10
+_FLUSH_TIMEOUT_S: Final = 2.0
+_EXPORT_TIMEOUT_S: Final = 10
+"""For one export, all its tries included."""
 
 _lock: Final = threading.Lock()
 _providers: Final[dict[str, TracerProvider]] = {}
@@ -65,8 +66,11 @@ class BatchTracer:
         return self._tracer.start_span(span.name, within, attributes=told, start_time=span.began)
 
     def flush(self) -> None:
-        """Send what waits; a collector that is away is not waited for."""
-        self._provider.force_flush(_PATIENCE_MS)
+        """Send what waits; a collector that is away is not waited for longer than two seconds."""
+        # The library's own timeout is not kept: it waits for each export to come to an end.
+        flushing = threading.Thread(target=self._provider.force_flush, daemon=True, name="traces")
+        flushing.start()
+        flushing.join(_FLUSH_TIMEOUT_S)
 
 
 def tracer_of(tracer: ParsedComponent, stream: str) -> BatchTracer | None:
@@ -76,7 +80,7 @@ def tracer_of(tracer: ParsedComponent, stream: str) -> BatchTracer | None:
     """
     if tracer.name != NAME:
         return None
-    config = json.dumps(tracer.config, default=dict, sort_keys=True)
+    config = json.dumps(tracer.config, default=dict, sort_keys=True) + str(tracer.permissions)
     with _lock:
         if config not in _providers:
             _providers[config] = _provider(tracer)
@@ -95,6 +99,8 @@ def _provider(tracer: ParsedComponent) -> TracerProvider:
     provider = TracerProvider(
         sampler=TraceIdRatioBased(sampling["ratio"] or 0.0) if sampling["enabled"] else DEFAULT_ON,
         resource=Resource.create(about),
+        # Each stream flushes at its end; at the exit a silent collector would hold the program.
+        shutdown_on_exit=False,
     )
     for exporter in _exporters(tracer):
         provider.add_span_processor(BatchSpanProcessor(exporter))
@@ -106,12 +112,18 @@ def _exporters(tracer: ParsedComponent) -> list[SpanExporter]:
     for one in tracer.config[HTTP]:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as Http
 
+        from streamer.service.otlp_http import deadline_session
+
         scheme = "https" if one["secure"] else "http"
-        found.append(Http(f"{scheme}://{one['address']}/v1/traces", timeout=_SECONDS))
+        url, session = (
+            f"{scheme}://{one['address']}/v1/traces",
+            deadline_session(tracer.permissions),
+        )
+        found.append(Http(url, timeout=_EXPORT_TIMEOUT_S, session=session))
     for one in tracer.config[GRPC]:
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
 
-        found.append(Grpc(one["address"], insecure=not one["secure"], timeout=_SECONDS))
+        found.append(Grpc(one["address"], insecure=not one["secure"], timeout=_EXPORT_TIMEOUT_S))
     return found
 
 

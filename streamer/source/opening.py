@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from streamer.answering import Answers
+from streamer.limits import Limits, stream_limits
 from streamer.source.replayable import Replayable
 from streamer.spec import Kind, ParsedComponent
 
@@ -40,6 +41,10 @@ class Room(Protocol):
     @property
     def spool_limit(self) -> int:
         """Bytes that may wait in a spool for the checkpoint; above it nothing more is taken."""
+
+    @property
+    def limits(self) -> Limits:
+        """What one message may come to; they hold in what `start` runs."""
 
     @property
     def local(self) -> bool:
@@ -129,5 +134,8 @@ class Opening(Protocol):
 
 def opened(source: Any, room: Room) -> Replayable:
     """Open a built input, or return it as it is when it needs no opening."""
-    found: Replayable = source.opened(room) if isinstance(source, Opening) else source
-    return found
+    if not isinstance(source, Opening):
+        found: Replayable = source
+        return found
+    with stream_limits(room.limits):
+        return source.opened(room)

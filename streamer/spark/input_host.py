@@ -36,7 +36,7 @@ def make_input_host(
     """
     known = checkpoint.record().get("inputs", {})
     house = House(checkpoint.spool, known, log, count, threading.Event(), read_stdin)
-    house.spool_limit = plan.spool_limit
+    house.spool_limit, house.limits = plan.spool_limit, plan.limits
     house.local = plan.master.startswith("local")
     house.endpoints = endpoints
     answers.replies = replies(plan)

@@ -28,6 +28,7 @@ from streamer.engine.stream_clock import StreamClock, pressure_between, stood_be
 from streamer.engine.sums import summed
 from streamer.engine.ticks import Pacer, Rest, tick
 from streamer.kafka.reading import Offsets
+from streamer.limits import DEFAULT_LIMITS, Limits, use_limits
 from streamer.source.replayable import Limit, Measurable, Replayable, extent_of
 from streamer.window.event import EventWindow
 from streamer.window.pressure import Pressure
@@ -61,6 +62,7 @@ class SourcePlan:
         folding: the identity of the mapping that windows fold for; empty when they do not.
         kafka: the inputs that Spark reads with its own source.
         tells_lag: whether tasks are told where Kafka's partitions end.
+        limits: what one message may come to.
         begins_at: the offset that a fresh checkpoint goes on from; None for the input's beginning.
     """
 
@@ -74,6 +76,7 @@ class SourcePlan:
     folding: str = ""
     kafka: tuple[KafkaChild, ...] = ()
     tells_lag: bool = False
+    limits: Limits = DEFAULT_LIMITS
     begins_at: dict[str, Any] | None = None
 
 
@@ -82,6 +85,7 @@ class StreamReader(DataSourceStreamReader):
 
     def __init__(self, plan: SourcePlan, clock: StreamClock | None = None) -> None:
         """Take the plan, and the clock by which micro-batches have their times."""
+        use_limits(plan.limits)
         self._plan = plan
         self._pacer = Pacer(plan.interval)
         self._clock = clock or StreamClock()

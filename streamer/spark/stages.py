@@ -23,13 +23,13 @@ from streamer.engine.intake import clock_rows, pack_piece
 from streamer.engine.reading import REPORTER
 from streamer.engine.release import release
 from streamer.engine.ticks import reading, time_of
-from streamer.pipeline.time_limit import end_process_when_overdue
 from streamer.plan import Plan
 from streamer.sampling import WANTED
 from streamer.source.replayable import Replayable
 from streamer.spark.micro_batch import crash_order, heard, heard_plan, reporter, samples_wanted
 from streamer.spark.shards import labels
 from streamer.spark.state_mark import checked_head, marked
+from streamer.time_limit import end_process_when_overdue
 from streamer.window import Row as PackRow
 from streamer.window.index import HEAD
 

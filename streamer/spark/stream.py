@@ -247,6 +247,7 @@ class Stream:
             folding=self.plan.folding.identity,
             begins_at=self._checkpoint.begins_at,
             kafka=kafka.children if kafka else (),
+            limits=self.plan.limits,
             tells_lag=kafka is not None and kafka.wanted.wants("kafka_lag"),
         )
         beside = kafka.frames(session, self.plan) if kafka else []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -15,7 +14,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from streamer.cli import lint_files
 from streamer.cli.lint_files import Job
 from streamer.cli.main import invoke
 from streamer.config import LintOptions
@@ -212,28 +210,43 @@ def test_resource_files_are_known_and_checked_once(
         assert line.startswith("res.yaml(2,1) field x not recognised")
 
 
+_IN_PROCESSES = """
+import os, signal, sys, threading
+from streamer.cli import lint_files
+from streamer.cli.lint_files import Job, LintOptions
+files, job, forked = sys.argv[2:], Job(LintOptions(thorough=True)), []
+alone = list(lint_files.lint_files(files, job))
+# A program that runs a stream has taken the signal over by which a pool ends its processes.
+signal.signal(signal.SIGTERM, lambda number, frame: None)
+lint_files._WORTH_A_PROCESS, lint_files._cores = 10, lambda: 2
+os.register_at_fork(before=lambda: forked.append(True))
+if sys.argv[1] == "threads":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+assert list(lint_files.lint_files(files, job)) == alone
+print(bool(forked), [lints[0].message for _, lints in alone][:2])
+"""
+
+
+@pytest.mark.parametrize(("beside", "forks"), [("alone", True), ("threads", False)])
 def test_several_processes_find_the_same_in_the_same_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    beside: str, forks: bool, tmp_path: Path
 ) -> None:
+    """A process with other threads is not forked: one may hold a lock, for ever in the child."""
     files = []
     for number in range(40):
         path = tmp_path / f"c{number}.yaml"
         path.write_text(f"x{number}: 1\n")
         files.append(str(path))
-    job = Job(LintOptions(thorough=True))
-    alone = list(lint_files.lint_files(files, job))
-    # A program that runs a stream has taken the signal over by which a pool ends its processes.
-    taken_over = signal.signal(signal.SIGTERM, lambda number, frame: None)
-    monkeypatch.setattr(lint_files, "_WORTH_A_PROCESS", 10)
-    monkeypatch.setattr(lint_files, "_cores", lambda: 2)
-    try:
-        assert list(lint_files.lint_files(files, job)) == alone
-    finally:
-        signal.signal(signal.SIGTERM, taken_over)
-    assert [lints[0].message for _, lints in alone][:2] == [
-        "field x0 not recognised",
-        "field x1 not recognised",
-    ]
+    ran = subprocess.run(
+        [sys.executable, "-c", _IN_PROCESSES, beside, *files],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stderr == ""
+    expected = ["field x0 not recognised", "field x1 not recognised"]
+    assert ran.stdout == f"{forks} {expected}\n"
 
 
 def _cpu(*arguments: str) -> float:

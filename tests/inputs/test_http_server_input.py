@@ -22,6 +22,7 @@ from streamer.durations import SECOND
 from streamer.endpoints.registry import Endpoints
 from streamer.endpoints.requests import cipher_name
 from streamer.errors import StreamerError
+from streamer.limits import DEFAULT_LIMITS, Limits
 from streamer.message import Execution, Message
 from streamer.source.opening import opened
 from streamer.source.replayable import Limit
@@ -64,12 +65,18 @@ class Served:
 
 
 @contextmanager
-def served(tmp_path, fields: str = "", answers: Answers | None = None, most: int | None = None):
+def served(
+    tmp_path,
+    fields: str = "",
+    answers: Answers | None = None,
+    most: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+):
     source = built(f"input: {{http_server: {{address: '127.0.0.1:0'{fields}}}}}")
     if most is not None:
         source = replace(source, limit=Most(most))
     with lodging(tmp_path / "spool") as lodged:
-        lodged.house.answers = answers
+        lodged.house.answers, lodged.house.limits = answers, limits
         yield Served(lodged, opened(source, lodged.room))
 
 
@@ -229,6 +236,18 @@ def test_what_the_pipeline_answers_is_the_response(tmp_path):
     assert (status, body) == (201, b'{"s":201,"h":"abc"}')
     assert (headers["X-A"], headers["out_x"]) == ("abc", "é")
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
+
+
+def test_an_answers_headers_keep_the_limit_of_time_on_the_loop_that_serves_all(tmp_path):
+    header = "${! range(0, 3000).fold(0, a -> a.tally + range(0, 3000).fold(0, b -> b.tally + 1)) }"
+    fields = f", timeout: 60s, sync_response: {{headers: {{X-A: '{header}', X-B: b}}}}"
+    limits = DEFAULT_LIMITS._replace(time=50_000_000)
+    with served(tmp_path, fields, answers=Answers(), limits=limits) as server:
+        with answering(server, lambda batch: batch):
+            status, _, headers = server.post(data=b"abc")
+        said = " ".join(text for _, text in server.lodged.log)
+    assert (status, headers.get("X-A"), headers["X-B"]) == (200, None, "b")
+    assert "header X-A error: it takes longer than the 50ms that limits.time allows" in said
 
 
 def test_who_has_sent_a_rejected_message_gets_the_reason_at_once(tmp_path):

@@ -150,7 +150,10 @@ def test_files_that_took_long_and_a_budget_that_is_exceeded_are_named(
     assert "budget exceeded" not in suite.runpytest("-n", "0", "test_two.py").stdout.str()
 
 
-def test_skipped_tests_are_summed_up_in_a_line(suite: pytest.Pytester) -> None:
+def test_skipped_tests_are_summed_up_in_a_line(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STREAMER_TEST_SERVERS", raising=False)
     suite.makepyfile(
         test_two="from tests.servers import installed\n"
         "def test_a(): installed('redis-server', 'no-such-server')\n"

@@ -11,10 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from streamer.cli.serving import served
+from streamer.config import parse_config
 from streamer.endpoints import connections
 from streamer.endpoints.connections import ConnectionLimits, default_limit
 from streamer.service.http import reading
+from streamer.service.view import StreamView
+from streamer.source.opening import opened
+from tests.inputs.reading import built
+from tests.inputs.rooms import lodging
 from tests.security.clients import connected, half_open, is_closed, raw_answer
+from tests.servers import free_port
 from tests.service.http.asking import asking
 from tests.service.serving import serving
 
@@ -71,6 +78,30 @@ def test_connections_of_a_second_server_count_too(limits: ConnectionLimits) -> N
         time.sleep(0.2)
         assert len(limits) <= 10
         assert raw_answer(one.url, PING).startswith(b"HTTP/1.1 200")
+
+
+OWN_SERVERS = {
+    "http_server": "http_server: {{address: '127.0.0.1:{0}'}}",
+    "socket_server": "socket_server: {{network: tcp, address: '127.0.0.1:{0}'}}",
+}
+
+
+@pytest.mark.parametrize("component", OWN_SERVERS.values(), ids=OWN_SERVERS)
+def test_without_a_server_of_the_program_those_of_components_keep_the_bounds(
+    component: str, limits: ConnectionLimits, tmp_path: Path
+) -> None:
+    limits.total, limits.per_address = 100, 100
+    port = free_port()
+    text = f"input: {{{component.format(port)}}}\n"
+    bounds = "http: {enabled: false, max_connections: 6, max_connections_per_address: 4}\n"
+    view = StreamView(parse_config(bounds + text, env={}))
+    with served(view, lambda *line: None), lodging(tmp_path) as lodged:
+        opened(built(text), lodged.room)
+        with half_open(f"http://127.0.0.1:{port}", 20) as held:
+            until = time.monotonic() + 5
+            while sum(is_closed(one, 0.01) for one in held) < 16:
+                assert time.monotonic() < until
+            assert len(limits) <= 4
 
 
 def test_busy_connections_stay_and_the_newcomer_is_refused(limits: ConnectionLimits) -> None:

@@ -87,8 +87,8 @@ def test_mysql_is_given_ten_seconds_to_its_greeting(monkeypatch: pytest.MonkeyPa
         assert time.monotonic() - began < 5
 
 
-def _client(address: str, patience: float) -> Any:
-    text = f"input: {{redis_list: {{url: 'redis://{address}', key: a, client_name: ''}}}}"
+def _client(address: str, patience: float, more: str = "") -> Any:
+    text = f"input: {{redis_list: {{url: 'redis://{address}', key: a, client_name: ''{more}}}}}"
     return own_client(parse_config(text, env={}).input.config, patience)
 
 
@@ -108,8 +108,9 @@ def _replying(reply: bytes, more: bytes) -> Serve:
         (b"$999999999999\r\n", b"x" * (1 << 20), "bytes or more"),
         (b"*999999999\r\n", b":1\r\n" * 10_000, "elements"),
         (b"+", b"x" * (1 << 20), "a line without an end"),
+        (b"*1\r\n" * 50_000, b"", "arrays in each other"),
     ],
-    ids=["a text", "an array", "a line"],
+    ids=["a text", "an array", "a line", "arrays in arrays"],
 )
 def test_a_reply_of_redis_has_a_bound(reply: bytes, more: bytes, said: str) -> None:
     with (
@@ -119,6 +120,29 @@ def test_a_reply_of_redis_has_a_bound(reply: bytes, more: bytes, said: str) -> N
         redis_errors(),
     ):
         client.execute_command("GET", "a")
+
+
+BOMB = b"$999999999999\r\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "first"),
+    [
+        (", kind: cluster", b""),
+        (", kind: failover, master: m", b""),
+        (", kind: failover, master: m", b"*2\r\n$4\r\nname\r\n"),
+    ],
+    ids=["a node of a cluster", "a sentinel", "a sentinel, within its list"],
+)
+def test_replies_of_clusters_and_sentinels_have_bounds(more: str, first: bytes) -> None:
+    with (
+        raw_server(_replying(first + BOMB, b"x" * (1 << 20))) as address,
+        pytest.raises(Exception) as caught,
+        closing(_client(address, 5.0, more)) as client,
+    ):
+        client.execute_command("GET", "a")
+    chain = [caught.value, caught.value.__cause__, caught.value.__context__]
+    assert "bytes or more" in " ".join(map(str, chain)), chain
 
 
 def test_a_reply_of_redis_that_drips_ends_with_its_time() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -257,6 +258,18 @@ def test_a_mapping_renames_labels_and_drops_metrics() -> None:
     found = by_name(view(WINDOW + mapping))
     assert found['my_input_received{path="root.input",team="blue"}'] == 7
     assert not [name for name in found if "window" in name]
+
+
+def test_a_mapping_that_computes_for_ever_holds_nobody_who_asks_for_metrics() -> None:
+    mapping = (
+        "metrics:\n  json_api: {}\n  mapping: |\n"
+        '    root = if this == "input_received" { range(0, 9999)'
+        ".fold(0, a -> a.tally + range(0, 9999).fold(0, b -> b.tally + 1)) } else { this }\n"
+    )
+    began = time.monotonic()
+    found = by_name(view(WINDOW + mapping))
+    assert time.monotonic() - began < 5
+    assert "input_received" in found and len(found) > 5
 
 
 @pytest.mark.parametrize(

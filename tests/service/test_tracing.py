@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,9 +18,11 @@ import pytest
 from streamer.config import parse_config
 from streamer.engine.spans import Tracing
 from streamer.message import Message
+from streamer.service import tracing
 from streamer.service.tracing import BatchTracer, tracer_of
 from streamer.source.replayable import Raws
 from tests.engine.stream import Run, write_lines
+from tests.servers.hostile import Serve, dripping, raw_server, silent
 
 SECOND = 10**9
 T = 1_700_000_000 * SECOND
@@ -167,14 +170,14 @@ def test_windows_are_spans_of_the_shards_that_let_them_out(source: Path) -> None
 
 
 def test_the_spans_that_messages_come_from_are_linked(source: Path) -> None:
-    tracing = Tracing("input", {"label": "", "path": "root.input"}, T)
-    tracing.heed([[Message(b"1", {"traceparent": PARENT}), Message(b"2")]])
-    tracing.heed(Raws([b"3"], {"traceparent": PARENT}))
-    tracing.heed(Raws([b"4"], {"traceparent": "nonsense"}))
+    noted = Tracing("input", {"label": "", "path": "root.input"}, T)
+    noted.heed([[Message(b"1", {"traceparent": PARENT}), Message(b"2")]])
+    noted.heed(Raws([b"3"], {"traceparent": PARENT}))
+    noted.heed(Raws([b"4"], {"traceparent": "nonsense"}))
     from streamer.engine.spans import BatchTrace, TaskSpan
     from streamer.message import Execution
 
-    task = TaskSpan.read(tracing.said(Execution(lambda: T), T + 5))
+    task = TaskSpan.read(noted.said(Execution(lambda: T), T + 5))
     with over_http() as (where, collector):
         _, tracer = traced(WAY, where)
         tracer.batch(BatchTrace(7, T, T + 9, [task], [], {}))
@@ -199,6 +202,54 @@ def test_a_collector_that_is_away_holds_nobody_up(source: Path) -> None:
     run, _ = traced(WAY, "http: [ { address: '127.0.0.1:1' } ]")
     run.step(T)
     assert run.printed() == [{"n": 1}]
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+COLLECTORS = {
+    "silent": silent,
+    "with a dripping head": dripping(HEAD, 0.05),
+    "with a dripping body": dripping(HEAD + b"x" * 1000, 0.05, len(HEAD)),
+}
+
+
+@pytest.mark.parametrize("serve", COLLECTORS.values(), ids=COLLECTORS)
+def test_an_export_has_a_deadline_whatever_the_collector_sends(
+    source: Path, monkeypatch: pytest.MonkeyPatch, serve: Serve
+) -> None:
+    write_lines(source, [{"n": 1}])
+    monkeypatch.setattr(tracing, "_EXPORT_TIMEOUT_S", 0.5)
+    with raw_server(serve) as address:
+        run, tracer = traced(WAY, f"http: [ {{ address: '{address}' }} ]")
+        run.step(T)
+        began = time.monotonic()
+        # Not by `flush`, which waits for two seconds only.
+        tracer._provider.force_flush()
+        assert 0.4 < time.monotonic() - began < 1.8
+
+
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+def test_a_silent_collector_holds_neither_stop_nor_exit(tmp_path: Path, kind: str) -> None:
+    program = (
+        "import sys, time\n"
+        "from streamer.config import parse_config\n"
+        "from streamer.engine.spans import BatchTrace\n"
+        "from streamer.service.tracing import tracer_of\n"
+        "tracer = tracer_of(parse_config(sys.argv[1]).tracer, 's')\n"
+        "for number in range(2000):\n"
+        "    tracer.batch(BatchTrace(number, 1, 2, [], [], {}))\n"
+        "began = time.monotonic()\n"
+        "tracer.flush()\n"
+        "assert time.monotonic() - began < 4\n"
+    )
+    with raw_server(silent) as address:
+        where = f"{kind}: [ {{ address: '{address}' }} ]"
+        config = f"tracer: {{ open_telemetry_collector: {{ {where} }} }}\ninput: {{ stdin: {{}} }}"
+        began = time.monotonic()
+        ran = subprocess.run(
+            [sys.executable, "-c", program, config], capture_output=True, text=True, timeout=60
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert time.monotonic() - began < 9
 
 
 def test_nothing_of_it_is_loaded_or_noted_without_a_tracer(source: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from streamer.bloblang import diagnostics, tree
@@ -13,10 +14,12 @@ from streamer.bloblang.compiler.options import ALL, Optimisations
 from streamer.bloblang.compiler.recursion import Depth, in_order, with_room
 from streamer.bloblang.compiler.sites import Failed, Site
 from streamer.bloblang.compiler.statements import emit_function
-from streamer.bloblang.errors import BloblangError
+from streamer.bloblang.errors import BloblangError, UnplacedError
 from streamer.bloblang.runtime.objects import UNSET
 from streamer.bloblang.runtime.operations import EXACT
+from streamer.limits import used_limits
 from streamer.message import UNPARSED
+from streamer.time_limit import TimeLimitError, within_time
 from streamer.timestamps import Timestamp
 from streamer.value import DELETED, INT64_MAX, INT64_MIN, NOTHING
 
@@ -31,10 +34,12 @@ class Compiled:
     """One generated module.
 
     Attributes:
-        run: its main function.
         source: its source.
+        constants: what its names stand for.
         sites: what its lines stand for, by 1-based line number.
         table: what its lines stand for.
+        looks_at_batch: whether it looks at other messages of the batch, which is its first argument
+            then, so that it has the time of all of them.
     """
 
     def __init__(self, code: Code, name: str, table: dict[str, Mapping[int, Site]]) -> None:
@@ -47,7 +52,29 @@ class Compiled:
         except (SyntaxError, RecursionError, MemoryError) as e:
             raise BloblangError(1, 1, f"the mapping is nested too deeply ({e})") from None
         exec(compiled, code.constants)
-        self.run: Callable[..., Any] = code.constants["run"]
+        self.constants = code.constants
+        self.looks_at_batch = False
+        self._run: Callable[..., Any] = code.constants["run"]
+        self._run_bounded: Callable[..., Any] = partial(self._within_limit, self._run)
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """Its main function, which keeps the limit of time that holds now.
+
+        It raises any exception when the code fails.
+        """
+        return self._run_bounded if used_limits().time else self._run
+
+    def give_room(self) -> None:
+        """Let the main function run again with a big stack where named maps go too deep."""
+        self._run, self._run_bounded = with_room(self._run), with_room(self._run_bounded)
+
+    def _within_limit(self, run: Callable[..., Any], *given: Any) -> Any:
+        count = max(len(given[0]), 1) if self.looks_at_batch else 1
+        try:
+            return within_time(run, used_limits().time * count, *given)
+        except TimeLimitError as error:
+            raise UnplacedError(str(error)).with_traceback(error.__traceback__) from None
 
 
 def start(
@@ -142,7 +169,7 @@ def compile_program(
     maps = code.constants.get("MAPS", {})
     maps.update({key: code.constants[made] for key, made in code.named_maps.items()})
     if counted:
-        compiled.run = with_room(compiled.run)
+        compiled.give_room()
     return compiled
 
 

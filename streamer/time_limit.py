@@ -1,10 +1,10 @@
-"""A bound on the time that a processor works on one message: the section `limits` has it.
+"""A bound on the time that work on one message takes: the section `limits` has it.
 
-A thread watches the calls of processors that only compute. One that is overdue gets an exception,
-which Python raises as soon as its own code runs. Code in C cannot be interrupted: where the
-process is a worker it is ended, and the message is found as one that has ended it
-(`streamer.engine.crash_search`). C code that keeps the interpreter to itself stops this thread as
-well; a thread of `faulthandler`, which needs no interpreter, ends the process then.
+A thread watches mappings, interpolations and processors that only compute. A call that is overdue
+gets an exception, which Python raises as soon as its own code runs. Code in C cannot be
+interrupted: where the process is a worker it is ended, and the message is found as one that has
+ended it (`streamer.engine.crash_search`). C code that keeps the interpreter to itself stops this
+thread as well; a thread of `faulthandler`, which needs no interpreter, ends the process then.
 """
 
 from __future__ import annotations
@@ -15,21 +15,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from streamer.durations import format_duration
 from streamer.errors import StreamerError
 
 T = TypeVar("T")
-
-COMPUTING: Final = frozenset(
-    (
-        *("archive", "avro", "bloblang", "bounds_check", "compress", "decompress", "grok"),
-        *("jmespath", "jq", "json_schema", "mapping", "msgpack", "mutation", "parquet_decode"),
-        *("parquet_encode", "parse_log", "unarchive", "xml"),
-    )
-)
-"""Processors that wait for nobody, so that time is work."""
 
 OVERDUE: Final = 1
 """Exit code of a process that was ended since a call did not come back; it is `faulthandler`'s."""
@@ -42,7 +33,7 @@ _LOOKS: Final = 4
 
 
 class TimeLimitError(StreamerError):
-    """A processor has worked on a message for longer than `limits.time` allows."""
+    """Work on a message has taken longer than `limits.time` allows."""
 
 
 class _OverdueError(BaseException):
@@ -72,6 +63,11 @@ class _Watch:
     def end_processes(self) -> None:
         """Let calls that do not come back end the process."""
         self._ends_process = True
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether a call of this thread is being watched."""
+        return threading.get_ident() in self._calls
 
     def begin(self, seconds: float) -> None:
         now = time.monotonic()
@@ -134,30 +130,36 @@ def end_process_when_overdue() -> None:
     _WATCH.end_processes()
 
 
-def within_time(work: Callable[[], T], limit: int) -> T:
+def within_time(work: Callable[..., T], limit: int, *given: Any) -> T:
     """Return what some work returns.
+
+    Within work that is bounded already nothing is bounded anew: the time is that of the whole.
 
     Args:
         work: it may be interrupted wherever it is.
         limit: how long it may take, ns.
+        given: what the work is called with.
 
     Raises:
-        TimeLimitError: it takes longer.
+        TimeLimitError: it takes longer; its traceback shows where the work was.
     """
+    if _WATCH.is_watching:
+        return work(*given)
     try:
         _WATCH.begin(limit / 1e9)
         try:
-            made = work()
+            made = work(*given)
         finally:
             _WATCH.end()
         # What was raised in this thread meanwhile comes when a function begins, at the latest.
         _pass()
         return made
-    except _OverdueError:
+    except _OverdueError as overdue:
         _WATCH.end()
-        raise TimeLimitError(
+        error = TimeLimitError(
             f"it takes longer than the {format_duration(limit)} that limits.time allows"
-        ) from None
+        )
+        raise error.with_traceback(overdue.__traceback__) from None
 
 
 def _pass() -> None:

@@ -49,7 +49,8 @@ def python_workers(program: int) -> list[int]:
     """Return the process ids of the Python workers of a program's tasks.
 
     A worker is forked by a daemon. The daemon is Spark's child, or is forked itself, from the
-    process that has imported all (`streamer.spark.forks`); forks keep that one's command.
+    process that has imported all (`streamer.spark.fork_server.fork_server`); forks keep that one's
+    command.
     """
     commands = {one: command(one) for one in descendants(program)}
     daemons = {
@@ -57,7 +58,9 @@ def python_workers(program: int) -> list[int]:
         for one, text in commands.items()
         if "spark.daemon" in text and "fork_client" not in text
     }
-    forked = {one for one, text in commands.items() if "streamer.spark.forks" in text}
+    forked = {
+        one for one, text in commands.items() if "streamer.spark.fork_server.fork_server" in text
+    }
     return [
         one
         for one in commands

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from streamer.catalog import COMPONENTS, module_name
+from streamer.components.catalog import COMPONENTS, module_name
 from tests.slowness import slowness
 
 ROOT = Path(__file__).parents[1]
@@ -79,15 +79,15 @@ RANKS = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 # A component imports no other component, except what is named here.
 NEIGHBOURS = {
     # What a command prints is cut into lines, which it has no field to change.
-    ("streamer.inputs.subprocess", "streamer.scanners.lines"),
+    ("streamer.components.inputs.subprocess", "streamer.components.scanners.lines"),
     # Two names of one processor.
-    ("streamer.processors.bloblang", "streamer.processors.mapping"),
+    ("streamer.components.processors.bloblang", "streamer.components.processors.mapping"),
     # The page of all metrics is made of their list.
-    ("streamer.metrics.page", "streamer.metrics.catalogue"),
-    ("streamer.metrics.page", "streamer.metrics.metric"),
-    ("streamer.metrics.process", "streamer.metrics.metric"),
-    ("streamer.metrics.catalogue", "streamer.metrics.process"),
-    ("streamer.metrics.catalogue", "streamer.metrics.metric"),
+    ("streamer.components.metrics.docs_page", "streamer.components.metrics.metric_names"),
+    ("streamer.components.metrics.docs_page", "streamer.components.metrics.metric"),
+    ("streamer.components.metrics.process_metrics", "streamer.components.metrics.metric"),
+    ("streamer.components.metrics.metric_names", "streamer.components.metrics.process_metrics"),
+    ("streamer.components.metrics.metric_names", "streamer.components.metrics.metric"),
 }
 
 TOP_LEVEL = {"pyproject.toml", "streamer", "configs", "schemas", "tests", "deploy", "README.md"}
@@ -137,7 +137,8 @@ def _targets(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         assert node.module is not None and node.level == 0, "imports are absolute"
         below = [f"{node.module}.{alias.name}" for alias in node.names]
-        # `from streamer import catalog` imports a module, `from streamer.errors import Lint` none.
+        # `from streamer import catalog` imports a module, `from streamer.core.errors import Lint`
+        # none.
         return [name if name in SOURCES else node.module for name in below]
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         name = node.value
@@ -182,11 +183,11 @@ def test_every_part_has_its_place_in_the_order() -> None:
 
 def test_imports_are_found_at_the_top_in_functions_and_in_texts() -> None:
     edges = {(one.module, one.target, one.at_start) for one in imports()}
-    assert ("streamer.window.clock", "streamer.window.row", True) in edges
-    assert ("streamer.cli.spark_start", "streamer.spark.session", False) in edges
-    assert ("streamer.cli.main", "streamer.cli.start", False) in edges
+    assert ("streamer.window.contract.clock", "streamer.window.contract.shuffle_row", True) in edges
+    assert ("streamer.cli.spark_start", "streamer.spark.session.session_start", False) in edges
+    assert ("streamer.cli.main", "streamer.cli.run_and_explain", False) in edges
     assert ("streamer.window", "streamer.window.shard", False) in edges  # TYPE_CHECKING
-    assert ("streamer.config.components", "streamer.catalog", True) in edges
+    assert ("streamer.config.components", "streamer.components.catalog", True) in edges
 
 
 def test_imports_follow_the_order() -> None:
@@ -222,7 +223,10 @@ def test_only_the_spark_package_imports_pyspark() -> None:
 
 
 def test_what_is_tested_without_a_jvm_imports_no_pyspark() -> None:
-    free = {f"streamer.spark.{name}" for name in ("checkpoint", "java", "launchers", "shards")}
+    free = {
+        f"streamer.spark.{name}"
+        for name in ("checkpoint.checkpoint", "jvm.java", "jvm.launchers", "tasks.shard_labels")
+    }
     assert free <= set(SOURCES)
     assert [str(one) for one in imports() if one.module in free and "pyspark" in one.target] == []
 
@@ -301,7 +305,7 @@ def test_what_must_be_on_the_disk_is_written_by_the_one_way_that_every_system_ha
     found = [
         module
         for module, path in SOURCES.items()
-        if re.search(r"\bf(data)?sync\b", path.read_text()) and module != "streamer.disk"
+        if re.search(r"\bf(data)?sync\b", path.read_text()) and module != "streamer.core.disk"
     ]
     assert found == []
 

@@ -57,7 +57,7 @@ ready() { # find what all of them are started with
     spark=$("$python" -c 'import pyspark; print(pyspark.__path__[0])')
     if [[ -z ${JAVA_HOME:-} ]]; then
         JAVA_HOME=$("$python" -c 'import os
-from streamer.spark.java import find_java
+from streamer.spark.jvm.java import find_java
 print(find_java(os.environ).home)') || fail "no Java here: install a JDK, or the extra 'java'"
         export JAVA_HOME
     fi

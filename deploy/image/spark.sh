@@ -9,7 +9,7 @@ shift
 python=/opt/streamer/bin/python
 found=$("$python" -c '
 import os, pathlib, pyspark
-from streamer.spark.java import find_java
+from streamer.spark.jvm.java import find_java
 print(find_java(os.environ).home, pathlib.Path(pyspark.__file__).parent, sep="\n")')
 { read -r JAVA_HOME && read -r SPARK_HOME; } <<<"$found"
 export JAVA_HOME SPARK_HOME PYSPARK_PYTHON=$python PYSPARK_DRIVER_PYTHON=$python

@@ -6,28 +6,28 @@ streamer/docs/bloblang-differences.md.
 
 from __future__ import annotations
 
+from streamer.bloblang.environment import (
+    CapturedInputs,
+    capture_inputs,
+    forbid_impure,
+    is_impure_allowed,
+    record_reads,
+)
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.interpolation import Interpolation, compile_interpolation
 from streamer.bloblang.mapping import Mapping, compile_mapping
-from streamer.bloblang.outside import (
-    Luggage,
-    impure_allowed,
-    luggage,
-    no_impure,
-    noting,
-)
 from streamer.bloblang.resolver import Uses
 
 __all__ = [
     "BloblangError",
     "Interpolation",
-    "Luggage",
+    "CapturedInputs",
     "Mapping",
     "Uses",
     "compile_interpolation",
     "compile_mapping",
-    "impure_allowed",
-    "luggage",
-    "no_impure",
-    "noting",
+    "is_impure_allowed",
+    "capture_inputs",
+    "forbid_impure",
+    "record_reads",
 ]

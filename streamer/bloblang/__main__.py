@@ -1,6 +1,6 @@
 """Writes the parser's tables after a change of the grammar: `python -m streamer.bloblang`."""
 
-from streamer.bloblang import tables
+from streamer.bloblang import parser_tables
 
 if __name__ == "__main__":
-    tables.write()
+    parser_tables.write_tables()

@@ -1,7 +1,7 @@
 """How a Bloblang function or method says what it is.
 
 A decorator attaches a `Declaration` to a plain Python function and returns the function as it was;
-nothing is registered. `catalogue.py` lists what the language has.
+nothing is registered. `catalog.py` lists what the language has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TRAITS: Final = ("batch", "meta", "content", "now", "random", "error", "impure")
 # Where a function or method comes from, see `Declaration.origin`.
 BENTHOS: Final = "benthos"
 CONNECT: Final = "connect"
-OURS: Final = "streamer"
+STREAMER: Final = "streamer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Param:
 
     Attributes:
         name: its name, also for named arguments.
-        type: `string`, `integer`, `float`, `bool`, `array`, `object`, `timestamp`, `any`, or
+        type: `string`, `as_integer`, `float`, `bool`, `array`, `object`, `timestamp`, `any`, or
             `query` (an expression that the function evaluates itself, given as a callable).
         default: the value without an argument; `REQUIRED` when there must be one.
         scalars: whether a `query` may also be a plain value.
@@ -48,8 +48,8 @@ class Example:
     """A mapping, what goes in and what must come out; run by the suite and shown in the docs."""
 
     mapping: str
-    given: str
-    result: str
+    input: str
+    output: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,20 @@ class Declaration:
         needs: what of the run is passed before the arguments: `ex`, `batch`, `index`, `message`,
             `meta` (the metadata being written), `original` (that of the message looked at),
             `site` (a text that is unique to the call), `state` (a dict that the call keeps) or
-            `argument` (what errors call the first argument).
+            `to_argument` (what errors call the first argument).
         uses: what a mapping that calls it leans on, of `TRAITS`.
         binds: called with the arguments once, gives the callable that is applied to each value.
         own_errors: its errors are not prefixed with what the value came from.
         deprecated: kept for older mappings.
         impure: may be switched off, as it reaches outside of the message, or keeps state there.
-        reaches: the mapping's `Outside` comes before its arguments.
+        takes_environment: the mapping's `MappingEnvironment` comes before its arguments.
         origin: whose it is: `benthos`, `connect` for what only Redpanda Connect has, or `streamer`
             for our own.
-        folds: worked out when the mapping is read if the target and all arguments are literals.
+        foldable: worked out when the mapping is read if the target and all arguments are literals.
         check: refuses arguments that don't go together when the mapping is read; it gets those
             that are known then, None for others.
         requires: the packages that it needs besides those that are always installed, by the names
-            that are imported; of `streamer.extras.EXTRA_OF`.
+            that are imported; of `streamer.core.extras.EXTRA_OF`.
         run: the function itself.
     """
 
@@ -95,9 +95,9 @@ class Declaration:
     own_errors: bool
     deprecated: bool
     impure: bool
-    reaches: bool
+    takes_environment: bool
     origin: str
-    folds: bool
+    foldable: bool
     check: Callable[..., None] | None
     requires: tuple[str, ...]
     run: Callable[..., Any]
@@ -116,9 +116,9 @@ def declare(
     own_errors: bool = False,
     deprecated: bool = False,
     impure: bool = False,
-    reaches: bool = False,
+    takes_environment: bool = False,
     origin: str = BENTHOS,
-    folds: bool = False,
+    foldable: bool = False,
     check: Callable[..., None] | None = None,
     requires: tuple[str, ...] = (),
 ) -> Callable[[_F], _F]:
@@ -138,9 +138,9 @@ def declare(
             own_errors,
             deprecated,
             impure,
-            reaches,
+            takes_environment,
             origin,
-            folds,
+            foldable,
             check,
             requires,
             run,

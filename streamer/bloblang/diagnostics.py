@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
 
-from streamer.bloblang.compiler import sites
-from streamer.bloblang.compiler.sites import Site
+from streamer.bloblang.compiler import error_sites
+from streamer.bloblang.compiler.error_sites import Site
 from streamer.bloblang.errors import (
     BloblangError,
-    NoContext,
-    NotBoolean,
+    MapRecursionError,
+    NoContextError,
+    NotBooleanError,
     OperandMismatch,
-    Prefixed,
+    PrefixedError,
     QueryError,
-    ToldError,
-    TooDeep,
+    RecordedError,
     TypeMismatch,
     UnplacedError,
 )
-from streamer.bloblang.runtime.text import go_text, go_type
+from streamer.bloblang.golib.text import go_text, go_type
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Finding:
         error: the error that the text still stands for; None once something was put before it.
         sealed: whether the text already says what the value came from.
         context: the path and the reason when the message is no document.
-        failed: the text of the failed assignment inside a named map, if one was passed.
+        failed_assignment: the text of the failed assignment inside a named map, if one was passed.
         too_deep: what is told instead of all that stands between a map and too many of them.
         line: line of the outermost statement passed so far.
     """
@@ -42,18 +42,18 @@ class Finding:
     error: BaseException | None
     sealed: bool = False
     context: tuple[str, str] | None = None
-    failed: str | None = None
+    failed_assignment: str | None = None
     too_deep: str = ""
     line: int = 0
 
 
-Table = Mapping[str, Mapping[int, Site]]
+SiteTable = Mapping[str, Mapping[int, Site]]
 
 
-_TOO_DEEP: Final = "the value is nested too deeply"
+_TOO_DEEP_TEXT: Final = "the value is nested too deeply"
 
 
-def explain(error: BaseException, table: Table) -> Finding:
+def explain_error(error: BaseException, table: SiteTable) -> Finding:
     """Follow an exception's trace from the inside out and put its text together.
 
     Args:
@@ -61,41 +61,43 @@ def explain(error: BaseException, table: Table) -> Finding:
         table: the sites by generated line, by the name of the generated code.
     """
     try:
-        finding = _start(error, table)
-        for site, frame in reversed(_frames(error, table)):
+        finding = _start_finding(error, table)
+        for site, frame in reversed(_generated_frames(error, table)):
             finding.line = site.line
             for step in site.steps:
-                _apply(step, finding, frame)
+                _apply_step(step, finding, frame)
     except RecursionError:  # a value that the text shows
-        frames = _frames(error, table)
-        finding = Finding(_TOO_DEEP, None, sealed=True, line=frames[0][0].line if frames else 0)
+        frames = _generated_frames(error, table)
+        finding = Finding(
+            _TOO_DEEP_TEXT, None, sealed=True, line=frames[0][0].line if frames else 0
+        )
     return finding
 
 
-def _start(error: BaseException, table: Table) -> Finding:
-    if isinstance(error, Prefixed):
-        finding = explain(error.cause, table)
+def _start_finding(error: BaseException, table: SiteTable) -> Finding:
+    if isinstance(error, PrefixedError):
+        finding = explain_error(error.cause, table)
         finding.text = error.prefix + finding.text
         finding.error = None
         return finding
     if isinstance(error, RecursionError):
-        return Finding(_TOO_DEEP, None, sealed=True)
+        return Finding(_TOO_DEEP_TEXT, None, sealed=True)
     if isinstance(error, MemoryError):
         return Finding("memory exhausted", None, sealed=True)
-    if isinstance(error, NoContext):
+    if isinstance(error, NoContextError):
         return Finding(str(error), error, context=("", error.reason))
-    if isinstance(error, ToldError):
-        return Finding(str(error), error if error.said else None, sealed=error.sealed)
+    if isinstance(error, RecordedError):
+        return Finding(str(error), error if error.is_mismatch else None, sealed=error.sealed)
     text = str(error) if isinstance(error, QueryError) else str(error) or type(error).__name__
     finding = Finding(text, error, isinstance(error, UnplacedError))
-    if isinstance(error, TooDeep):
+    if isinstance(error, MapRecursionError):
         finding.too_deep = finding.text
     return finding
 
 
-def _frames(error: BaseException, table: Table) -> list[tuple[Site, FrameType]]:
+def _generated_frames(error: BaseException, table: SiteTable) -> list[tuple[Site, FrameType]]:
     """Return the generated lines that the exception passed, outermost first."""
-    found: list[tuple[Site, FrameType]] = []
+    frames: list[tuple[Site, FrameType]] = []
     trace = error.__traceback__
     previous: int | None = None
     while trace is not None:
@@ -105,64 +107,66 @@ def _frames(error: BaseException, table: Table) -> list[tuple[Site, FrameType]]:
             site = lines.get(trace.tb_lineno)
             nested = frame.f_code.co_name.startswith("<") and trace.tb_lineno == previous
             if site is not None and nested:
-                found[-1] = (site, frame)
+                frames[-1] = (site, frame)
             elif site is not None:
-                found.append((site, frame))
+                frames.append((site, frame))
             previous = trace.tb_lineno
         trace = trace.tb_next
-    return found
+    return frames
 
 
-def _apply(step: sites.Step, finding: Finding, frame: FrameType) -> None:
+def _apply_step(step: error_sites.Step, finding: Finding, frame: FrameType) -> None:
     error = finding.error
     match step:
-        case sites.From(origin=origin):
-            _origin(finding, origin)
-        case sites.Operands(left=left, right=right):
+        case error_sites.ValueOrigin(origin=origin):
+            _add_origin(finding, origin)
+        case error_sites.Operands(left=left, right=right):
             if isinstance(error, OperandMismatch):
-                finding.text = error.text(left, right)
+                finding.text = error.describe(left, right)
             else:
-                _origin(finding, right)
-        case sites.Condition(origin=origin, of_document=of_document):
-            if isinstance(error, NotBoolean):
+                _add_origin(finding, right)
+        case error_sites.Condition(origin=origin, of_document=of_document):
+            if isinstance(error, NotBooleanError):
                 kind = go_type(error.value, of_document=of_document)
-                shown = go_text(error.value)
-                finding.text = f"{origin} resolved to a non-boolean value {shown} ({kind})"
+                value_text = go_text(error.value)
+                finding.text = f"{origin} resolved to a non-boolean value {value_text} ({kind})"
                 finding.error = None
-        case sites.Prefix(text=text):
+        case error_sites.Prefix(text=text):
             finding.text = text + finding.text
             finding.error = None
-        case sites.PrefixElement():
-            finding.text = step.text.format(_element(step, frame.f_locals)) + finding.text
+        case error_sites.PrefixElement():
+            finding.text = step.text.format(_current_element(step, frame.f_locals)) + finding.text
             finding.error = None
-        case sites.PrefixKey(text=text, variable=variable):
+        case error_sites.PrefixKey(text=text, variable=variable):
             finding.text = text.format(frame.f_locals.get(variable, "")) + finding.text
             finding.error = None
-        case sites.Context(path=path):
-            if isinstance(error, NoContext) and finding.context is not None:
+        case error_sites.Context(path=path):
+            if isinstance(error, NoContextError) and finding.context is not None:
                 finding.context = (path, finding.context[1])
                 if path:
                     finding.text += f", unable to reference `{path}`"
-        case sites.Failed(line=line):
-            if finding.failed is None:
+        case error_sites.FailedAssignment(line=line):
+            if finding.failed_assignment is None:
                 finding.text = finding.too_deep or finding.text
-                finding.failed = f"failed assignment (line {line}): {finding.text}"
-            finding.text = finding.failed
+                finding.failed_assignment = f"failed assignment (line {line}): {finding.text}"
+            finding.text = finding.failed_assignment
             finding.error = None
 
 
-def _origin(finding: Finding, origin: str) -> None:
+def _add_origin(finding: Finding, origin: str) -> None:
     error = finding.error
     if isinstance(error, TypeMismatch):
         error.origin = error.origin or origin
         finding.text = str(error)
-    elif not finding.sealed and not isinstance(error, OperandMismatch | NoContext | ToldError):
+    elif not finding.sealed and not isinstance(
+        error, OperandMismatch | NoContextError | RecordedError
+    ):
         finding.text = f"{origin}: {finding.text}"
         finding.sealed = True
         finding.error = None
 
 
-def _element(step: sites.PrefixElement, variables: Mapping[str, Any]) -> Any:
+def _current_element(step: error_sites.PrefixElement, variables: Mapping[str, Any]) -> Any:
     """Return the index or key of the element that an iterator is at."""
     iterator = variables.get(step.iterator, variables.get(".0"))
     reduced: tuple[Any, ...] = iterator.__reduce__() if iterator is not None else ()
@@ -171,9 +175,9 @@ def _element(step: sites.PrefixElement, variables: Mapping[str, Any]) -> Any:
     return keys[place] if keys else place
 
 
-def assignment_error(error: BaseException, table: Table) -> str:
+def explain_assignment_error(error: BaseException, table: SiteTable) -> str:
     """Return the text of a mapping's failure (`failed assignment (line 1): …`)."""
-    finding = explain(error, table)
+    finding = explain_error(error, table)
     text = finding.text
     if finding.context is not None:
         path, reason = finding.context
@@ -183,7 +187,7 @@ def assignment_error(error: BaseException, table: Table) -> str:
     return f"failed assignment (line {finding.line}): {text}"
 
 
-def caret(error: BloblangError, text: str) -> str:
+def format_caret(error: BloblangError, text: str) -> str:
     """Show where a mapping could not be read: the line, and a mark under the place."""
     lines = text.split("\n")
     line = lines[error.line - 1] if error.line <= len(lines) else ""

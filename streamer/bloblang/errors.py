@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamer.errors import StreamerError
-from streamer.value import type_name
+from streamer.core.errors import StreamerError
+from streamer.core.value import type_name
 
 
 class BloblangError(StreamerError):
@@ -39,21 +39,21 @@ class UnplacedError(QueryError):
     """An error that Benthos tells without naming what the value came from."""
 
 
-class ToldError(QueryError):
+class RecordedError(QueryError):
     """An error that was put into words elsewhere, when a message was folded.
 
     Attributes:
         sealed: whether the text already says what the value came from.
-        said: whether it says so as long as no other words go before it.
+        is_mismatch: whether it says so as long as no other words go before it.
     """
 
-    def __init__(self, text: str, sealed: bool, said: bool = False) -> None:
+    def __init__(self, text: str, sealed: bool, is_mismatch: bool = False) -> None:
         self.sealed = sealed
-        self.said = said
+        self.is_mismatch = is_mismatch
         super().__init__(text)
 
 
-class TooDeep(UnplacedError):
+class MapRecursionError(UnplacedError):
     """Named maps apply one another without end; told without what was on the way there."""
 
 
@@ -77,20 +77,20 @@ class TypeMismatch(QueryError):
         super().__init__()
 
     def __str__(self) -> str:
-        return self.text(self.origin)
+        return self.describe(self.origin)
 
-    def text(self, origin: str) -> str:
+    def describe(self, origin: str) -> str:
         """Return the message, naming the origin of the value when there is one."""
         *first, last = self.expected
         expected = f"{', '.join(first)} or {last}" if first else last
-        found = type_name(self.value)
-        text = f"expected {expected} value, got {found}"
+        actual = type_name(self.value)
+        text = f"expected {expected} value, got {actual}"
         if origin:
             text += f" from {origin}"
-        if found == "string":
+        if actual == "string":
             text += f' ("{self.value}")'
-        elif found in ("bool", "number"):
-            from streamer.bloblang.runtime.text import go_text
+        elif actual in ("bool", "number"):
+            from streamer.bloblang.golib.text import go_text
 
             text += f" ({go_text(self.value)})"
         return text
@@ -111,7 +111,7 @@ class OperandMismatch(QueryError):
         self.right = right
         super().__init__(f"cannot {operation} {type_name(left)} and {type_name(right)}")
 
-    def text(self, left_origin: str, right_origin: str) -> str:
+    def describe(self, left_origin: str, right_origin: str) -> str:
         """Return the message, naming what both operands came from."""
         return (
             f"cannot {self.operation} types {type_name(self.left)} (from {left_origin}) "
@@ -119,14 +119,14 @@ class OperandMismatch(QueryError):
         )
 
 
-class DivideByZero(QueryError):
+class DivideByZeroError(QueryError):
     """A division or modulo by zero."""
 
     def __init__(self) -> None:
         super().__init__("attempted to divide by zero")
 
 
-class NotBoolean(QueryError):
+class NotBooleanError(QueryError):
     """The condition of an `if` is not a boolean.
 
     Attributes:
@@ -138,7 +138,7 @@ class NotBoolean(QueryError):
         super().__init__("the condition is not a boolean")
 
 
-class NoContext(QueryError):
+class NoContextError(QueryError):
     """`this` was used, and the message is no JSON document.
 
     Attributes:
@@ -150,7 +150,7 @@ class NoContext(QueryError):
         super().__init__("context was undefined")
 
 
-class Prefixed(QueryError):
+class PrefixedError(QueryError):
     """An error inside a part of a query, with words that say which part.
 
     Attributes:

@@ -12,28 +12,28 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamer.bloblang import literals
+from streamer.bloblang.environment import MappingEnvironment
 from streamer.bloblang.errors import BloblangError, QueryError
-from streamer.bloblang.outside import Outside
 
 _SPACE: Final = r"(?:[ \t\r\n]|#[^\n]*(?:\n|\Z))*"
 _FROM: Final = re.compile(rf'{_SPACE}from[ \t]+("(?:[^"\\\n]|\\.)*"){_SPACE}')
 
 
 @dataclass(frozen=True)
-class File:
+class MappingFile:
     """The text of a mapping, and where it is from.
 
     Attributes:
         text: the mapping.
-        outside: the outside as it sees it.
-        trail: the absolute paths of the files that led here, outermost first.
+        environment: the outside as it sees it.
+        import_import_trail: the absolute paths of the files that led here, outermost first.
     """
 
     text: str
-    outside: Outside
-    trail: tuple[str, ...] = ()
+    environment: MappingEnvironment
+    import_trail: tuple[str, ...] = ()
 
-    def open(self, path: str, line: int = 1, column: int = 1) -> File:
+    def open_import(self, path: str, line: int = 1, column: int = 1) -> MappingFile:
         """Return a file that this one imports.
 
         Args:
@@ -44,26 +44,26 @@ class File:
         Raises:
             BloblangError: it cannot be read, may not be read, or leads back to itself.
         """
-        outside = self.outside
-        if not outside.impure:
+        environment = self.environment
+        if not environment.impure:
             reason = "imports are switched off here"
-            raise _refuse(line, column, reason, "--no-impure forbids to read files")
-        whole = outside.path(path)
-        if whole in self.trail:
+            raise _read_error(line, column, reason, "--no-impure forbids to read files")
+        whole = environment.resolve_path(path)
+        if whole in self.import_trail:
             reason = f"import cycle: '{path}' is being imported already"
-            raise _refuse(line, column, reason, "move what both need into a third file")
+            raise _read_error(line, column, reason, "move what both need into a third file")
         try:
-            text = outside.fetch(whole).decode(errors="replace")
+            text = environment.read_file(whole).decode(errors="replace")
         except QueryError as e:
-            raise _refuse(line, column, str(e)) from None
-        return File(text, outside.beside(path), (*self.trail, whole))
+            raise _read_error(line, column, str(e)) from None
+        return MappingFile(text, environment.relative_to(path), (*self.import_trail, whole))
 
 
-def _refuse(line: int, column: int, reason: str, suggestion: str = "") -> BloblangError:
+def _read_error(line: int, column: int, reason: str, suggestion: str = "") -> BloblangError:
     return BloblangError(line, column, f"failed to read import: {reason}", suggestion)
 
 
-def replaced_by(text: str) -> str | None:
+def find_root_import(text: str) -> str | None:
     """Return the path of the file that stands for the whole mapping, when it is `from "file"`.
 
     Raises:
@@ -80,7 +80,9 @@ def replaced_by(text: str) -> str | None:
         return None
 
 
-def failed_import(path: str, error: BloblangError, line: int = 1, column: int = 1) -> BloblangError:
+def make_import_error(
+    path: str, error: BloblangError, line: int = 1, column: int = 1
+) -> BloblangError:
     """Return the error of an import statement whose file has an error."""
     place = f"line {error.line} char {error.column}"
     message = f"failed to parse import '{path}': {place}: {error.message}"

@@ -8,13 +8,13 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from streamer.bloblang import diagnostics, tree
-from streamer.bloblang.compiler.program import Compiled, compile_query
-from streamer.bloblang.outside import Luggage, Outside, latest
+from streamer.bloblang.compiler.program import CompiledCode, compile_query
+from streamer.bloblang.environment import CapturedInputs, MappingEnvironment, compile_current
+from streamer.bloblang.golib.text import clean_config_text, to_bytes, to_text
 from streamer.bloblang.parser import parse_field
 from streamer.bloblang.resolver import Resolver
-from streamer.bloblang.runtime.text import of_config, to_bytes, to_text
-from streamer.errors import MessageError
-from streamer.message import Batch, Execution
+from streamer.core.errors import MessageError
+from streamer.core.message import Batch, Execution
 
 
 class Interpolation:
@@ -22,38 +22,38 @@ class Interpolation:
 
     Attributes:
         text: the string as written.
-        outside: what it has read from outside of messages.
+        environment: what it has read from outside of messages.
         uses: what its result depends on besides the message's own document.
         static: the result when there is nothing to evaluate, else None.
     """
 
-    def __init__(self, text: str, outside: Outside) -> None:
+    def __init__(self, text: str, environment: MappingEnvironment) -> None:
         self.text = text
-        self.outside = outside
-        resolver = Resolver(outside)
+        self.environment = environment
+        resolver = Resolver(environment)
         self._parts = [
-            part if isinstance(part, str) else resolver.node(part, ())
+            part if isinstance(part, str) else resolver.resolve_node(part, ())
             for part in (parse_field(text) if "${" in text else [text])
         ]
-        self.uses = resolver.uses()
+        self.uses = resolver.collect_uses()
         static = all(isinstance(part, str) for part in self._parts)
         self.static: str | None = "".join(map(str, self._parts)) if static else None
         self._identity = hashlib.blake2b(
             text.encode(errors="surrogatepass"), digest_size=6
         ).hexdigest()
-        self._compiled: list[str | Compiled] = [
+        self._compiled: list[str | CompiledCode] = [
             part if isinstance(part, str) else compile_query(part, f"{self._identity}.{i}")
             for i, part in enumerate(self._parts)
         ]
         for part in self._compiled:
             if not isinstance(part, str):
                 part.looks_at_batch = self.uses.batch
-        outside.seal()
+        environment.freeze()
 
     def __reduce__(self) -> tuple[Callable[..., Interpolation], tuple[Any, ...]]:
-        outside = self.outside
-        luggage = Luggage(None, outside.read)
-        return (_again, (self.text, outside.impure, outside.directory, luggage))
+        environment = self.environment
+        inputs = CapturedInputs(None, environment.read)
+        return (_recompile, (self.text, environment.impure, environment.directory, inputs))
 
     @property
     def parts(self) -> list[str | None]:
@@ -66,7 +66,7 @@ class Interpolation:
         return [part for part in self._parts if not isinstance(part, str)]
 
     @cached_property
-    def _of_document(self) -> list[str | Compiled] | None:
+    def _of_document(self) -> list[str | CompiledCode] | None:
         uses = self.uses
         if uses.batch or uses.meta or uses.content or uses.now:
             return None
@@ -89,16 +89,16 @@ class Interpolation:
         if len(parts) == 1 and not isinstance(parts[0], str):
             only = parts[0]
 
-            def alone(doc: Any) -> str:
+            def render_single(doc: Any) -> str:
                 value = only(doc)
                 return value if type(value) is str else to_text(value)
 
-            return alone
+            return render_single
 
-        def joined(doc: Any) -> str:
+        def render_parts(doc: Any) -> str:
             return "".join([p if isinstance(p, str) else to_text(p(doc)) for p in parts])
 
-        return joined
+        return render_parts
 
     def text_of(self, batch: Batch, index: int, ex: Execution) -> str:
         """Return the string for one message of a batch.
@@ -130,12 +130,12 @@ class Interpolation:
             ]
         )
 
-    def _run(self, part: Compiled, batch: Batch, index: int, ex: Execution) -> Any:
+    def _run(self, part: CompiledCode, batch: Batch, index: int, ex: Execution) -> Any:
         message = batch[index]
         try:
             return part.run(batch, index, message, ex, message.meta)
         except Exception as e:
-            raise MessageError(diagnostics.explain(e, part.table).text) from None
+            raise MessageError(diagnostics.explain_error(e, part.table).text) from None
 
 
 def compile_interpolation(
@@ -151,15 +151,17 @@ def compile_interpolation(
     Raises:
         BloblangError: an expression in it cannot be read.
     """
-    return latest(_compiled, of_config(text), Outside(impure, directory))
+    return compile_current(
+        _compile_cached, clean_config_text(text), MappingEnvironment(impure, directory)
+    )
 
 
 @lru_cache(maxsize=1024)
-def _compiled(text: str, impure: bool, directory: str, edition: int) -> Interpolation:
-    return Interpolation(text, Outside(impure, directory))
+def _compile_cached(text: str, impure: bool, directory: str, edition: int) -> Interpolation:
+    return Interpolation(text, MappingEnvironment(impure, directory))
 
 
-def _again(text: str, impure: bool, directory: str, luggage: Luggage) -> Interpolation:
+def _recompile(text: str, impure: bool, directory: str, inputs: CapturedInputs) -> Interpolation:
     """Compile what has travelled, once what it brought along is unpacked."""
     return compile_interpolation(text, impure=impure, directory=directory)
 

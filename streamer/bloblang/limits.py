@@ -1,4 +1,4 @@
-"""Checks against the budget of one message (`streamer.limits`), before memory is set aside.
+"""Checks against the budget of one message (`streamer.core.limits`), before memory is set aside.
 
 Benthos has no such limits. What a mapping builds up step by step is not counted.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from streamer.bloblang.errors import ArgumentError, QueryError
-from streamer.limits import used_limits
+from streamer.core.limits import current_limits
 
-_PIECE: Final = 1 << 16
-MOST_GROUPS: Final = 1_000
+_CHUNK_BYTES: Final = 1 << 16
+MAX_REGEX_GROUPS: Final = 1_000
 """Groups of one regular expression; RE2 takes memory for each at every step."""
 
 
@@ -21,18 +21,18 @@ def check_bytes(size: int, what: str) -> None:
     Raises:
         QueryError: there would be more than `limits.bytes`.
     """
-    most = used_limits().bytes
+    most = current_limits().bytes
     if size > most:
         raise QueryError(f"{what} of {size} bytes, more than the {most} that limits.bytes allows")
 
 
-def check_unpacked(size: int) -> None:
+def check_decompressed_size(size: int) -> None:
     """Refuse to go on when too much came out of compressed data.
 
     Raises:
         QueryError: it is more than `limits.bytes`.
     """
-    most = used_limits().bytes
+    most = current_limits().bytes
     if size > most:
         raise QueryError(
             f"the data decompress to more than the {most} bytes that limits.bytes allows"
@@ -45,14 +45,14 @@ def check_messages(count: int) -> None:
     Raises:
         QueryError: there would be more than `limits.messages`.
     """
-    most = used_limits().messages
+    most = current_limits().messages
     if count > most:
         raise QueryError(
             f"the message holds more than the {most} messages that limits.messages allows"
         )
 
 
-class Unpacking(Protocol):
+class Decompressor(Protocol):
     """A decompressor of one stream."""
 
     @property
@@ -63,7 +63,9 @@ class Unpacking(Protocol):
         """Take some more, return what comes out."""
 
 
-def unpacked(stream: Unpacking, data: bytes, begin: int, size: int) -> tuple[bytes, int]:
+def decompress_stream(
+    stream: Decompressor, data: bytes, begin: int, size: int
+) -> tuple[bytes, int]:
     """Return what comes out of a stream, and where its data end or the stream has ended.
 
     Args:
@@ -75,14 +77,14 @@ def unpacked(stream: Unpacking, data: bytes, begin: int, size: int) -> tuple[byt
     Raises:
         QueryError: more than `limits.bytes` would come out; what `stream` raises goes on.
     """
-    found, at = [], begin
+    chunks, at = [], begin
     while not stream.eof and at < len(data):
-        piece = data[at : at + _PIECE]
-        found.append(stream.decompress(piece))
-        at += len(piece)
-        size += len(found[-1])
-        check_unpacked(size)
-    return b"".join(found), at
+        chunk = data[at : at + _CHUNK_BYTES]
+        chunks.append(stream.decompress(chunk))
+        at += len(chunk)
+        size += len(chunks[-1])
+        check_decompressed_size(size)
+    return b"".join(chunks), at
 
 
 def check_elements(count: int, what: str) -> None:
@@ -91,7 +93,7 @@ def check_elements(count: int, what: str) -> None:
     Raises:
         ArgumentError: there would be more than `limits.elements`.
     """
-    most = used_limits().elements
+    most = current_limits().elements
     if count > most:
         raise ArgumentError(
             f"{what} of {count} elements, more than the {most} that limits.elements allows"
@@ -104,6 +106,6 @@ def check_depth(depth: int, what: str) -> None:
     Raises:
         QueryError: it is deeper than `limits.depth`.
     """
-    most = used_limits().depth
+    most = current_limits().depth
     if depth > most:
         raise QueryError(f"{what} is nested deeper than the {most} levels that limits.depth allows")

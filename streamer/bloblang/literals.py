@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from streamer.value import INT64_MAX
+from streamer.core.value import INT64_MAX
 
 _ESCAPE: Final = re.compile(
     r"\\(?:([abfnrtv\\\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.?))",
     re.DOTALL,
 )
-_SIMPLE: Final = {
+_SIMPLE_ESCAPES: Final = {
     "a": "\a",
     "b": "\b",
     "f": "\f",
@@ -38,14 +38,14 @@ def unquote(text: str) -> str:
     if "\\" not in body:
         return body
     if "\\x" not in body and not re.search(r"\\[0-7]", body):
-        return _ESCAPE.sub(_replace, body)
+        return _ESCAPE.sub(_resolve_escape, body)
     parts: list[bytes] = []
     end = 0
     for match in _ESCAPE.finditer(body):
         parts.append(body[end : match.start()].encode())
         byte = match[2] or match[5]
         if byte is None:
-            parts.append(_replace(match).encode())
+            parts.append(_resolve_escape(match).encode())
         else:
             code = int(byte, 16 if match[2] else 8)
             if code > 255:
@@ -56,9 +56,9 @@ def unquote(text: str) -> str:
     return b"".join(parts).decode("utf-8", "surrogateescape")
 
 
-def _replace(match: re.Match[str]) -> str:
+def _resolve_escape(match: re.Match[str]) -> str:
     if match[1]:
-        return _SIMPLE[match[1]]
+        return _SIMPLE_ESCAPES[match[1]]
     code = match[3] or match[4]
     if code:
         point = int(code, 16)
@@ -68,7 +68,7 @@ def _replace(match: re.Match[str]) -> str:
     raise ValueError("invalid syntax")
 
 
-def number(text: str) -> int | float:
+def parse_number(text: str) -> int | float:
     """Return the value of a number literal.
 
     Raises:

@@ -8,17 +8,17 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from streamer.bloblang import diagnostics, tree
-from streamer.bloblang.analysis import only_index
-from streamer.bloblang.compiler.listing import listing
-from streamer.bloblang.compiler.options import ALL, Optimisations
-from streamer.bloblang.compiler.program import Compiled, compile_program
-from streamer.bloblang.outside import Luggage, Outside, latest
+from streamer.bloblang.analysis.batch_index import find_only_index
+from streamer.bloblang.compiler.listing import format_listing
+from streamer.bloblang.compiler.options import ALL_OPTIMISATIONS, Optimisations
+from streamer.bloblang.compiler.program import CompiledCode, compile_program
+from streamer.bloblang.environment import CapturedInputs, MappingEnvironment, compile_current
+from streamer.bloblang.golib.text import clean_config_text
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
-from streamer.bloblang.runtime.text import of_config
-from streamer.errors import MessageError
-from streamer.message import Batch, Execution, Message, in_place_of
-from streamer.value import DELETED, NOTHING
+from streamer.core.errors import MessageError
+from streamer.core.message import Batch, Execution, Message, keep_place
+from streamer.core.value import DELETED, NOTHING
 
 
 class Mapping:
@@ -27,50 +27,52 @@ class Mapping:
     Attributes:
         text: the mapping as written.
         program: its resolved tree.
-        outside: what it has read from outside of messages.
+        environment: what it has read from outside of messages.
         uses: what its result depends on besides the message's own document.
         only_index: the one index of a batch whose message it may keep, when it provably deletes
             all others; else None.
     """
 
-    def __init__(self, text: str, outside: Outside, options: Optimisations = ALL) -> None:
+    def __init__(
+        self, text: str, environment: MappingEnvironment, options: Optimisations = ALL_OPTIMISATIONS
+    ) -> None:
         self.text = text
-        self.outside = outside
-        self.program, self.uses = read_program(text, outside)
-        self.only_index = only_index(self.program)
+        self.environment = environment
+        self.program, self.uses = read_program(text, environment)
+        self.only_index = find_only_index(self.program)
         self._identity = hashlib.blake2b(
             text.encode(errors="surrogatepass"), digest_size=6
         ).hexdigest()
         self._options = options
         self._full = self._compile()
-        outside.seal()
+        environment.freeze()
 
     def with_program(self, program: tree.Program) -> Mapping:
-        """Return this mapping as it runs with another tree; only for `folding`."""
+        """Return this mapping as it runs with another tree; only for `pre_aggregation`."""
         other = object.__new__(Mapping)
-        other.text, other.outside, other.uses = self.text, self.outside, self.uses
+        other.text, other.environment, other.uses = self.text, self.environment, self.uses
         other.only_index, other._identity = self.only_index, self._identity
         other.program, other._options = program, self._options
         other._full = other._compile()
         return other
 
     def __reduce__(self) -> tuple[Callable[..., Mapping], tuple[Any, ...]]:
-        outside = self.outside
-        luggage = Luggage(None, outside.read)
-        return (_again, (self.text, outside.impure, outside.directory, luggage))
+        environment = self.environment
+        inputs = CapturedInputs(None, environment.read)
+        return (_recompile, (self.text, environment.impure, environment.directory, inputs))
 
     @property
     def source(self) -> str:
         """The generated Python, the mapping's lines between it as comments; for people."""
         full = self._full
-        return listing(full.source, full.sites, full.constants, self.text)
+        return format_listing(full.source, full.sites, full.constants, self.text)
 
     @cached_property
-    def _onto(self) -> Compiled:
+    def _mutating(self) -> CompiledCode:
         return self._compile(onto=True)
 
     @cached_property
-    def _beside(self) -> Compiled:
+    def _onto_target(self) -> CompiledCode:
         return self._compile(beside=True)
 
     @property
@@ -83,7 +85,7 @@ class Mapping:
         return None if of_document is None else of_document.run
 
     @cached_property
-    def _of_document(self) -> Compiled | None:
+    def _of_document(self) -> CompiledCode | None:
         uses = self.uses
         if uses.batch or uses.meta or uses.content or uses.now:
             return None
@@ -91,7 +93,7 @@ class Mapping:
             return None
         return self._compile(document_only=True)
 
-    def _compile(self, **form: bool) -> Compiled:
+    def _compile(self, **form: bool) -> CompiledCode:
         made = compile_program(self.program, self._identity, options=self._options, **form)
         made.looks_at_batch = self.uses.batch
         return made
@@ -107,79 +109,81 @@ class Mapping:
         try:
             root, meta = full.run(batch, index, message, ex, message.meta)
         except Exception as e:
-            raise MessageError(diagnostics.assignment_error(e, full.table)) from None
-        made = _finished(message, root, meta)
-        return made if type(message) is Message else in_place_of(message, made)
+            raise MessageError(diagnostics.explain_assignment_error(e, full.table)) from None
+        result = _build_message(message, root, meta)
+        return result if type(message) is Message else keep_place(message, result)
 
     def apply_each(
         self,
         messages: Sequence[Message],
         ex: Execution,
-        failed: Callable[[Message, str, Execution], Message],
+        on_failure: Callable[[Message, str, Execution], Message],
     ) -> list[Message]:
         """Return what the mapping makes of messages that are batches by themselves.
 
         Args:
             messages: the messages.
             ex: the run.
-            failed: gives the message to go on with when the mapping fails, by the error's text.
+            on_failure: gives the message to go on with when the mapping fails, by the error's text.
         """
         # Batches of one, made as they are needed: a list of them costs a tenth of the whole.
         batches = map(list, zip(messages, strict=True))
-        return [made for made in self.apply_firsts(batches, ex, failed) if made is not None]
+        return [
+            result for result in self.apply_firsts(batches, ex, on_failure) if result is not None
+        ]
 
     def apply_firsts(
         self,
         batches: Iterable[Batch],
         ex: Execution,
-        failed: Callable[[Message, str, Execution], Message],
+        on_failure: Callable[[Message, str, Execution], Message],
     ) -> list[Message | None]:
         """Return what the mapping makes of the first message of each of some batches.
 
         Args:
             batches: the batches, none of them empty.
             ex: the run.
-            failed: as `apply_each` takes it.
+            on_failure: as `apply_each` takes it.
 
         Returns:
             By batch, the message; None where the mapping deletes it.
         """
         run = self._full.run
-        made: list[Message | None] = []
+        results: list[Message | None] = []
         for batch in batches:
             message = batch[0]
             try:
                 root, meta = run(batch, 0, message, ex, message.meta)
             except Exception as e:
-                error = diagnostics.assignment_error(e, self._full.table)
-                made.append(failed(message, error, ex))
+                error = diagnostics.explain_assignment_error(e, self._full.table)
+                results.append(on_failure(message, error, ex))
                 continue
             if type(root) is dict:
-                made.append(Message(None, meta, message.error, root))
+                results.append(Message(None, meta, message.error, root))
             else:
-                made.append(_finished(message, root, meta))
-        return made
+                results.append(_build_message(message, root, meta))
+        return results
 
-    def overlay(self, batch: Batch, index: int, ex: Execution) -> Message | None:
+    def mutate(self, batch: Batch, index: int, ex: Execution) -> Message | None:
         """Return the message with the mapping's assignments made onto its own document.
 
         Raises:
             MessageError: the mapping failed.
         """
         message = batch[index]
-        onto = self._onto
+        mutating = self._mutating
         try:
             root = message.doc
         except MessageError:
             root = NOTHING
         try:
-            root, meta = onto.run(batch, index, message, ex, message.meta, root)
+            root, meta = mutating.run(batch, index, message, ex, message.meta, root)
         except Exception as e:
-            raise MessageError(diagnostics.assignment_error(e, onto.table)) from None
-        made = _finished(message, root, meta)
-        return made if type(message) is Message else in_place_of(message, made)
+            raise MessageError(diagnostics.explain_assignment_error(e, mutating.table)) from None
+        result = _build_message(message, root, meta)
+        return result if type(message) is Message else keep_place(message, result)
 
-    def apply_to_none(self, batch: Batch, index: int, ex: Execution) -> Message | None:
+    def apply_to_empty(self, batch: Batch, index: int, ex: Execution) -> Message | None:
         """Return the message that the mapping makes, empty where it assigns no payload.
 
         The metadata begins as that of the message that it looks at; the error is left out.
@@ -192,8 +196,8 @@ class Mapping:
         try:
             root, meta = full.run(batch, index, message, ex, message.meta)
         except Exception as e:
-            raise MessageError(diagnostics.assignment_error(e, full.table)) from None
-        return _finished(Message(b"", meta), root, meta)
+            raise MessageError(diagnostics.explain_assignment_error(e, full.table)) from None
+        return _build_message(Message(b"", meta), root, meta)
 
     def apply_to(self, target: Message, batch: Batch, index: int, ex: Execution) -> Message | None:
         """Return a message with the mapping's assignments made onto its document and metadata.
@@ -204,17 +208,17 @@ class Mapping:
         Raises:
             MessageError: the mapping failed.
         """
-        beside = self._beside
+        onto_target = self._onto_target
         try:
             root = target.doc
         except MessageError:
             root = NOTHING
         try:
-            root, meta = beside.run(batch, index, batch[index], ex, target.meta, root)
+            root, meta = onto_target.run(batch, index, batch[index], ex, target.meta, root)
         except Exception as e:
-            raise MessageError(diagnostics.assignment_error(e, beside.table)) from None
-        made = _finished(target, root, meta)
-        return made if type(target) is Message else in_place_of(target, made)
+            raise MessageError(diagnostics.explain_assignment_error(e, onto_target.table)) from None
+        result = _build_message(target, root, meta)
+        return result if type(target) is Message else keep_place(target, result)
 
     def query(self, batch: Batch, index: int, ex: Execution) -> Any:
         """Return the value of root; `DELETED`, or `NOTHING` when nothing was assigned.
@@ -227,7 +231,7 @@ class Mapping:
         try:
             return full.run(batch, index, message, ex, message.meta)[0]
         except Exception as e:
-            raise MessageError(diagnostics.assignment_error(e, full.table)) from None
+            raise MessageError(diagnostics.explain_assignment_error(e, full.table)) from None
 
     def query_each(self, messages: Sequence[Message], ex: Execution) -> list[Any]:
         """Return what `query` returns for messages that are batches by themselves.
@@ -240,12 +244,12 @@ class Mapping:
             try:
                 values.append(run([message], 0, message, ex, message.meta)[0])
             except Exception as e:
-                error = diagnostics.assignment_error(e, self._full.table)
+                error = diagnostics.explain_assignment_error(e, self._full.table)
                 values.append(MessageError(error))
         return values
 
 
-def _finished(message: Message, root: Any, meta: Any) -> Message | None:
+def _build_message(message: Message, root: Any, meta: Any) -> Message | None:
     kind = type(root)
     if kind is str:
         return Message(root.encode("utf-8", "surrogateescape"), meta, message.error)
@@ -279,21 +283,23 @@ def compile_mapping(
     Raises:
         BloblangError: the text is no mapping.
     """
-    compiled = _compiled if json_numbers else _compiled_for_config
-    return latest(compiled, of_config(text), Outside(impure, directory))
+    compile_text = _compile_cached if json_numbers else _compile_cached_for_config
+    return compile_current(
+        compile_text, clean_config_text(text), MappingEnvironment(impure, directory)
+    )
 
 
 @lru_cache(maxsize=1024)
-def _compiled(text: str, impure: bool, directory: str, edition: int) -> Mapping:
-    return Mapping(text, Outside(impure, directory))
+def _compile_cached(text: str, impure: bool, directory: str, edition: int) -> Mapping:
+    return Mapping(text, MappingEnvironment(impure, directory))
 
 
 @lru_cache(maxsize=64)
-def _compiled_for_config(text: str, impure: bool, directory: str, edition: int) -> Mapping:
-    return Mapping(text, Outside(impure, directory, json_numbers=False))
+def _compile_cached_for_config(text: str, impure: bool, directory: str, edition: int) -> Mapping:
+    return Mapping(text, MappingEnvironment(impure, directory, json_numbers=False))
 
 
-def _again(text: str, impure: bool, directory: str, luggage: Luggage) -> Mapping:
+def _recompile(text: str, impure: bool, directory: str, inputs: CapturedInputs) -> Mapping:
     """Compile what has travelled, once what it brought along is unpacked."""
     return compile_mapping(text, impure=impure, directory=directory)
 

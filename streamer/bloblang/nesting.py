@@ -9,25 +9,25 @@ from __future__ import annotations
 import re
 from typing import Final
 
-MOST_BRACKETS: Final = 1000
+MAX_BRACKET_DEPTH: Final = 1000
 _TOKEN: Final = re.compile(r'"""(?:.*?"""|.*)|"(?:[^"\\]|\\.)*"?|#[^\n]*|[(\[{]|[)\]}]', re.DOTALL)
 
 
-def too_deep_at(text: str) -> int | None:
+def find_too_deep_bracket(text: str) -> int | None:
     """Return the place of the first bracket with too many open ones before it, if there is one.
 
     Args:
         text: a mapping.
     """
-    if sum(map(text.count, "([{")) <= MOST_BRACKETS:
+    if sum(map(text.count, "([{")) <= MAX_BRACKET_DEPTH:
         return None
     depth = 0
-    for found in _TOKEN.finditer(text):
-        token = found[0]
+    for match in _TOKEN.finditer(text):
+        token = match[0]
         if token in "([{":
             depth += 1
-            if depth > MOST_BRACKETS:
-                return found.start()
+            if depth > MAX_BRACKET_DEPTH:
+                return match.start()
         elif token in ")]}":
             depth -= 1
     return None

@@ -1,4 +1,4 @@
-"""Reading a mapping with lark's LALR tables; refusal/ puts errors in Benthos's words.
+"""Reading a mapping with lark's LALR tables; error_parser/ puts errors in Benthos's words.
 
 The tables are read once per process, when the first mapping is.
 """
@@ -13,65 +13,71 @@ from typing import Any, Final
 from lark import Lark, Token
 from lark.exceptions import UnexpectedInput
 
-from streamer.bloblang import refusal, tables, tree
-from streamer.bloblang.builder import Builder
+from streamer.bloblang import error_parser, parser_tables, tree
+from streamer.bloblang.error_parser import ParseFailure
 from streamer.bloblang.errors import BloblangError
-from streamer.bloblang.nesting import MOST_BRACKETS, too_deep_at
-from streamer.bloblang.refusal import Miss
+from streamer.bloblang.nesting import MAX_BRACKET_DEPTH, find_too_deep_bracket
+from streamer.bloblang.tree_builder import TreeBuilder
 
-_BEGUN: Final = re.compile(r"(?:[ \t]|(?:#[^\n]*)?\r?\n)*(?:import|let|map)[ \t]")
+_STATEMENT_KEYWORD: Final = re.compile(r"(?:[ \t]|(?:#[^\n]*)?\r?\n)*(?:import|let|map)[ \t]")
 
 
 @lru_cache(maxsize=1)
-def _lark() -> Lark:
-    return tables.load(Builder())
+def _load_parser() -> Lark:
+    return parser_tables.load_parser(TreeBuilder())
 
 
-class Unreadable(BloblangError):
+class MappingSyntaxError(BloblangError):
     """A text that is no mapping.
 
     Attributes:
-        read: how many characters of it are whole statements.
+        valid_chars: how many characters of it are whole statements.
     """
 
-    def __init__(self, line: int, column: int, message: str, *, read: int) -> None:
+    def __init__(self, line: int, column: int, message: str, *, valid_chars: int) -> None:
         super().__init__(line, column, message)
-        self.read = read
+        self.valid_chars = valid_chars
 
 
 def _parse(text: str, start: str) -> Any:
-    return _lark().parse(text, start=start)
+    return _load_parser().parse(text, start=start)
 
 
-def _refused(miss: Miss | None, error: UnexpectedInput | BloblangError, text: str) -> BloblangError:
+def _make_syntax_error(
+    miss: ParseFailure | None, error: UnexpectedInput | BloblangError, text: str
+) -> BloblangError:
     """Say why a text was refused, in Benthos's words when it refuses it as well."""
     if miss is not None:
-        return Unreadable(*_place(text, miss.at), miss.message, read=miss.read)
+        return MappingSyntaxError(
+            *_line_and_column(text, miss.at), miss.message, valid_chars=miss.valid_chars
+        )
     if isinstance(error, BloblangError):
         return error
-    last = _place(text, len(text))
+    last = _line_and_column(text, len(text))
     line, column = error.line, error.column
     place = (line, column) if line and line > 0 else last
     return BloblangError(*min(place, last), "encountered unexpected input")
 
 
-def _why(tell: Callable[[str], Miss | None], text: str) -> Miss | None:
+def _explain_rejection(
+    explain: Callable[[str], ParseFailure | None], text: str
+) -> ParseFailure | None:
     """Ask why a text was refused; nobody knows when little is left of Python's stack."""
     try:
-        return tell(text)
+        return explain(text)
     except RecursionError:
         return None
 
 
-def _place(text: str, offset: int) -> tuple[int, int]:
+def _line_and_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
-def _whole(text: str) -> str:
-    at = too_deep_at(text)
+def _prepare_text(text: str) -> str:
+    at = find_too_deep_bracket(text)
     if at is not None:
-        reason = f"brackets are nested more than {MOST_BRACKETS} levels deep"
-        raise BloblangError(*_place(text, at), reason)
+        reason = f"brackets are nested more than {MAX_BRACKET_DEPTH} levels deep"
+        raise BloblangError(*_line_and_column(text, at), reason)
     return text if text.endswith("\n") else text + "\n"
 
 
@@ -81,11 +87,13 @@ def parse_statements(text: str) -> list[tree.Statement]:
     Raises:
         BloblangError: it cannot be read.
     """
-    whole = _whole(text)
+    whole = _prepare_text(text)
     try:
         statements: list[tree.Statement] = _parse(whole, "mapping")
     except (UnexpectedInput, BloblangError) as e:
-        raise _refused(_why(refusal.statements_error, text), e, text) from None
+        raise _make_syntax_error(
+            _explain_rejection(error_parser.find_statements_error, text), e, text
+        ) from None
     return statements
 
 
@@ -95,7 +103,7 @@ def parse_mapping(text: str) -> list[tree.Statement] | tree.Node:
     Raises:
         BloblangError: neither can be read; says what was expected where reading got further.
     """
-    whole = _whole(text)
+    whole = _prepare_text(text)
     try:
         statements: list[tree.Statement] = _parse(whole, "mapping")
         return statements
@@ -104,13 +112,15 @@ def parse_mapping(text: str) -> list[tree.Statement] | tree.Node:
     try:
         node: tree.Node = _parse(whole, "expression")
         # After `let` and the like a name is required: no expression may begin so.
-        begun = _BEGUN.match(text)
-        miss = refusal.statements_error(text) if begun else None
+        keyword = _STATEMENT_KEYWORD.match(text)
+        miss = error_parser.find_statements_error(text) if keyword else None
         if miss is None or not miss.reason:
             return node
     except (UnexpectedInput, BloblangError):
         pass
-    raise _refused(_why(refusal.mapping_error, text), error, text) from None
+    raise _make_syntax_error(
+        _explain_rejection(error_parser.find_mapping_error, text), error, text
+    ) from None
 
 
 def parse_field(text: str) -> list[str | tree.Node]:
@@ -123,7 +133,9 @@ def parse_field(text: str) -> list[str | tree.Node]:
     try:
         parsed = _parse(text, "field")
     except (UnexpectedInput, BloblangError) as e:
-        raise _refused(_why(refusal.field_error, text), e, text) from None
+        raise _make_syntax_error(
+            _explain_rejection(error_parser.find_field_error, text), e, text
+        ) from None
     for part in parsed:
         if isinstance(part, Token):
             literal = str(part)

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streamer.bloblang import operators, tree
-from streamer.bloblang.arguments import Binding, Static, bind
-from streamer.bloblang.catalogue import FUNCTIONS, METHODS
+from streamer.bloblang.arguments import CallBinding, StaticArgument, bind_arguments
+from streamer.bloblang.catalog import FUNCTIONS, METHODS
 from streamer.bloblang.declare import Declaration
+from streamer.bloblang.environment import MappingEnvironment
 from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError
-from streamer.bloblang.outside import Outside
+from streamer.bloblang.golib.text import go_type
 from streamer.bloblang.runtime.paths import split_path
-from streamer.bloblang.runtime.text import go_type
-from streamer.value import DELETED, NOTHING
+from streamer.core.value import DELETED, NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,9 @@ class Uses:
 
 
 # Methods that are built around their target, so that a chain of them nests like brackets.
-AROUND: Final = frozenset(("bool", "catch", "from", "from_all", "not", "number", "or", "timestamp"))
+NESTING_METHODS: Final = frozenset(
+    ("bool", "catch", "from", "from_all", "not", "number", "or", "timestamp")
+)
 
 
 @dataclass(slots=True)
@@ -54,18 +56,18 @@ class Resolver:
     """Resolves one mapping.
 
     Attributes:
-        outside: what it may take from outside of messages.
-        used: collects what it leans on.
+        environment: what it may take from outside of messages.
+        used_traits: collects what it leans on.
     """
 
-    outside: Outside
-    used: set[str] = field(default_factory=set)
+    environment: MappingEnvironment
+    used_traits: set[str] = field(default_factory=set)
 
-    def uses(self) -> Uses:
+    def collect_uses(self) -> Uses:
         """Return what the mapping resolved so far leans on."""
-        return Uses(**dict.fromkeys(self.used, True))
+        return Uses(**dict.fromkeys(self.used_traits, True))
 
-    def node(self, node: tree.Node, scope: tuple[str, ...], depth: int = 0) -> tree.Node:
+    def resolve_node(self, node: tree.Node, scope: tuple[str, ...], depth: int = 0) -> tree.Node:
         """Return an expression with everything in it resolved.
 
         Args:
@@ -78,45 +80,45 @@ class Resolver:
         """
         spine: list[tree.Node] = []
         around = depth
-        while (below := _left(node)) is not None:
-            around += isinstance(node, tree.Method) and node.name in AROUND
+        while (below := _left_operand(node)) is not None:
+            around += isinstance(node, tree.Method) and node.name in NESTING_METHODS
             if around > tree.MAX_DEPTH:
-                raise _refuse(node, tree.TOO_DEEP)
+                raise _error_at(node, tree.TOO_DEEP)
             spine.append(node)
             node = below
         if depth > tree.MAX_DEPTH:
-            raise _refuse(node, tree.TOO_DEEP)
-        node = self._leaf(node, scope, depth + 1)
+            raise _error_at(node, tree.TOO_DEEP)
+        node = self._resolve_leaf(node, scope, depth + 1)
         for upper in reversed(spine):
-            node = self._upper(upper, node, scope, depth + 1)
+            node = self._resolve_upper(upper, node, scope, depth + 1)
         return node
 
-    def _upper(
+    def _resolve_upper(
         self, node: tree.Node, left: tree.Node, scope: tuple[str, ...], depth: int
     ) -> tree.Node:
         """Resolve a node of the left spine, whose left part is resolved already."""
         match node:
             case tree.Get(path=path):
-                return _get(left, path)
+                return _extend_path(left, path)
             case tree.Method():
-                return self._method(node, left, scope, depth)
+                return self._resolve_method(node, left, scope, depth)
             case tree.MapInto(query=query):
-                return tree.MapInto(node.place, left, self.node(query, scope, depth))
+                return tree.MapInto(node.place, left, self.resolve_node(query, scope, depth))
             case tree.Binary(right=right):
-                return operators.binary(node, left, self.node(right, scope, depth))
+                return operators.resolve_binary(node, left, self.resolve_node(right, scope, depth))
             case tree.Brackets():
                 return left
         raise AssertionError(node)
 
-    def _leaf(self, node: tree.Node, scope: tuple[str, ...], depth: int) -> tree.Node:
+    def _resolve_leaf(self, node: tree.Node, scope: tuple[str, ...], depth: int) -> tree.Node:
         def inner(part: tree.Node) -> tree.Node:
-            return self.node(part, scope, depth)
+            return self.resolve_node(part, scope, depth)
 
         match node:
             case tree.Name(name=name):
-                return self._name(node, name, scope)
+                return self._resolve_name(node, name, scope)
             case tree.Call():
-                return self._call(node, scope, depth)
+                return self._resolve_call(node, scope, depth)
             case tree.Not(operand=operand):
                 return tree.Not(node.place, inner(operand))
             case tree.Chain(operators=signs, operands=operands):
@@ -125,115 +127,117 @@ class Resolver:
                 resolved = [(inner(test), inner(value)) for test, value in branches]
                 return tree.If(node.place, resolved, otherwise and inner(otherwise))
             case tree.Match(subject=subject, cases=cases):
-                self.used.add("document")
+                self.used_traits.add("document")
                 return tree.Match(
                     node.place,
                     subject and inner(subject),
                     [(test and inner(test), inner(value)) for test, value in cases],
                 )
             case tree.Lambda(name=name, body=body):
-                return self._lambda(node, name, body, scope, depth)
+                return self._resolve_lambda(node, name, body, scope, depth)
             case tree.Array(items=items):
-                return _array(tree.Array(node.place, [inner(item) for item in items]))
+                return _reduce_array(tree.Array(node.place, [inner(item) for item in items]))
             case tree.Object(pairs=pairs):
-                found = [(inner(key), inner(value)) for key, value in pairs]
-                return _object(tree.Object(node.place, found))
+                resolved_pairs = [(inner(key), inner(value)) for key, value in pairs]
+                return _reduce_object(tree.Object(node.place, resolved_pairs))
             case tree.Metadata():
-                self.used.add("meta")
+                self.used_traits.add("meta")
         return node
 
-    def _name(self, node: tree.Node, name: str, scope: tuple[str, ...]) -> tree.Node:
+    def _resolve_name(self, node: tree.Node, name: str, scope: tuple[str, ...]) -> tree.Node:
         if name == "root" or name in scope:
             return tree.Path(node.place, name, ())
-        self.used.add("document")
+        self.used_traits.add("document")
         return tree.Path(node.place, "this", () if name == "this" else (name,))
 
-    def _lambda(
+    def _resolve_lambda(
         self, node: tree.Node, name: str, body: tree.Node, scope: tuple[str, ...], depth: int
     ) -> tree.Node:
         if name in scope:
-            raise _refuse(node, f"context label `{name}` would shadow a parent context")
+            raise _error_at(node, f"context label `{name}` would shadow a parent context")
         if name in ("root", "this"):
-            raise _refuse(node, f"context label `{name}` is not allowed")
+            raise _error_at(node, f"context label `{name}` is not allowed")
         inner = scope if name == "_" else (*scope, name)
-        resolved = self.node(body, inner, depth)
+        resolved = self.resolve_node(body, inner, depth)
         if isinstance(resolved, tree.Lambda):
-            raise _refuse(
+            raise _error_at(
                 node,
                 "it would be in poor taste to capture the same context under both "
                 f"'{name}' and '{resolved.name}'",
             )
         return tree.Lambda(node.place, name, resolved)
 
-    def _call(self, node: tree.Call, scope: tuple[str, ...], depth: int) -> tree.Node:
+    def _resolve_call(self, node: tree.Call, scope: tuple[str, ...], depth: int) -> tree.Node:
         if node.name in ("deleted", "nothing") and not node.arguments:
             if node.name == "deleted":
                 return tree.Literal(node.place, DELETED, "delete")
             return tree.Literal(node.place, NOTHING, "nothing")
         declaration = FUNCTIONS.get(node.name)
-        arguments = self._arguments(node.arguments, scope, depth)
+        arguments = self._resolve_arguments(node.arguments, scope, depth)
         if declaration is None:
-            raise _unknown(node, "function", node.name, list(FUNCTIONS))
-        bound = self._bind(node, declaration, arguments)
+            raise _unknown_name_error(node, "function", node.name, list(FUNCTIONS))
+        bound = self._bind_call(node, declaration, arguments)
         if node.name == "json":
-            self.used.add("document")
+            self.used_traits.add("document")
             if arguments and not isinstance(arguments[0].value, tree.Literal):
-                self.used.add("content")  # the function looks at the message then
+                self.used_traits.add("content")  # the function looks at the message then
         if node.name == "var" and isinstance(arguments[0].value, tree.Literal):
             return tree.Variable(node.place, str(arguments[0].value.value))
         return tree.Call(node.place, node.name, arguments, bound)
 
-    def _method(
+    def _resolve_method(
         self, node: tree.Method, target: tree.Node, scope: tuple[str, ...], depth: int
     ) -> tree.Node:
         declaration = METHODS.get(node.name)
-        arguments = self._arguments(node.arguments, scope, depth)
+        arguments = self._resolve_arguments(node.arguments, scope, depth)
         if declaration is None:
-            raise _unknown(node, "method", node.name, list(METHODS))
-        bound = self._bind(node, declaration, arguments)
+            raise _unknown_name_error(node, "method", node.name, list(METHODS))
+        bound = self._bind_call(node, declaration, arguments)
         if node.name == "get" and isinstance(path := arguments[0].value, tree.Literal):
-            return _get(target, split_path(str(path.value)))
+            return _extend_path(target, split_path(str(path.value)))
         if node.name == "not":
             return tree.Not(node.place, target)
         if node.name == "map":
             return tree.MapInto(node.place, target, arguments[0].value)
-        if declaration.folds and isinstance(target, tree.Literal) and bound.all_static():
-            return _folded(node, target, bound)
+        if declaration.foldable and isinstance(target, tree.Literal) and bound.is_static():
+            return _evaluate_call(node, target, bound)
         return tree.Method(node.place, target, node.name, arguments, bound)
 
-    def _arguments(
+    def _resolve_arguments(
         self, arguments: list[tree.Argument], scope: tuple[str, ...], depth: int
     ) -> list[tree.Argument]:
-        return [tree.Argument(a.name, self.node(a.value, scope, depth)) for a in arguments]
+        return [tree.Argument(a.name, self.resolve_node(a.value, scope, depth)) for a in arguments]
 
-    def _bind(
+    def _bind_call(
         self, node: tree.Node, declaration: Declaration, arguments: list[tree.Argument]
-    ) -> Binding:
-        if declaration.impure and not self.outside.impure:
-            raise _refuse(node, f"function '{declaration.name}' is switched off here", _IMPURE)
-        self.used.update(declaration.uses)
+    ) -> CallBinding:
+        if declaration.impure and not self.environment.impure:
+            raise _error_at(
+                node, f"function '{declaration.name}' is switched off here", _IMPURE_HINT
+            )
+        self.used_traits.update(declaration.uses)
         try:
-            binding = bind(declaration, arguments, self.outside.json_numbers)
-            if declaration.reaches:
-                binding.arguments.insert(0, Static(self.outside))
+            binding = bind_arguments(declaration, arguments, self.environment.json_numbers)
+            if declaration.takes_environment:
+                binding.arguments.insert(0, StaticArgument(self.environment))
             if declaration.check:
-                declaration.check(*_values(binding))
+                declaration.check(*_argument_values(binding))
             late = {"site", "state"} & set(declaration.needs)
-            if declaration.binds and binding.all_static() and not late:
-                declaration.run(*_values(binding))
+            if declaration.binds and binding.is_static() and not late:
+                declaration.run(*_argument_values(binding))
         except (ArgumentError, QueryError) as e:
-            raise _refuse(node, str(e)) from None
+            raise _error_at(node, str(e)) from None
         return binding
 
 
-_IMPURE = "it is impure: it reaches outside of the message, which --no-impure forbids"
+_IMPURE_HINT = "it is impure: it reaches outside of the message, which --no-impure forbids"
 
 
-def _values(binding: Binding) -> list[Any]:
+def _argument_values(binding: CallBinding) -> list[Any]:
     return [getattr(argument, "value", None) for argument in binding.arguments]
 
 
-def _left(node: tree.Node) -> tree.Node | None:
+def _left_operand(node: tree.Node) -> tree.Node | None:
     """Return what a node of a chain stands on; chains may be long, so nobody recurses on them."""
     if isinstance(node, tree.Get | tree.Method | tree.MapInto):
         return node.target
@@ -242,7 +246,7 @@ def _left(node: tree.Node) -> tree.Node | None:
     return node.left if isinstance(node, tree.Binary) else None
 
 
-def _get(target: tree.Node, path: tuple[str, ...]) -> tree.Node:
+def _extend_path(target: tree.Node, path: tuple[str, ...]) -> tree.Node:
     if isinstance(target, tree.Path):
         return tree.Path(target.place, target.base, (*target.path, *path))
     if isinstance(target, tree.Get):
@@ -250,21 +254,21 @@ def _get(target: tree.Node, path: tuple[str, ...]) -> tree.Node:
     return tree.Get(target.place, target, path)
 
 
-def _array(node: tree.Array) -> tree.Node:
+def _reduce_array(node: tree.Array) -> tree.Node:
     values = [item.value for item in node.items if isinstance(item, tree.Literal)]
     if len(values) < len(node.items):
         return node
-    kept = [value for value in values if value is not DELETED and value is not NOTHING]
-    return tree.Literal(node.place, kept)
+    present = [value for value in values if value is not DELETED and value is not NOTHING]
+    return tree.Literal(node.place, present)
 
 
-def _object(node: tree.Object) -> tree.Node:
+def _reduce_object(node: tree.Object) -> tree.Node:
     result: dict[str, Any] = {}
     static = True
     for key, value in node.pairs:
         if isinstance(key, tree.Literal) and not isinstance(key.value, str):
             message = f"object keys must be strings, received: {go_type(key.value)}"
-            raise _refuse(node, message)
+            raise _error_at(node, message)
         if not (isinstance(key, tree.Literal) and isinstance(value, tree.Literal)):
             static = False
         elif value.value is not DELETED and value.value is not NOTHING:
@@ -272,26 +276,26 @@ def _object(node: tree.Object) -> tree.Node:
     return tree.Literal(node.place, result) if static else node
 
 
-def _folded(node: tree.Method, target: tree.Literal, bound: Binding) -> tree.Node:
+def _evaluate_call(node: tree.Method, target: tree.Literal, bound: CallBinding) -> tree.Node:
     """Return what a method gives for a literal, worked out when the mapping is read."""
-    run, values = bound.declaration.run, _values(bound)
+    run, values = bound.declaration.run, _argument_values(bound)
     try:
         if bound.declaration.binds:
             result = run(*values)(target.value)
         else:
             result = run(target.value, *values)
     except QueryError as e:
-        raise _refuse(node, str(e)) from None
+        raise _error_at(node, str(e)) from None
     return tree.Literal(node.place, result, f"method {node.name}")
 
 
-def _refuse(node: tree.Node, message: str, suggestion: str = "") -> BloblangError:
+def _error_at(node: tree.Node, message: str, suggestion: str = "") -> BloblangError:
     # Benthos looks at a call once it has read it, and tells of the place behind it.
     place = (isinstance(node, tree.Call | tree.Method) and node.end) or node.place
     return BloblangError(place.line, place.column, message, suggestion)
 
 
-def _unknown(node: tree.Node, kind: str, name: str, known: list[str]) -> BloblangError:
+def _unknown_name_error(node: tree.Node, kind: str, name: str, known: list[str]) -> BloblangError:
     close = difflib.get_close_matches(name, known, 1, 0.6)
     suggestion = f"did you mean '{close[0]}'?" if close else ""
-    return _refuse(node, f"unrecognised {kind} '{name}'", suggestion)
+    return _error_at(node, f"unrecognised {kind} '{name}'", suggestion)

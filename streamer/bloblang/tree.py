@@ -177,8 +177,8 @@ class Metadata(Node):
 
 
 @dataclass(slots=True)
-class Folded(Node):
-    """What all messages of a `folding.FoldedBatch` have come to.
+class AggregateValue(Node):
+    """What all messages of a `folding.PreAggregatedBatch` have come to.
 
     `origin` is for error texts; what is `special` may be no value at all.
     """

@@ -8,7 +8,7 @@ import click
 
 from streamer.cli.environment import env_file_option
 from streamer.cli.options import templates_option
-from streamer.config.create import create
+from streamer.config.create import create_config
 
 _HELP: Final = """\
 Print a new config with the defaults of the components that it is to have.
@@ -35,5 +35,5 @@ is required, an example stands in its place.
 )
 def create_cli(expression: str, small: bool) -> int:
     """Print a new config."""
-    click.echo(create(expression, small), nl=False)
+    click.echo(create_config(expression, small), nl=False)
     return 0

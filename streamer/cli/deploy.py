@@ -8,15 +8,20 @@ from typing import Any, Final
 
 import click
 
-from streamer.cli.remote import Refused, Remote, path_of, remote_options
+from streamer.cli.service_client import (
+    RefusedError,
+    ServiceClient,
+    build_stream_path,
+    remote_options,
+)
 from streamer.config.file import read_file
-from streamer.durations import parse_duration
-from streamer.errors import StreamerError
+from streamer.core.durations import parse_duration
+from streamer.core.errors import StreamerError
 
-_LOOK: Final = 0.3
+_POLL_INTERVAL_S: Final = 0.3
 
 
-def _duration(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+def _check_duration(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
     """Take a duration as it is; the service leaves out one that is none, as Benthos does."""
     if given is not None:
         try:
@@ -29,7 +34,7 @@ def _duration(ctx: click.Context, param: click.Parameter, given: str | None) -> 
 _TIMEOUT = click.option(
     "--timeout",
     metavar="TIME",
-    callback=_duration,
+    callback=_check_duration,
     help="How long the micro-batch in hand may take, such as 10s.",
 )
 _ON_RESET = click.option(
@@ -71,15 +76,15 @@ def deploy_cli(
 ) -> int:
     """Deploy FILE as a stream of a service: a new one, or another revision of the one there is."""
     text, name = read_file(file), stream_id or Path(file).stem
-    remote = Remote(**service)
-    query = _query(timeout, on_reset, rollback_on_failure)
+    remote = ServiceClient(**service)
+    query = _build_query(timeout, on_reset, rollback_on_failure)
     if chilled:
         query["chilled"] = "true"
-    there = _is_there(remote, name)
-    click.echo(f"{'updating' if there else 'creating'} {name} …", err=True)
-    answer = remote.ask("PUT" if there else "POST", path_of(name), text, query, file)
-    _tell(name, "updated" if there else "created", answer)
-    return _wait(remote, name, wait) if wait else 0
+    exists = _stream_exists(remote, name)
+    click.echo(f"{'updating' if exists else 'creating'} {name} …", err=True)
+    answer = remote.request("PUT" if exists else "POST", build_stream_path(name), text, query, file)
+    _print_result(name, "updated" if exists else "created", answer)
+    return _wait_for_micro_batch(remote, name, wait) if wait else 0
 
 
 @click.command("rollback", short_help="Deploy an older revision of a stream again.")
@@ -101,11 +106,13 @@ def rollback_cli(
 
     When none is named: the newest that is another than what runs, and has not failed on probation.
     """
-    query = _query(timeout, on_reset, rollback_on_failure)
+    query = _build_query(timeout, on_reset, rollback_on_failure)
     if revision is not None:
         query["revision"] = str(revision)
-    answer = Remote(**service).ask("POST", path_of(stream_id, "rollback"), query=query)
-    _tell(stream_id, "rolled back", answer)
+    answer = ServiceClient(**service).request(
+        "POST", build_stream_path(stream_id, "rollback"), query=query
+    )
+    _print_result(stream_id, "rolled back", answer)
     return 0
 
 
@@ -115,8 +122,8 @@ def rollback_cli(
 @remote_options
 def pause_cli(stream_id: str, timeout: str | None, **service: Any) -> int:
     """Stop a stream for now; its open windows and offsets stay."""
-    query = _query(timeout, None, False)
-    Remote(**service).ask("POST", path_of(stream_id, "pause"), query=query)
+    query = _build_query(timeout, None, False)
+    ServiceClient(**service).request("POST", build_stream_path(stream_id, "pause"), query=query)
     click.echo(f"paused {stream_id}")
     return 0
 
@@ -126,12 +133,12 @@ def pause_cli(stream_id: str, timeout: str | None, **service: Any) -> int:
 @remote_options
 def resume_cli(stream_id: str, **service: Any) -> int:
     """Start a stream that is paused, has failed or has ended."""
-    Remote(**service).ask("POST", path_of(stream_id, "resume"))
+    ServiceClient(**service).request("POST", build_stream_path(stream_id, "resume"))
     click.echo(f"resumed {stream_id}")
     return 0
 
 
-def _query(timeout: str | None, on_reset: str | None, rolls_back: bool) -> dict[str, str]:
+def _build_query(timeout: str | None, on_reset: str | None, rolls_back: bool) -> dict[str, str]:
     given = {
         "timeout": timeout,
         "on_reset": on_reset,
@@ -140,21 +147,21 @@ def _query(timeout: str | None, on_reset: str | None, rolls_back: bool) -> dict[
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _is_there(remote: Remote, stream_id: str) -> bool:
+def _stream_exists(remote: ServiceClient, stream_id: str) -> bool:
     try:
-        remote.ask("GET", path_of(stream_id, "progress"))
-    except Refused as e:
+        remote.request("GET", build_stream_path(stream_id, "progress"))
+    except RefusedError as e:
         if e.status == 404:
             return False
         raise
     return True
 
 
-def _tell(stream_id: str, done: str, answer: Any) -> None:
+def _print_result(stream_id: str, done: str, answer: Any) -> None:
     judgement = answer.get("judgement") or {}
     effect = judgement.get("effect")
-    said = {None: "", "none": ", which means the same"}.get(effect, f": {effect}")
-    click.echo(f"{done} {stream_id}, revision {answer['revision']}{said}")
+    outcome = {None: "", "none": ", which means the same"}.get(effect, f": {effect}")
+    click.echo(f"{done} {stream_id}, revision {answer['revision']}{outcome}")
     for change in judgement.get("changes", ()):
         note = f"; {change['note']}" if change["note"] else ""
         old, new = (change[side] or "nothing" for side in ("old", "new"))
@@ -163,26 +170,26 @@ def _tell(stream_id: str, done: str, answer: Any) -> None:
         click.echo(f"  {change['path']}: {what}{change['effect']}{note}")
 
 
-def _wait(remote: Remote, stream_id: str, seconds: float) -> int:
+def _wait_for_micro_batch(remote: ServiceClient, stream_id: str, seconds: float) -> int:
     """Wait for the first micro-batch, and show what the stream does meanwhile."""
-    until, shown = time.monotonic() + seconds, ""
+    until, printed = time.monotonic() + seconds, ""
     while True:
-        progress = remote.ask("GET", path_of(stream_id, "progress"))
+        progress = remote.request("GET", build_stream_path(stream_id, "progress"))
         state, reason = progress["state"], progress["reason"]
-        told = f"{state}: {reason}" if reason else state
-        if told != shown:
-            click.echo(told, err=True)
-            shown = told
+        line = f"{state}: {reason}" if reason else state
+        if line != printed:
+            click.echo(line, err=True)
+            printed = line
         if state == "failed":
             raise StreamerError(f"{stream_id} has failed: {reason}")
         if progress["micro_batch"] >= 0 or state in ("ended", "paused"):
             return 0
         if time.monotonic() >= until:
-            raise StreamerError(_late(stream_id, seconds, progress))
-        time.sleep(_LOOK)
+            raise StreamerError(_explain_timeout(stream_id, seconds, progress))
+        time.sleep(_POLL_INTERVAL_S)
 
 
-def _late(stream_id: str, seconds: float, progress: Any) -> str:
+def _explain_timeout(stream_id: str, seconds: float, progress: Any) -> str:
     """Say that nothing has been delivered yet, which need not be wrong."""
     waits = progress["reason"] or progress.get("waits_for") or "its first micro-batch"
     return (

@@ -7,9 +7,9 @@ from typing import Final
 
 import click
 
-from streamer.bloblang import no_impure
+from streamer.bloblang import forbid_impure
 from streamer.cli.environment import env_file_option
-from streamer.cli.failures import print_lint, without_secrets
+from streamer.cli.error_output import print_lint, redact_errors
 from streamer.cli.options import (
     Options,
     chilled_option,
@@ -17,11 +17,11 @@ from streamer.cli.options import (
     resources_option,
     templates_option,
 )
-from streamer.cli.paths import expand
+from streamer.cli.paths import expand_paths
 from streamer.config import Config, load_config
-from streamer.plan.judgement import Change, Effect, Judgement, judge
+from streamer.plan.change_impact import Change, ChangeImpact, Effect, judge
 
-RESETS: Final = 2
+EXIT_CODE_RESET: Final = 2
 """The exit code for a change that open windows or offsets do not survive."""
 
 _HELP: Final = """\
@@ -39,7 +39,7 @@ Exits with 0 when nothing is lost, with 2 when there is a reset, with 1 when a c
   git show HEAD:config.yaml > /tmp/old.yaml && streamer diff --json /tmp/old.yaml config.yaml
 """
 
-COLOURS: Final = {
+EFFECT_COLOURS: Final = {
     Effect.RESTART: "cyan",
     Effect.IN_PLACE: "green",
     Effect.MIGRATE: "yellow",
@@ -73,56 +73,56 @@ def diff_cli(
     chilled: bool | None,
 ) -> int:
     """Judge a change."""
-    more = tuple(dict.fromkeys([*root.resources, *expand(resources)]))
+    more = tuple(dict.fromkeys([*root.resources, *expand_paths(resources)]))
     tolerant = bool(chilled or root.chilled)
-    with no_impure(impure is False or root.impure is False):
-        left, right = (_load(name, more, tolerant) for name in (old, new))
-        with without_secrets({**left.secrets, **right.secrets}):
-            found = judge(left, right)
+    with forbid_impure(impure is False or root.impure is False):
+        left, right = (_load_and_print_lints(name, more, tolerant) for name in (old, new))
+        with redact_errors({**left.secrets, **right.secrets}):
+            judgement = judge(left, right)
     if as_json:
-        click.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(judgement.as_dict(), ensure_ascii=False, indent=2))
     else:
-        click.echo("\n".join(judgement_lines(found)))
-    return RESETS if found.resets else 0
+        click.echo("\n".join(format_judgement(judgement)))
+    return EXIT_CODE_RESET if judgement.resets else 0
 
 
-def _load(name: str, resources: tuple[str, ...], chilled: bool) -> Config:
+def _load_and_print_lints(name: str, resources: tuple[str, ...], chilled: bool) -> Config:
     config = load_config(name, resources=resources, chilled=chilled)
     for lint in config.lints:
         print_lint(lint)
     return config
 
 
-def judgement_lines(judgement: Judgement) -> list[str]:
+def format_judgement(judgement: ChangeImpact) -> list[str]:
     """Return a judgement as lines of text, in colour; the last says what it comes to."""
-    lines = [line for change in judgement.changes for line in _change(change)]
+    lines = [line for change in judgement.changes for line in _format_change(change)]
     effect = judgement.effect
     if effect == Effect.RESET:
-        verdict = click.style("reset", fg=COLOURS[effect])
+        verdict = click.style("reset", fg=EFFECT_COLOURS[effect])
         lines.append(f"{verdict}: this is lost unless it is drained before:")
-        lines += [f"  {what}" for what in judgement.loses]
+        lines += [f"  {what}" for what in judgement.losses]
         lines.append(
             f"  deploy with {click.style('--on-reset drain', fg='cyan')} to let open windows out "
             f"first, or {click.style('--on-reset discard', fg='cyan')} to drop them"
         )
         return lines
-    name = click.style(str(effect), fg=COLOURS[effect]) + ": " if effect else ""
+    name = click.style(str(effect), fg=EFFECT_COLOURS[effect]) + ": " if effect else ""
     return [*lines, f"{name}{_VERDICTS[effect]}"]
 
 
-def _change(change: Change) -> list[str]:
+def _format_change(change: Change) -> list[str]:
     at = f"{change.file}({change.line})" if change.line else change.file
     label = f" [{change.label}]" if change.label else ""
-    effect = click.style(str(change.effect), fg=COLOURS[change.effect])
+    effect = click.style(str(change.effect), fg=EFFECT_COLOURS[change.effect])
     note = click.style(f"; {change.note}", dim=True) if change.note else ""
     head = f"{click.style(at, bold=True)} {change.path}{label}: "
     values = [value for value in (change.old, change.new) if value is not None]
     if any("\n" in value.strip() or len(value) > 60 for value in values):
-        return [f"{head}{effect}{note}", *_rows(change)]
-    return [f"{head}{_inline(change)}, {effect}{note}"]
+        return [f"{head}{effect}{note}", *_format_diff(change)]
+    return [f"{head}{_format_inline(change)}, {effect}{note}"]
 
 
-def _inline(change: Change) -> str:
+def _format_inline(change: Change) -> str:
     match change.old, change.new:
         case None, str(new):
             return f"{new.strip()} is new"
@@ -132,7 +132,7 @@ def _inline(change: Change) -> str:
             return f"{(old or '').strip()} → {(new or '').strip()}"
 
 
-def _rows(change: Change) -> list[str]:
+def _format_diff(change: Change) -> list[str]:
     """Return the lines that were taken out and put in, with those around them."""
     from difflib import unified_diff
 

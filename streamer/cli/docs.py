@@ -11,12 +11,12 @@ from typing import Final
 
 import click
 
-from streamer import catalog
-from streamer.config.reference import PLURALS, page, pages
-from streamer.errors import StreamerError
-from streamer.logs import is_terminal
+from streamer.cli.log_output import is_terminal
+from streamer.components import catalog
+from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
+from streamer.core.errors import StreamerError
 
-_PAGES: Final = Path(__file__).resolve().parents[1] / "docs"
+_PAGES_DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
 _HEADING: Final = re.compile(r"^#+ (.*)$", re.M)
 
 _HELP: Final = """\
@@ -47,9 +47,9 @@ def docs_cli(names: tuple[str, ...], directory: str | None) -> int:
     if directory is not None:
         if names:
             raise click.UsageError("--write takes no page: it writes all of them")
-        _write(Path(directory))
+        _write_pages(Path(directory))
         return 0
-    text = _shown(names) if names else _listing()
+    text = _find_text(names) if names else _list_pages()
     styled = _HEADING.sub(lambda heading: click.style(heading[0], bold=True), text)
     if names and is_terminal(sys.stdout):
         # Colours as they are, and no pager for what fits the screen.
@@ -60,61 +60,67 @@ def docs_cli(names: tuple[str, ...], directory: str | None) -> int:
     return 0
 
 
-def _listing() -> str:
+def _list_pages() -> str:
     lines = ["Pages (streamer docs PAGE):"]
-    for path in sorted(_PAGES.glob("*.md")):
+    for path in sorted(_PAGES_DIRECTORY.glob("*.md")):
         title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
         lines.append(f"  {path.stem:24}{title}")
     lines += ["", "Components (streamer docs KIND NAME):"]
-    for plural, kind in PLURALS.items():
-        if catalog.names(kind):
-            names = click.wrap_text(", ".join(catalog.names(kind)), 100, " " * 26, " " * 26)
+    for plural, kind in KINDS_BY_PLURAL.items():
+        if catalog.component_names(kind):
+            names = click.wrap_text(
+                ", ".join(catalog.component_names(kind)), 100, " " * 26, " " * 26
+            )
             lines.append(f"  {plural:24}{names.strip()}")
     return "\n".join(lines) + "\n"
 
 
-def _shown(names: tuple[str, ...]) -> str:
+def _find_text(names: tuple[str, ...]) -> str:
     first, *rest = names
-    if first in PLURALS:
-        return _components(first, rest)
-    known = {path.stem: path for path in _PAGES.glob("*.md")}
+    if first in KINDS_BY_PLURAL:
+        return _describe_components(first, rest)
+    known = {path.stem: path for path in _PAGES_DIRECTORY.glob("*.md")}
     stem = first.removesuffix(".md")
     if stem in known and not rest:
         return known[stem].read_text(encoding="utf-8")
     if stem in known:
         raise StreamerError(f"streamer docs shows one page, found {' '.join(names)!r}")
-    homes = [plural for plural, kind in PLURALS.items() if first in catalog.names(kind)]
+    homes = [
+        plural for plural, kind in KINDS_BY_PLURAL.items() if first in catalog.component_names(kind)
+    ]
     if homes and not rest:
-        return "\n".join(_components(plural, [first]) for plural in homes)
-    components = [name for kind in PLURALS.values() for name in catalog.names(kind)]
-    close = difflib.get_close_matches(first, [*known, *PLURALS, *components], n=1)
+        return "\n".join(_describe_components(plural, [first]) for plural in homes)
+    components = [
+        name for kind in KINDS_BY_PLURAL.values() for name in catalog.component_names(kind)
+    ]
+    close = difflib.get_close_matches(first, [*known, *KINDS_BY_PLURAL, *components], n=1)
     hint = f"did you mean {close[0]}?" if close else "streamer docs lists the pages"
     raise StreamerError(f"there is no page {first!r}; {hint}")
 
 
-def _components(plural: str, names: list[str]) -> str:
-    kind = PLURALS[plural]
-    found = []
-    for name in names or catalog.names(kind):
-        spec = catalog.spec(kind, name)
+def _describe_components(plural: str, names: list[str]) -> str:
+    kind = KINDS_BY_PLURAL[plural]
+    parts = []
+    for name in names or catalog.component_names(kind):
+        spec = catalog.find_spec(kind, name)
         if spec is None:
-            close = difflib.get_close_matches(name, catalog.names(kind), n=1)
-            known = f"there are {', '.join(catalog.names(kind)) or 'none'}"
+            close = difflib.get_close_matches(name, catalog.component_names(kind), n=1)
+            known = f"there are {', '.join(catalog.component_names(kind)) or 'none'}"
             hint = f"did you mean {close[0]}?" if close else known
             raise StreamerError(f"there is no {name!r} among {plural}; {hint}")
-        found.append(page(spec) if names else f"{name:24}{spec.summary}\n")
-    return "\n".join(found) if names else "".join(found)
+        parts.append(format_page(spec) if names else f"{name:24}{spec.summary}\n")
+    return "\n".join(parts) if names else "".join(parts)
 
 
-def _write(directory: Path) -> None:
+def _write_pages(directory: Path) -> None:
     """Write all pages, and remove pages of components that are no more."""
-    written = pages()
+    written = make_pages()
     try:
         for name, text in written.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        for plural in PLURALS:
+        for plural in KINDS_BY_PLURAL:
             for path in (directory / plural).glob("*.md"):
                 if f"{plural}/{path.name}" not in written:
                     path.unlink()

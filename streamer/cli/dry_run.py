@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import click
 
-from streamer.cli.opened import merged, opened
-from streamer.cli.options import Options, options_of, stream_options
-from streamer.cli.run import checkpoint_of
+from streamer.cli.open_config import merge_options, open_config
+from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.run_stream import choose_checkpoint
 from streamer.config import Config
+from streamer.core.redaction import Redaction
 from streamer.plan import Plan, make_plan
-from streamer.redaction import Redaction
 
 _HELP: Final = """\
 Connect every input and output of a config without moving a message, and say what fails.
@@ -28,7 +28,7 @@ Spark is started, and stopped again, only with --spark. Exits with 1 when anythi
   streamer dry-run -c config.yaml --spark --format json
 """
 
-_WORDS: Final = {True: ("ok", "green"), False: ("FAIL", "red"), None: ("-", "yellow")}
+_OUTCOME_WORDS: Final = {True: ("ok", "green"), False: ("FAIL", "red"), None: ("-", "yellow")}
 
 
 @click.command("dry-run", help=_HELP)
@@ -48,55 +48,57 @@ def dry_run_cli(
     root: Options, /, file: str | None, with_spark: bool, form: str, **given: Any
 ) -> int:
     """Say whether a stream could start."""
-    options = merged(root, options_of(**given), file, "dry-run")
+    options = merge_options(root, parse_options(**given), file, "dry-run")
     failed = 0
-    with opened(options) as config:
+    with open_config(options) as config:
         redaction = Redaction(config.secrets)
-        for check in _checks(config, make_plan(config, "OFF"), options, with_spark):
+        for check in _run_checks(config, make_plan(config, "OFF"), options, with_spark):
             failed += check.ok is False
-            name, detail = redaction.text(check.name), redaction.text(check.detail)
+            name, detail = redaction.redact_text(check.name), redaction.redact_text(check.detail)
             if form == "json":
-                found = {"name": name, "ok": check.ok, "detail": detail}
-                click.echo(json.dumps(found, ensure_ascii=False))
+                row = {"name": name, "ok": check.ok, "detail": detail}
+                click.echo(json.dumps(row, ensure_ascii=False))
                 continue
-            word, colour = _WORDS[check.ok]
+            word, colour = _OUTCOME_WORDS[check.ok]
             end = f"  {detail}" if detail else ""
             click.echo(f"{click.style(f'{word:4}', fg=colour)}  {name}{end}")
     return int(failed > 0)
 
 
-def _checks(config: Config, plan: Plan, options: Options, with_spark: bool) -> Iterator[Any]:
-    from streamer.dryrun import surroundings
-    from streamer.dryrun.check import Check, checked
-    from streamer.dryrun.components import component_checks
+def _run_checks(config: Config, plan: Plan, options: Options, with_spark: bool) -> Iterator[Any]:
+    from streamer.tools.dry_run import environment_checks
+    from streamer.tools.dry_run.check import CheckResult, run_check
+    from streamer.tools.dry_run.components import check_components
 
-    yield Check("config", True, config.path or "(none: stdin to stdout)")
-    yield from component_checks(plan)
+    yield CheckResult("config", True, config.path or "(none: stdin to stdout)")
+    yield from check_components(plan)
     http, log = config.http, config.logger["file"]["path"]
-    if http["enabled"] and (http.given("address") or http.given("enabled")):
-        yield checked("http", lambda: _listening(config))
+    if http["enabled"] and (http.is_given("address") or http.is_given("enabled")):
+        yield run_check("http", lambda: _check_http_address(config))
     if log:
-        yield checked("logger.file", lambda: surroundings.log_file(log))
-    directory = checkpoint_of(config, options)
-    yield checked("checkpoint", lambda: surroundings.checkpoint(plan, directory))
-    yield checked("java", lambda: surroundings.java(os.environ))
-    if (jars := surroundings.kafka_jars(plan, config.spark, os.environ)) is not None:
+        yield run_check("logger.file", lambda: environment_checks.check_log_file(log))
+    directory = choose_checkpoint(config, options)
+    yield run_check("checkpoint", lambda: environment_checks.check_checkpoint(plan, directory))
+    yield run_check("java", lambda: environment_checks.check_java(os.environ))
+    if (jars := environment_checks.check_kafka_jars(plan, config.spark, os.environ)) is not None:
         yield jars
     if with_spark:
-        yield checked("spark", lambda: surroundings.spark(plan, config.spark, os.environ))
+        yield run_check(
+            "spark", lambda: environment_checks.check_spark(plan, config.spark, os.environ)
+        )
     else:
-        yield Check("spark", None, "not started; --spark starts it")
+        yield CheckResult("spark", None, "not started; --spark starts it")
 
 
-def _listening(config: Config) -> str:
+def _check_http_address(config: Config) -> str:
     """Listen where the HTTP server would, for a moment.
 
     Raises:
         StreamerError: that cannot be, or the certificate is of no use.
     """
     # Imported here: aiohttp takes its time.
-    from streamer.service.server import HttpServer
-    from streamer.service.view import StreamView
+    from streamer.service.api.server import HttpServer
+    from streamer.service.monitoring.stream_view import StreamView
 
-    HttpServer.of_stream(StreamView(config)).stop()
+    HttpServer.for_stream(StreamView(config)).stop()
     return f"{config.http['address']} is free"

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from streamer.cli.opened import merged, opened
-from streamer.cli.options import Options, options_of, stream_options
-from streamer.config.echo import echo
+from streamer.cli.open_config import merge_options, open_config
+from streamer.cli.options import Options, parse_options, stream_options
+from streamer.config.echo import echo_config
 
 
 @click.command("echo", short_help="Show a config as it is understood.")
@@ -23,7 +23,7 @@ def echo_cli(root: Options, /, file: str | None, show_env: bool, **given: Any) -
     Secrets are shown as !!!SECRET_SCRUBBED!!!, and what comes out of environment variables as the
     variables, unless --show-env is given.
     """
-    options = merged(root, options_of(**given), file, "echo")
-    with opened(options) as config:
-        click.echo(echo(config, os.environ, show_env), nl=False)
+    options = merge_options(root, parse_options(**given), file, "echo")
+    with open_config(options) as config:
+        click.echo(echo_config(config, os.environ, show_env), nl=False)
     return 0

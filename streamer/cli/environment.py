@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import click
 
-from streamer.cli.paths import globbed
+from streamer.cli.paths import expand_globs
 
 
 @contextmanager
-def _set(variables: Mapping[str, str]) -> Iterator[None]:
+def _set_variables(variables: Mapping[str, str]) -> Iterator[None]:
     """Set variables of the process, those that it has already too, and take them back."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
@@ -26,16 +26,16 @@ def _set(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _read(files: Iterable[str]) -> dict[str, str]:
+def _read_files(files: Iterable[str]) -> dict[str, str]:
     # Imported here: without such a file, nobody should wait for what reads it.
     from streamer.config.dotenv import read_env_file
 
     return {name: value for file in files for name, value in read_env_file(file).items()}
 
 
-def _apply(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
+def _apply_option(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
     if given and not ctx.resilient_parsing:
-        ctx.with_resource(_set(_read(globbed(given))))
+        ctx.with_resource(_set_variables(_read_files(expand_globs(given))))
 
 
 env_file_option = click.option(
@@ -43,7 +43,7 @@ env_file_option = click.option(
     "--env-file",
     multiple=True,
     expose_value=False,
-    callback=_apply,
+    callback=_apply_option,
     metavar="FILE",
     help="A dotenv file (NAME=value lines) whose variables are set, over those that are set "
     "already; may be a glob (in quotes), and may be repeated.",

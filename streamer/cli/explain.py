@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from streamer.cli.options import Options
-from streamer.cli.run import checkpoint_of
+from streamer.cli.run_stream import choose_checkpoint
 from streamer.config import Config
+from streamer.core.redaction import Redaction
 from streamer.plan import make_plan
 from streamer.plan.explain import explain
-from streamer.redaction import Redaction
 
 
 def explain_command(config: Config, options: Options) -> int:
@@ -18,6 +18,6 @@ def explain_command(config: Config, options: Options) -> int:
     Raises:
         StreamerError: the config asks for something that cannot be run.
     """
-    text = explain(make_plan(config), checkpoint_of(config, options))
-    click.echo(Redaction(config.secrets).text(text))
+    text = explain(make_plan(config), choose_checkpoint(config, options))
+    click.echo(Redaction(config.secrets).redact_text(text))
     return 0

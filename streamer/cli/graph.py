@@ -9,16 +9,16 @@ from typing import Any, Final
 
 import click
 
-from streamer.cli.opened import merged, opened
-from streamer.cli.options import Options, options_of, stream_options
-from streamer.cli.writing import out_option, write_out
-from streamer.config.echo import Shown
-from streamer.graph.mermaid import mermaid_of
-from streamer.graph.model import graph_of
-from streamer.graph.svg import svg_of
-from streamer.graph.text import text_of
-from streamer.logs import is_terminal
+from streamer.cli.log_output import is_terminal
+from streamer.cli.open_config import merge_options, open_config
+from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.output_option import out_option, write_output
+from streamer.config.echo import ConfigRedactor
 from streamer.plan import make_plan
+from streamer.tools.graph.mermaid import format_mermaid
+from streamer.tools.graph.model import build_graph
+from streamer.tools.graph.svg import draw_graph
+from streamer.tools.graph.text import format_graph
 
 _HELP: Final = """\
 Draw the way of a message through a config, with the stages that Spark runs.
@@ -54,13 +54,15 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
 @click.pass_obj
 def graph_cli(root: Options, /, file: str | None, form: str, out: str | None, **given: Any) -> int:
     """Draw a config."""
-    with opened(merged(root, options_of(**given), file, "graph")) as config:
-        graph = graph_of(make_plan(config), Shown(config, os.environ))
+    with open_config(merge_options(root, parse_options(**given), file, "graph")) as config:
+        graph = build_graph(make_plan(config), ConfigRedactor(config, os.environ))
     if form == "svg":
-        write_out(out, svg_of(graph))
+        write_output(out, draw_graph(graph))
     elif form == "mermaid":
-        write_out(out, mermaid_of(graph))
+        write_output(out, format_mermaid(graph))
     else:
         wide = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 100
-        write_out(out, text_of(graph, lambda text, what: click.style(text, **_COLOURS[what]), wide))
+        write_output(
+            out, format_graph(graph, lambda text, what: click.style(text, **_COLOURS[what]), wide)
+        )
     return 0

@@ -8,12 +8,12 @@ from typing import Final
 import click
 
 from streamer.cli.environment import env_file_option
-from streamer.cli.failures import print_lint
-from streamer.cli.lint_files import Job, lint_files
+from streamer.cli.error_output import print_lint
+from streamer.cli.lint_files import LintJob, lint_files
 from streamer.cli.options import Options, impure_option, resources_option, templates_option
-from streamer.cli.paths import expand
+from streamer.cli.paths import expand_paths
 from streamer.config import LintOptions
-from streamer.errors import Lint, StreamerError
+from streamer.core.errors import Lint, StreamerError
 
 _HELP: Final = """\
 Check configs and print everything that is wrong with them as FILE(LINE,COLUMN) MESSAGE [CODE].
@@ -75,13 +75,13 @@ def lint_cli(
     if verbose and (quiet or form != "text"):
         other = "--quiet" if quiet else f"--format {form}"
         raise click.UsageError(f"--verbose does not go with {other}")
-    more = tuple(dict.fromkeys([*root.resources, *expand(resources)]))
-    files = [*expand([*paths, *([root.config] if root.config else [])]), *more]
+    more = tuple(dict.fromkeys([*root.resources, *expand_paths(resources)]))
+    files = [*expand_paths([*paths, *([root.config] if root.config else [])]), *more]
     if not files and paths:
         raise StreamerError(f"there is no .yaml or .yml file in {', '.join(paths)}")
     if not files:
         raise click.UsageError("name a config file or a directory to check")
-    job = Job(
+    job = LintJob(
         LintOptions(
             deprecated,
             labels,
@@ -96,15 +96,17 @@ def lint_cli(
     if quiet:
         return int(any([lints for _, lints in results]))
     if form == "text":
-        return _print(results, verbose)
-    found = dict(results)
+        return _print_results(results, verbose)
+    findings = dict(results)
     from streamer.cli import lint_formats
 
-    click.echo(lint_formats.to_json(found) if form == "json" else lint_formats.to_sarif(found))
-    return int(any(found.values()))
+    click.echo(
+        lint_formats.to_json(findings) if form == "json" else lint_formats.to_sarif(findings)
+    )
+    return int(any(findings.values()))
 
 
-def _print(results: Iterable[tuple[str, tuple[Lint, ...]]], verbose: bool) -> int:
+def _print_results(results: Iterable[tuple[str, tuple[Lint, ...]]], verbose: bool) -> int:
     failed = False
     for file, lints in results:
         for lint in lints:

@@ -9,8 +9,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from streamer import __version__
-from streamer.config.rules import RULES, Rule
-from streamer.errors import Lint
+from streamer.config.lint.rules import RULES, Rule
+from streamer.core.errors import Lint
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -51,19 +51,19 @@ def to_sarif(results: Results) -> str:
                     "driver": {
                         "name": "streamer",
                         "semanticVersion": __version__,
-                        "rules": [_rule(rule) for rule in RULES.values()],
+                        "rules": [_rule_to_sarif(rule) for rule in RULES.values()],
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "artifacts": [{"location": {"uri": _uri(file)}} for file in results],
-                "results": [_result(lint) for lints in results.values() for lint in lints],
+                "artifacts": [{"location": {"uri": _file_to_uri(file)}} for file in results],
+                "results": [_lint_to_sarif(lint) for lints in results.values() for lint in lints],
             }
         ],
     }
     return json.dumps(log, ensure_ascii=False, indent=2)
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule_to_sarif(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.code,
         "shortDescription": {"text": rule.meaning.partition(". ")[0].rstrip(".") + "."},
@@ -76,8 +76,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(lint: Lint) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(lint.file)}}
+def _lint_to_sarif(lint: Lint) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _file_to_uri(lint.file)}}
     if lint.line:
         place["region"] = {"startLine": lint.line, "startColumn": lint.column}
     text = f"{lint.message}; {lint.suggestion}" if lint.suggestion else lint.message
@@ -90,7 +90,7 @@ def _result(lint: Lint) -> dict[str, Any]:
     }
 
 
-def _uri(file: str) -> str:
+def _file_to_uri(file: str) -> str:
     """Return a file's name as a URI reference: relative to the directory that lint ran in."""
     path = Path(file)
     if path.is_absolute():

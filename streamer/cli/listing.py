@@ -10,15 +10,15 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from streamer import catalog
-from streamer.bloblang.reference import Sort, example_text
-from streamer.bloblang.reference import described as described_calls
+from streamer.bloblang.reference import DeclarationKind, format_example
+from streamer.bloblang.reference import describe_declarations as described_calls
 from streamer.cli.environment import env_file_option
 from streamer.cli.options import templates_option
-from streamer.errors import StreamerError
-from streamer.spec import Kind
-from streamer.spec.described import described as described_component
-from streamer.spec.described import described_field
+from streamer.components import catalog
+from streamer.core.errors import StreamerError
+from streamer.sdk.spec import Kind
+from streamer.sdk.spec.spec_json import field_to_json
+from streamer.sdk.spec.spec_json import spec_to_json as described_component
 
 # In Benthos's order.
 _KINDS: Final[dict[str, Kind]] = {
@@ -32,10 +32,13 @@ _KINDS: Final[dict[str, Kind]] = {
     "tracers": Kind.TRACER,
     "scanners": Kind.SCANNER,
 }
-_CALLS: Final[dict[str, Sort]] = {"bloblang-functions": "function", "bloblang-methods": "method"}
+_CALLS: Final[dict[str, DeclarationKind]] = {
+    "bloblang-functions": "function",
+    "bloblang-methods": "method",
+}
 LISTS: Final = (*_KINDS, *_CALLS)
 _FORMATS: Final = ("text", "json", "json-full", "json-full-scrubbed", "jsonschema")
-_SCRUBBED: Final = frozenset({"summary", "description", "examples"})
+_TEXT_FIELDS: Final = frozenset({"summary", "description", "examples"})
 _STATUSES: Final = ("stable", "beta", "experimental", "deprecated")
 
 _HELP: Final = f"""\
@@ -56,14 +59,14 @@ The lists: {", ".join(LISTS)}.
 Entry = dict[str, Any]
 
 
-class _Asked(NamedTuple):
+class _ListRequest(NamedTuple):
     """What was asked for: lists, and names in them (all when there are none)."""
 
     lists: list[str]
     names: list[str]
 
 
-def _checked(ctx: click.Context, param: click.Parameter, form: str) -> str:
+def _check_format(ctx: click.Context, param: click.Parameter, form: str) -> str:
     """Return a format that there is."""
     if form == "cue":
         raise click.BadParameter(
@@ -76,12 +79,12 @@ def _checked(ctx: click.Context, param: click.Parameter, form: str) -> str:
 
 
 @click.command("list", help=_HELP)
-@click.argument("asked", nargs=-1, metavar="[LIST]… [NAME]…")
+@click.argument("words", nargs=-1, metavar="[LIST]… [NAME]…")
 @click.option(
     "--format",
     "form",
     default="text",
-    callback=_checked,
+    callback=_check_format,
     metavar="FORMAT",
     show_default=True,
     help=f"One of {', '.join(_FORMATS)}. json has the names of components, and functions and "
@@ -92,47 +95,47 @@ def _checked(ctx: click.Context, param: click.Parameter, form: str) -> str:
 @templates_option
 @env_file_option
 @click.option("--status", type=click.Choice(_STATUSES), help="Only what has this status.")
-def list_cli(asked: tuple[str, ...], form: str, status: str | None) -> int:
+def list_cli(words: tuple[str, ...], form: str, status: str | None) -> int:
     """List what configs and mappings may use."""
-    lists, names = _understood(asked)
+    lists, names = _parse_request(words)
     if form == "jsonschema" and not set(lists) & set(_CALLS):
         from streamer.config.schema import schema_text
 
         click.echo(schema_text(), nl=False)
         return 0
-    found = {name: _entries(name, names, status) for name in lists}
+    by_list = {name: _load_entries(name, names, status) for name in lists}
     if names:
-        _check_names(names, lists, found)
+        _check_names(names, lists, by_list)
     if form == "text":
-        click.echo(_text(found, bool(names)))
+        click.echo(_format_lists(by_list, bool(names)))
         return 0
     if form == "json":
-        for name in found.keys() & _KINDS.keys():
-            found[name] = [entry["name"] for entry in found[name]]
-    elif not asked:
+        for name in by_list.keys() & _KINDS.keys():
+            by_list[name] = [entry["name"] for entry in by_list[name]]
+    elif not words:
         from streamer.config.sections import SECTIONS
 
-        found["config"] = [described_field(section) for section in SECTIONS]
-    shown = _scrubbed(found) if form == "json-full-scrubbed" else found
-    click.echo(json.dumps(shown, ensure_ascii=False))
+        by_list["config"] = [field_to_json(section) for section in SECTIONS]
+    output = _strip_texts(by_list) if form == "json-full-scrubbed" else by_list
+    click.echo(json.dumps(output, ensure_ascii=False))
     return 0
 
 
-def _scrubbed(found: Any) -> Any:
+def _strip_texts(node: Any) -> Any:
     """Return the same without what is written for people."""
-    if isinstance(found, list):
-        return [_scrubbed(item) for item in found]
-    if not isinstance(found, dict):
-        return found
+    if isinstance(node, list):
+        return [_strip_texts(item) for item in node]
+    if not isinstance(node, dict):
+        return node
     # What a field's default holds is data, whatever its keys are called.
     return {
-        name: value if name == "default" else _scrubbed(value)
-        for name, value in found.items()
-        if name not in _SCRUBBED
+        name: value if name == "default" else _strip_texts(value)
+        for name, value in node.items()
+        if name not in _TEXT_FIELDS
     }
 
 
-def _understood(asked: Iterable[str]) -> _Asked:
+def _parse_request(words: Iterable[str]) -> _ListRequest:
     """Tell lists from names, which come after a list.
 
     Raises:
@@ -140,7 +143,7 @@ def _understood(asked: Iterable[str]) -> _Asked:
     """
     lists: list[str] = []
     names: list[str] = []
-    for word in asked:
+    for word in words:
         if word in LISTS:
             lists.append(word)
         elif lists:
@@ -149,15 +152,15 @@ def _understood(asked: Iterable[str]) -> _Asked:
             close = difflib.get_close_matches(word, LISTS, n=1)
             hint = f"did you mean {close[0]}?" if close else f"the lists are {', '.join(LISTS)}"
             raise StreamerError(f"there is no list {word!r}; {hint}")
-    return _Asked([name for name in LISTS if name in lists or not lists], names)
+    return _ListRequest([name for name in LISTS if name in lists or not lists], names)
 
 
-def _entries(name: str, names: list[str], status: str | None) -> list[Any]:
+def _load_entries(name: str, names: list[str], status: str | None) -> list[Any]:
     if name in _CALLS:
         entries: list[Entry] = described_calls(_CALLS[name])
     else:
         kind = _KINDS[name]
-        specs = (catalog.spec(kind, one) for one in sorted(catalog.names(kind)))
+        specs = (catalog.find_spec(kind, one) for one in sorted(catalog.component_names(kind)))
         entries = [described_component(spec) for spec in specs if spec is not None]
     return [
         entry
@@ -166,27 +169,29 @@ def _entries(name: str, names: list[str], status: str | None) -> list[Any]:
     ]
 
 
-def _check_names(names: list[str], lists: list[str], found: dict[str, list[Any]]) -> None:
-    there = {entry["name"] for entries in found.values() for entry in entries}
+def _check_names(names: list[str], lists: list[str], by_list: dict[str, list[Any]]) -> None:
+    known_names = {entry["name"] for entries in by_list.values() for entry in entries}
     for name in names:
-        if name not in there:
-            known = [entry["name"] for one in lists for entry in _entries(one, [], None)]
+        if name not in known_names:
+            known = [entry["name"] for one in lists for entry in _load_entries(one, [], None)]
             # It may also have been meant as another list.
             close = difflib.get_close_matches(name, [*known, *LISTS], n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise StreamerError(f"there is no {name!r} among {', '.join(lists)}{hint}")
 
 
-def _text(found: dict[str, list[Any]], in_full: bool) -> str:
+def _format_lists(by_list: dict[str, list[Any]], in_full: bool) -> str:
     if in_full:
-        return "\n\n".join(_in_full(entry) for entries in found.values() for entry in entries)
+        return "\n\n".join(
+            _format_entry(entry) for entries in by_list.values() for entry in entries
+        )
     return "\n\n".join(
-        "\n".join([f"{_title(name)}:", *(f"  - {entry['name']}" for entry in entries)])
-        for name, entries in found.items()
+        "\n".join([f"{_format_title(name)}:", *(f"  - {entry['name']}" for entry in entries)])
+        for name, entries in by_list.items()
     )
 
 
-def _takes(field: Entry) -> str:
+def _format_field(field: Entry) -> str:
     """Return what a field takes, and what it is without one."""
     one = "any value" if field["type"] == "unknown" else field["type"].replace("_", " ")
     one = "mapping" if field.get("bloblang") else one
@@ -196,36 +201,38 @@ def _takes(field: Entry) -> str:
     return f"{text}, {'optional' if field.get('is_optional') else 'required'}"
 
 
-def _title(name: str) -> str:
+def _format_title(name: str) -> str:
     return name.replace("-", " ").title()
 
 
-def _wrapped(text: str) -> str:
+def _wrap_text(text: str) -> str:
     return click.wrap_text(text, 100, "  ", "    ")
 
 
-def _indented(text: str) -> str:
+def _indent_text(text: str) -> str:
     return textwrap.indent(text, "  ")
 
 
-def _in_full(entry: Entry) -> str:
+def _format_entry(entry: Entry) -> str:
     """Return what there is to say about one component, function or method."""
     lines = [click.style(entry.get("signature", entry["name"]), bold=True)]
     if entry["summary"]:
-        lines.append(_wrapped(entry["summary"]))
+        lines.append(_wrap_text(entry["summary"]))
     if entry["status"] != "stable":
-        lines.append(_indented(f"It is {entry['status']}."))
+        lines.append(_indent_text(f"It is {entry['status']}."))
     if entry.get("impure"):
-        lines.append(_indented("--no-impure switches it off."))
+        lines.append(_indent_text("--no-impure switches it off."))
     for param in entry.get("params", ()):
         default = "" if param["required"] else f", {json.dumps(param['default'])} by default"
-        lines.append(_indented(f"{param['name']}: {param['type']}{default}"))
+        lines.append(_indent_text(f"{param['name']}: {param['type']}{default}"))
     for child in entry.get("config", {}).get("children", ()):
-        lines.append(_wrapped(f"{child['name']}: {_takes(child)}. {child['description']}".strip()))
+        lines.append(
+            _wrap_text(f"{child['name']}: {_format_field(child)}. {child['description']}".strip())
+        )
     for example in entry["examples"]:
         if "mapping" in example:
-            text = example_text(example["mapping"], example["input"], example["output"])
+            text = format_example(example["mapping"], example["input"], example["output"])
         else:
             text = f"{example['title']}\n\n{example['config'].rstrip()}"
-        lines += ["", _indented(text)]
+        lines += ["", _indent_text(text)]
     return "\n".join(lines)

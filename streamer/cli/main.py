@@ -14,25 +14,28 @@ from typing import Any, Final
 import click
 
 from streamer import __version__
-from streamer.cli.failures import colours, print_error
-from streamer.cli.options import Options, options_of, running_options
-from streamer.errors import StreamerError
-from streamer.extras import install_hint, lacking_text, optional_package
+from streamer.cli.error_output import choose_colour_mode, print_error
+from streamer.cli.options import Options, parse_options, running_options
+from streamer.core.errors import StreamerError
+from streamer.core.extras import install_hint, missing_packages_text, optional_package
 
 # Name, module, and the line that `--help` shows.
 _COMMANDS: Final = {
-    "run": ("streamer.cli.start", "Run a config (the same as: streamer -c FILE)."),
+    "run": ("streamer.cli.run_and_explain", "Run a config (the same as: streamer -c FILE)."),
     "streams": ("streamer.cli.streams", "Run many streams, with an API to change them."),
     "deploy": ("streamer.cli.deploy", "Deploy a config to a service as a stream."),
-    "list-streams": ("streamer.cli.remote_looks", "List the streams of a service."),
-    "windows": ("streamer.cli.remote_looks", "List the open windows of a stream of a service."),
-    "logs": ("streamer.cli.remote_looks", "Show the log of a stream of a service."),
+    "list-streams": ("streamer.cli.remote_status", "List the streams of a service."),
+    "windows": ("streamer.cli.remote_status", "List the open windows of a stream of a service."),
+    "logs": ("streamer.cli.remote_status", "Show the log of a stream of a service."),
     "pause": ("streamer.cli.deploy", "Stop a stream of a service for now."),
     "resume": ("streamer.cli.deploy", "Start a stream of a service again."),
     "rollback": ("streamer.cli.deploy", "Deploy an older revision of a stream again."),
     "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
     "test": ("streamer.cli.test", "Run the unit tests of configs."),
-    "explain": ("streamer.cli.start", "Show how a config would run on Spark, without running it."),
+    "explain": (
+        "streamer.cli.run_and_explain",
+        "Show how a config would run on Spark, without running it.",
+    ),
     "diff": ("streamer.cli.diff", "Say what a changed config means for a stream that runs."),
     "graph": ("streamer.cli.graph", "Draw a config: as a tree, for Mermaid, or as SVG."),
     "timeline": ("streamer.cli.timeline", "Show which message falls into which window, and why."),
@@ -40,7 +43,7 @@ _COMMANDS: Final = {
     "query": ("streamer.cli.query", "Show the results of windows that a stream keeps."),
     "dry-run": ("streamer.cli.dry_run", "Connect inputs and outputs without moving a message."),
     "rescale": ("streamer.cli.rescale", "Change the number of shards of a stopped stream."),
-    "submit": ("streamer.cli.submit", "Run a config with its driver on the cluster too."),
+    "submit": ("streamer.cli.submit.command", "Run a config with its driver on the cluster too."),
     "warm": ("streamer.cli.warm", "Make Spark start faster."),
     "pack": ("streamer.cli.pack", "Pack the environment that a cluster's workers need."),
     "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
@@ -56,7 +59,7 @@ _MISSING: Final = {
     "studio": "is not available: it works with a server of Benthos's own",
 }
 
-_EXAMPLE: Final = "example:"
+_EXAMPLE_PREFIX: Final = "example:"
 
 _HELP: Final = """\
 Run Benthos / Redpanda Connect configs on Apache Spark, with exact windows.
@@ -72,7 +75,7 @@ Start here:
 """
 
 
-class _Commands(click.Group):
+class _CommandGroup(click.Group):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -81,10 +84,10 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        found: click.Command = getattr(
+        command: click.Command = getattr(
             importlib.import_module(_COMMANDS[cmd_name][0]), f"{cmd_name.replace('-', '_')}_cli"
         )
-        return found
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -115,7 +118,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 @click.group(
-    cls=_Commands,
+    cls=_CommandGroup,
     invoke_without_command=True,
     subcommand_metavar="[COMMAND] …",
     help=_HELP,
@@ -135,12 +138,12 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 @click.pass_context
 def cli(ctx: click.Context, /, **given: Any) -> int:
     """Run a config when no command is named."""
-    options = options_of(**given)
+    options = parse_options(**given)
     ctx.obj = options
-    ctx.color = colours()
+    ctx.color = choose_colour_mode()
     if ctx.invoked_subcommand is not None:
         return 0
-    start = importlib.import_module("streamer.cli.start")
+    start = importlib.import_module("streamer.cli.run_and_explain")
     return int(start.run(options))
 
 
@@ -159,11 +162,11 @@ def invoke(arguments: list[str] | None = None) -> int:
 def _invoke(arguments: list[str] | None, color: bool | None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        if any(_EXAMPLE in argument for argument in given):
+        if any(_EXAMPLE_PREFIX in argument for argument in given):
             # Imported here: hardly any command line names an example.
-            from streamer.config.examples import with_examples
+            from streamer.config.examples import resolve_examples
 
-            given = with_examples(given)
+            given = resolve_examples(given)
         code = cli.main(
             given, prog_name="streamer", standalone_mode=False, obj=Options(), color=color
         )
@@ -176,7 +179,7 @@ def _invoke(arguments: list[str] | None, color: bool | None) -> int:
         package = optional_package(e.name)
         if package is None:
             raise
-        needs = lacking_text("this command", [package])
+        needs = missing_packages_text("this command", [package])
         print_error(StreamerError(f"{needs}: {install_hint([package])}"))
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)

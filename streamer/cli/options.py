@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 import click
 
 from streamer.cli.environment import env_file_option
-from streamer.cli.failures import print_lint
-from streamer.cli.paths import expand
-from streamer.durations import SECOND, parse_duration
+from streamer.cli.error_output import print_lint
+from streamer.cli.paths import expand_paths
+from streamer.core.durations import SECOND, parse_duration
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-LEVELS = ("off", "fatal", "error", "warn", "info", "debug", "trace", "all", "none")
+LOG_LEVELS = ("off", "fatal", "error", "warn", "info", "debug", "trace", "all", "none")
 
 
 @dataclass(frozen=True)
-class Watch:
+class WatchOptions:
     """What is done when the files of a config change while it runs.
 
     Attributes:
@@ -57,11 +57,11 @@ class Options:
     impure: bool | None = None
     resources: tuple[str, ...] = ()
     chilled: bool | None = None
-    watch: Watch | None = None
+    watch: WatchOptions | None = None
     skip_damaged: bool | None = None
     wait_for_inputs: bool | None = None
 
-    def over(self, other: Options) -> Options:
+    def with_defaults(self, other: Options) -> Options:
         """Return these options, with those that are not set taken from other ones."""
         return replace(
             other,
@@ -86,14 +86,14 @@ resources_option = click.option(
 )
 
 
-def _install(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
+def _install_templates(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
     """Have the templates of files for as long as the command runs."""
     if given and not ctx.resilient_parsing:
         # Imported here: without templates, nobody should wait for what reads them.
-        from streamer.config.templates.installed import installed
+        from streamer.config.templates.installation import install_templates
 
         chilled = any(c.params.get("chilled") for c in (ctx, ctx.find_root()))
-        ctx.with_resource(installed(expand(given), print_lint if chilled else None))
+        ctx.with_resource(install_templates(expand_paths(given), print_lint if chilled else None))
 
 
 templates_option = click.option(
@@ -101,7 +101,7 @@ templates_option = click.option(
     "--templates",
     multiple=True,
     expose_value=False,
-    callback=_install,
+    callback=_install_templates,
     metavar="FILE",
     help="A file with a template; may be a glob (in quotes), and may be repeated.",
 )
@@ -194,7 +194,7 @@ master_option = click.option(
 level_option = click.option(
     "--log.level",
     "log_level",
-    type=click.Choice(LEVELS, case_sensitive=False),
+    type=click.Choice(LOG_LEVELS, case_sensitive=False),
     metavar="LEVEL",
     help="Override logger.level: off, error, warn, info, debug or trace.",
 )
@@ -229,7 +229,7 @@ def stream_options(command: F) -> F:
     return command
 
 
-def options_of(
+def parse_options(
     config: str | None,
     sets: tuple[str, ...],
     master: str | None,
@@ -251,19 +251,21 @@ def options_of(
         UsageError: a duration is none, or options lack what they are for.
     """
     level = log_level.upper() if log_level else None
-    files = tuple(dict.fromkeys(expand(resources)))
-    watch = watch_of(watcher, on_reset, rollback_on_failure, rollback_after)
-    sets = sets_of(sets, master)
+    files = tuple(dict.fromkeys(expand_paths(resources)))
+    watch = parse_watch(watcher, on_reset, rollback_on_failure, rollback_after)
+    sets = merge_sets(sets, master)
     given = skip_damaged or None, wait_for_inputs or None
     return Options(config, sets, checkpoint, level, impure, files, chilled, watch, *given)
 
 
-def sets_of(sets: tuple[str, ...], master: str | None) -> tuple[str, ...]:
+def merge_sets(sets: tuple[str, ...], master: str | None) -> tuple[str, ...]:
     """Return what is set in a config: by `--set`, and by `--master`."""
     return sets if master is None else (*sets, f"spark.master={master}")
 
 
-def watch_of(watcher: bool, on_reset: str | None, rolls_back: bool, after: str) -> Watch | None:
+def parse_watch(
+    watcher: bool, on_reset: str | None, rolls_back: bool, after: str
+) -> WatchOptions | None:
     """Return what the options of `watch_options` say.
 
     Raises:
@@ -275,8 +277,8 @@ def watch_of(watcher: bool, on_reset: str | None, rolls_back: bool, after: str) 
             raise click.UsageError(f"{name} is for changes that -w/--watcher finds: add -w")
         return None
     if not rolls_back:
-        return Watch(on_reset)
+        return WatchOptions(on_reset)
     try:
-        return Watch(on_reset, parse_duration(after) / SECOND)
+        return WatchOptions(on_reset, parse_duration(after) / SECOND)
     except ValueError as e:
         raise click.UsageError(f"--rollback-after {after}: {e}") from None

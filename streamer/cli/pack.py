@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from streamer.errors import StreamerError
+from streamer.core.errors import StreamerError
 
 
 @click.command("pack", short_help="Pack the environment that a cluster's workers need.")
@@ -18,13 +18,13 @@ def pack_cli(archive: str) -> int:
     (`s3a://...`). Without that, every start makes such an archive by itself, keeps it, and sends
     it to the workers. They need the same version of Python on their PATH, and the same platform.
     """
-    from streamer.packing import pack
+    from streamer.spark.worker_archive import write_archive
 
     path = Path(archive)
     if not path.name.endswith((".tar.gz", ".tgz")):
         raise click.UsageError(f"{archive}: expected a name that ends in .tar.gz")
     try:
-        packages = pack(path)
+        packages = write_archive(path)
     except OSError as e:
         raise StreamerError(f"{path} cannot be written: {e.strerror or e}") from None
     size = path.stat().st_size / 1e6

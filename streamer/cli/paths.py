@@ -6,10 +6,10 @@ import glob
 import os
 from collections.abc import Iterable, Iterator
 
-_ENDINGS = (".yaml", ".yml")
+_YAML_SUFFIXES = (".yaml", ".yml")
 
 
-def expand(paths: Iterable[str]) -> Iterator[str]:
+def expand_paths(paths: Iterable[str]) -> Iterator[str]:
     """Return the files that paths mean; one that does not exist stays, to be reported.
 
     Args:
@@ -20,12 +20,12 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
         if path.endswith("..."):
             path = path[:-3] or "."
         if os.path.isdir(path):
-            yield from _below(path)
+            yield from _find_yaml_files(path)
         else:
-            yield from globbed([path])
+            yield from expand_globs([path])
 
 
-def globbed(paths: Iterable[str]) -> Iterator[str]:
+def expand_globs(paths: Iterable[str]) -> Iterator[str]:
     """Return the files that paths and globs mean; what matches nothing stays, to be reported."""
     for path in paths:
         if glob.has_magic(path) and not os.path.exists(path):
@@ -34,10 +34,10 @@ def globbed(paths: Iterable[str]) -> Iterator[str]:
             yield path
 
 
-def _below(directory: str) -> Iterator[str]:
+def _find_yaml_files(directory: str) -> Iterator[str]:
     """Return the YAML files below a directory, in order, leaving hidden directories out."""
     for folder, folders, files in os.walk(directory):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if name.endswith(_ENDINGS):
+            if name.endswith(_YAML_SUFFIXES):
                 yield os.path.normpath(os.path.join(folder, name))

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from streamer.cli.hidden import hidden
-from streamer.cli.opened import merged, opened
-from streamer.cli.options import Options, options_of, stream_options
-from streamer.errors import StreamerError
-from streamer.plan.place import default_checkpoint, is_remote, local_directory
-from streamer.value import dump_json
+from streamer.cli.open_config import merge_options, open_config
+from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.redact_output import build_redactor
+from streamer.core.errors import StreamerError
+from streamer.core.value import dump_json
+from streamer.plan.checkpoint_dir import default_checkpoint, is_remote, local_directory
 
 if TYPE_CHECKING:
-    from streamer.retention.question import Question, Result
+    from streamer.engine.results.query_model import ResultQuery, WindowResult
 
 _HELP: Final = """\
 Show the results of windows that a stream keeps, while it runs or not.
@@ -35,11 +35,11 @@ checkpoint directory. Without --all-revisions, of each window its latest revisio
   streamer query config.yaml --sql "SELECT key, content->>'$.count' FROM results LIMIT 10"
 """
 _COLUMNS: Final = ("key", "start", "end", "emit", "revision", "content")
-_ALL: Final = (
+_ALL_COLUMNS: Final = (
     *("key", "start", "end", "emitted_at", "emit", "revision"),
     *("content", "content_base64", "metadata", "error"),
 )
-_WIDEST: Final = 80
+_MAX_CELL_WIDTH: Final = 80
 
 Row = Sequence[Any]
 
@@ -86,44 +86,44 @@ def query_cli(
     """Show results."""
     if sql is not None and (key is not None or since is not None or until is not None):
         raise click.UsageError("--sql says itself which results: leave out --key, --from and --to")
-    options = merged(root, options_of(**given), file, "query")
-    directory = _directory(options)
+    options = merge_options(root, parse_options(**given), file, "query")
+    directory = _find_results_directory(options)
     # These are made with DuckDB and pyarrow: not for --help.
-    from streamer.retention.question import Question
-    from streamer.retention.times import time_of
+    from streamer.engine.results.query_model import ResultQuery
+    from streamer.engine.results.query_times import parse_time
 
-    question = Question(
+    question = ResultQuery(
         key,
-        None if since is None else time_of("--from", since),
-        None if until is None else time_of("--to", until),
+        None if since is None else parse_time("--from", since),
+        None if until is None else parse_time("--to", until),
         not latest,
     )
     if sql is None:
         more = _show_results(directory, question, limit, form)
     else:
-        more = _show_answer(directory, sql, not latest, limit, form)
+        more = _show_sql_rows(directory, sql, not latest, limit, form)
     if more:
         click.echo(f"there is more; these are the first {limit:,} (--limit)", err=True)
     return 0
 
 
-def _directory(options: Options) -> Path:
+def _find_results_directory(options: Options) -> Path:
     """Return where the results are of the checkpoint, or of the config, that is named."""
-    from streamer.engine.keeping import RESULTS
+    from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
 
     named = options.config
     if named is None and options.checkpoint is None:
         raise click.UsageError("query needs a config, or the checkpoint directory of a stream")
     if named is not None and Path(named).is_dir():
-        return Path(named) / RESULTS
+        return Path(named) / RESULTS_DIRECTORY
     if named is None:
-        return _local(str(options.checkpoint)) / RESULTS
-    with opened(options) as config:
-        found = options.checkpoint or config.spark["checkpoint"]
-        found = found or default_checkpoint(config.path, os.environ)
-        directory = _local(str(found)) / RESULTS
+        return _resolve_local_directory(str(options.checkpoint)) / RESULTS_DIRECTORY
+    with open_config(options) as config:
+        checkpoint = options.checkpoint or config.spark["checkpoint"]
+        checkpoint = checkpoint or default_checkpoint(config.path, os.environ)
+        directory = _resolve_local_directory(str(checkpoint)) / RESULTS_DIRECTORY
         if config.buffer.config.get("retention") is None and not directory.exists():
-            shown = hidden(config)(config.path)
+            shown = build_redactor(config)(config.path)
             raise StreamerError(
                 f"{shown} keeps no results: its buffer, {config.buffer.name}, has no retention; "
                 "give a window buffer one (retention: 7d), and start the stream"
@@ -131,29 +131,29 @@ def _directory(options: Options) -> Path:
         return directory
 
 
-def _local(checkpoint: str) -> Path:
+def _resolve_local_directory(checkpoint: str) -> Path:
     """Return the directory of a checkpoint, or what a machine keeps of one elsewhere."""
     if is_remote(checkpoint):
         return local_directory(checkpoint, os.environ)
     return Path(checkpoint.removeprefix("file://"))
 
 
-def _show_results(directory: Path, question: Question, limit: int, form: str) -> bool:
-    from streamer.retention.query import every
+def _show_results(directory: Path, question: ResultQuery, limit: int, form: str) -> bool:
+    from streamer.engine.results.query import iterate_results
 
-    results = every(directory, question, time.time_ns())
-    found = islice(results, limit)
+    results = iterate_results(directory, question, time.time_ns())
+    first_results = islice(results, limit)
     if form == "json":
-        _print_lines(dump_json(result.plain()).decode() for result in found)
+        _print_lines(dump_json(result.to_json_values()).decode() for result in first_results)
     elif form == "csv":
-        _print_csv(_ALL, (_cells(result, _ALL) for result in found))
+        _print_csv(_ALL_COLUMNS, (_select_cells(result, _ALL_COLUMNS) for result in first_results))
     else:
-        _print_table(_COLUMNS, [_cells(result, _COLUMNS) for result in found])
+        _print_table(_COLUMNS, [_select_cells(result, _COLUMNS) for result in first_results])
     return next(results, None) is not None
 
 
-def _cells(result: Result, columns: Sequence[str]) -> list[Any]:
-    plain = result.plain()
+def _select_cells(result: WindowResult, columns: Sequence[str]) -> list[Any]:
+    plain = result.to_json_values()
     # What is no JSON is shown as it is; of other contents, the text is.
     if "content" in plain:
         plain["content"] = result.content.decode()
@@ -162,12 +162,12 @@ def _cells(result: Result, columns: Sequence[str]) -> list[Any]:
     return [plain.get(name) for name in columns]
 
 
-def _show_answer(directory: Path, sql: str, revisions: bool, limit: int, form: str) -> bool:
-    from streamer.retention.cells import plain
-    from streamer.retention.statement import select
+def _show_sql_rows(directory: Path, sql: str, revisions: bool, limit: int, form: str) -> bool:
+    from streamer.engine.results.json_cells import to_json_value
+    from streamer.engine.results.sql_query import run_select
 
-    answer = select(directory, sql, time.time_ns(), revisions=revisions, limit=limit)
-    rows = [[plain(value) for value in row] for row in answer.rows]
+    answer = run_select(directory, sql, time.time_ns(), revisions=revisions, limit=limit)
+    rows = [[to_json_value(value) for value in row] for row in answer.rows]
     if form == "json":
         _print_lines(
             dump_json(dict(zip(answer.columns, row, strict=True))).decode() for row in rows
@@ -185,13 +185,13 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _print_csv(columns: Sequence[str], rows: Iterable[Row]) -> None:
-    for row in _headed(columns, rows):
+    for row in _prepend_header(columns, rows):
         text = io.StringIO()
-        csv.writer(text, lineterminator="").writerow([_text(value) for value in row])
+        csv.writer(text, lineterminator="").writerow([_format_value(value) for value in row])
         click.echo(text.getvalue())
 
 
-def _headed(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Row]:
+def _prepend_header(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Row]:
     yield columns
     yield from rows
 
@@ -200,24 +200,24 @@ def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:
     if not rows:
         click.echo("no results", err=True)
         return
-    texts = [[_short(_text(value)) for value in row] for row in rows]
+    texts = [[_shorten_text(_format_value(value)) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
-    head = _line(columns, widths)
+    head = _format_row(columns, widths)
     click.echo(click.style(head, bold=True))
     for row in texts:
-        click.echo(_line(row, widths))
+        click.echo(_format_row(row, widths))
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _format_row(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else dump_json(value).decode()
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     text = text.replace("\n", " ").replace("\r", " ").replace("\x1b", "")
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+    return text if len(text) <= _MAX_CELL_WIDTH else f"{text[: _MAX_CELL_WIDTH - 1]}…"

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from streamer.cli.opened import merged, opened
-from streamer.cli.options import Options, options_of, stream_options
+from streamer.cli.open_config import merge_options, open_config
+from streamer.cli.options import Options, parse_options, stream_options
 from streamer.config import Config
-from streamer.errors import StreamerError
+from streamer.core.errors import StreamerError
 from streamer.plan import Plan
-from streamer.plan.place import is_remote
+from streamer.plan.checkpoint_dir import is_remote
 
 if TYPE_CHECKING:
-    from streamer.spark.checkpoint import Checkpoint
+    from streamer.spark.checkpoint.checkpoint import Checkpoint
 
-_HERE: Final = ("spark.driver.",)
-_THERE: Final = ("spark.driver.", "spark.hadoop.", "spark.jars")
+_LOCAL_SETTINGS: Final = ("spark.driver.",)
+_REMOTE_SETTINGS: Final = ("spark.driver.", "spark.hadoop.", "spark.jars")
 """Settings that reading and writing a checkpoint takes, wherever the stream runs."""
 
 
@@ -42,17 +42,17 @@ def rescale_cli(root: Options, /, file: str | None, shards: int, **given: Any) -
     Open windows, positions and counters go on: nothing is lost, and nothing comes twice. Either it
     is done as a whole, or the checkpoint stays as it was.
     """
-    options = merged(root, options_of(**given), file, "rescale")
-    with opened(options) as config:
+    options = merge_options(root, parse_options(**given), file, "rescale")
+    with open_config(options) as config:
         return _rescale(config, options, shards)
 
 
 def _rescale(config: Config, options: Options, shards: int) -> int:
-    from streamer.cli.run import checkpoint_of
+    from streamer.cli.run_stream import choose_checkpoint
     from streamer.plan import make_plan
 
     plan = make_plan(config, level="OFF")
-    named = checkpoint_of(config, options)
+    named = choose_checkpoint(config, options)
     local = named.removeprefix("file://")
     if not is_remote(named) and not Path(local).is_dir():
         raise StreamerError(
@@ -60,38 +60,42 @@ def _rescale(config: Config, options: Options, shards: int) -> int:
             "has so many"
         )
     # Imported here: Spark's Python takes a second, and the config may have been wrong.
-    from streamer.spark.moved import follow_move
-    from streamer.spark.rescaling import rescale_checkpoint, shards_of
+    from streamer.spark.checkpoint.relocation import update_moved_paths
+    from streamer.spark.checkpoint.rescaling import current_shards, rescale_checkpoint
 
-    with _held(config, plan, named) as (checkpoint, session):
-        follow_move(checkpoint.spark)
-        before = shards_of(plan, checkpoint)
+    with _open_checkpoint(config, plan, named) as (checkpoint, session):
+        update_moved_paths(checkpoint.spark)
+        before = current_shards(plan, checkpoint)
         if before == shards:
             click.echo(f"{checkpoint}: has {shards} shards already; nothing to do")
             return 0
         done = rescale_checkpoint(plan, checkpoint, shards, session)
     what = "slices of open windows" if done.moved.sliced else "open windows"
     click.echo(
-        f"{checkpoint}: {done.before} shards are now {done.after}; "
+        f"{checkpoint}: {done.shards_before} shards are now {done.shards_after}; "
         f"{what}: {done.moved.windows}, messages in them: {done.moved.messages}; "
         f"{done.seconds:.1f} s"
     )
-    click.echo(f"The former state stays in {done.former} until the stream has run and starts again")
+    click.echo(
+        f"The former state stays in {done.former_state} until the stream has run and starts again"
+    )
     return 0
 
 
 @contextmanager
-def _held(config: Config, plan: Plan, named: str) -> Iterator[tuple[Checkpoint, Callable[[], Any]]]:
+def _open_checkpoint(
+    config: Config, plan: Plan, named: str
+) -> Iterator[tuple[Checkpoint, Callable[[], Any]]]:
     """Take a checkpoint, and give what starts Spark if that is needed.
 
     Raises:
         StreamerError: it is in use, or cannot be reached.
     """
-    from streamer.plan.plan import cores
-    from streamer.spark.checkpoint import Checkpoint
-    from streamer.spark.elsewhere import settings_for, take_elsewhere
-    from streamer.spark.jars import with_s3
-    from streamer.spark.session import start_session
+    from streamer.plan.plan import count_cores
+    from streamer.spark.checkpoint.checkpoint import Checkpoint
+    from streamer.spark.checkpoint.remote_checkpoint import file_manager_settings, start_and_acquire
+    from streamer.spark.jars.kafka_jars import with_s3_jars
+    from streamer.spark.session.session_start import start_session
 
     sessions: list[Any] = []
 
@@ -101,19 +105,23 @@ def _held(config: Config, plan: Plan, named: str) -> Iterator[tuple[Checkpoint, 
             given: Mapping[str, str] = {
                 key: str(value)
                 for key, value in config.spark["conf"].items()
-                if key.startswith(_THERE if is_remote(named) else _HERE)
+                if key.startswith(_REMOTE_SETTINGS if is_remote(named) else _LOCAL_SETTINGS)
             }
-            given = with_s3(given, os.environ, _silent, config.spark["jars_directory"], named)
-            conf = {**(settings_for(named) if is_remote(named) else {}), **given}
+            given = with_s3_jars(
+                given, os.environ, _ignore_log, config.spark["jars_directory"], named
+            )
+            conf = {**(file_manager_settings(named) if is_remote(named) else {}), **given}
             name = f"streamer rescale {plan.name}"
-            master = f"local[{cores('')}]"
-            sessions.append(start_session(name, master, conf, _silent, "OFF", (lock,)))
+            master = f"local[{count_cores('')}]"
+            sessions.append(start_session(name, master, conf, _ignore_log, "OFF", (lock,)))
         return sessions[0]
 
     with ExitStack() as open_:
         open_.callback(lambda: [one.stop() for one in sessions])
         if is_remote(named):
-            checkpoint = Checkpoint(take_elsewhere(named, os.environ, start, _silent, here=True)[0])
+            checkpoint = Checkpoint(
+                start_and_acquire(named, os.environ, start, _ignore_log, only_if_last_here=True)[0]
+            )
         else:
             checkpoint = Checkpoint(named, wait=0.0)
         # Spark, which reaches it, ends after that.
@@ -121,5 +129,5 @@ def _held(config: Config, plan: Plan, named: str) -> Iterator[tuple[Checkpoint, 
         yield checkpoint, lambda: start(checkpoint.lock)
 
 
-def _silent(*_: Any) -> None:
+def _ignore_log(*_: Any) -> None:
     """Take a log line."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from streamer.cli.log_output import LogConfig, Logger, Overlay
 from streamer.config import Config
-from streamer.config.secrets import with_variables
-from streamer.logs import LogConfig, Logger, Overlay
+from streamer.config.secrets import add_variable_values
 
 
 class RunLog:
@@ -29,20 +29,22 @@ class RunLog:
         Raises:
             StreamerError: the log's file cannot be opened.
         """
-        self._forced = level
+        self._forced_level = level
         self._overlay: Overlay | None = None
-        self.take(config)
+        self.use_config(config)
 
-    def take(self, config: Config) -> None:
+    def use_config(self, config: Config) -> None:
         """Go on by another config.
 
         Raises:
             StreamerError: its file cannot be opened; the log goes on as before.
         """
         settings = LogConfig.from_parsed(config.logger)
-        if self._forced is not None:
-            settings = replace(settings, level=self._forced)
-        logger = Logger(settings, secrets=with_variables(config.secrets), overlay=self._overlay)
+        if self._forced_level is not None:
+            settings = replace(settings, level=self._forced_level)
+        logger = Logger(
+            settings, secrets=add_variable_values(config.secrets), overlay=self._overlay
+        )
         self._logger, self.level = logger, settings.level
 
     def __call__(self, level: str, text: str, fields: Mapping[str, Any]) -> None:

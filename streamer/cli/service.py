@@ -12,49 +12,49 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from streamer.cli.exporting import exported
-from streamer.cli.options import Watch
-from streamer.cli.service_place import ServicePlace
-from streamer.cli.serving import bound_connections
-from streamer.cli.standby import Standby, advertised, opened, take
-from streamer.cli.stopper import Stopper, delay_stop
+from streamer.cli.checkpoint_root import ServiceCheckpoints
+from streamer.cli.log_output import LogConfig, Logger
+from streamer.cli.log_output.python_logging import take_python_logs
+from streamer.cli.metrics_export import export_metrics
+from streamer.cli.options import WatchOptions
+from streamer.cli.run_server import bound_connections
+from streamer.cli.signal_handler import SignalHandler, delay_stop
+from streamer.cli.standby import Standby, open_lock, resolve_public_url, take_lock
 from streamer.config import Config, load_config
 from streamer.config.findings import Findings
 from streamer.config.nodes import Mapping as MappingNode
-from streamer.config.read import read_yaml
-from streamer.config.secrets import with_variables
-from streamer.config.source import Source
-from streamer.config.templates.template import INSTALLED
-from streamer.engine.clock_watch import ClockWatch
-from streamer.engine.delivery import LogLine
-from streamer.engine.start_progress import StartProgress
-from streamer.errors import ConfigError, Lint, StreamerError
-from streamer.logs import LogConfig, Logger
-from streamer.logs.python_logging import take_python_logs
-from streamer.service.replacing import OnReset
-from streamer.service.streams.allowance import Allowance
-from streamer.service.streams.boot import read_files
-from streamer.service.streams.checkpoints import OWN, Checkpoints
-from streamer.service.streams.configs import Reader
-from streamer.service.streams.deploys import Wish
-from streamer.service.streams.ids import file_ids
-from streamer.service.streams.manager import Manager
-from streamer.service.streams.registry import Registry
-from streamer.service.streams.run import SparkRun
-from streamer.service.streams.store import Draft, Store
-from streamer.service.streams.supervisor import Restarts
-from streamer.service.view import StreamView
-from streamer.spec import Parsed
+from streamer.config.secrets import add_variable_values
+from streamer.config.source_map import Source
+from streamer.config.templates.template import INSTALLED_TEMPLATES
+from streamer.config.yaml_reader import read_yaml
+from streamer.core.errors import ConfigError, Lint, StreamerError
+from streamer.engine.driver.clock_watch import ClockWatch
+from streamer.engine.driver.delivery import LogLine
+from streamer.engine.report.start_progress import StartProgress
+from streamer.sdk.spec import ParsedFields
+from streamer.service.fleet.api_permissions import ApiPermissions
+from streamer.service.fleet.checkpoints import SERVICE_DIRECTORY, Checkpoints
+from streamer.service.fleet.config_reader import ConfigReader
+from streamer.service.fleet.deployment_store import DeploymentStore, RevisionDraft
+from streamer.service.fleet.deploys import ChangeOptions
+from streamer.service.fleet.manager import Manager
+from streamer.service.fleet.registry import Registry
+from streamer.service.fleet.spark_run import SparkRun
+from streamer.service.fleet.startup import read_config_files
+from streamer.service.fleet.stream_ids import file_ids
+from streamer.service.fleet.supervisor import RestartPolicy
+from streamer.service.monitoring.stream_view import StreamView
+from streamer.service.run.revision_switch import OnReset
 
 if TYPE_CHECKING:
-    from streamer.spark.lock import DirectoryLock
+    from streamer.spark.checkpoint.directory_lock import DirectoryLock
 
-_LOOK: Final = 1.0
-_SWITCH: Final = 0.001
+_POLL_INTERVAL_S: Final = 1.0
+_SWITCH_INTERVAL_S: Final = 0.001
 """Seconds for which a thread may keep the interpreter from others, of which each stream has some.
 The one that answers requests asks for it many times in each; Python's own 5 ms add up."""
 
-_OF_STREAMS: Final = ("input", "buffer", "pipeline", "output")
+_STREAM_SECTIONS: Final = ("input", "buffer", "pipeline", "output")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ServiceOptions:
     programs: bool
     local: bool
     restarts: int
-    watch: Watch | None = None
+    watch: WatchOptions | None = None
     standby: bool = False
     skip_damaged: bool = False
 
@@ -89,36 +89,36 @@ def run_service(options: ServiceOptions) -> int:
     """
     root = read_root(options)
     log_config = LogConfig.from_parsed(root.logger, options.level)
-    logger = Logger(log_config, secrets=with_variables(root.secrets))
+    logger = Logger(log_config, secrets=add_variable_values(root.secrets))
 
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         logger.emit(level, text, fields, time.time_ns())
 
     take_python_logs(log)
-    stopper = Stopper(lambda text: log("INFO", text, {}))
-    place = ServicePlace(options.checkpoints, options.standby, os.environ)
+    stopper = SignalHandler(lambda text: log("INFO", text, {}))
+    place = ServiceCheckpoints(options.checkpoints, options.standby, os.environ)
     service = _Service(options, root, place, log, log_config.level, stopper)
-    sys.setswitchinterval(_SWITCH)
-    with closing(opened(place.directory / OWN)) as lock, closing(service):
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    with closing(open_lock(place.directory / SERVICE_DIRECTORY)) as lock, closing(service):
         if not options.standby:
-            take(lock, str(place))
+            take_lock(lock, str(place))
             return service.run(lock)
         service.check()
         with closing(Standby(root, lock, log)) as standby:
-            if standby.wait(stopper.asked, lambda: service.warm(lock)):
+            if standby.wait(stopper.stop_requested, lambda: service.warm(lock)):
                 return service.run(lock, standby.close)
             return 0
 
 
-def template_files() -> tuple[str, ...]:
+def list_template_files() -> tuple[str, ...]:
     """Return the files of templates that the command line has brought."""
-    return tuple(one.file for one in INSTALLED.get({}).values())
+    return tuple(one.file for one in INSTALLED_TEMPLATES.get({}).values())
 
 
-def reader_of(options: ServiceOptions, root: Config, templates: tuple[str, ...]) -> Reader:
+def make_reader(options: ServiceOptions, root: Config, templates: tuple[str, ...]) -> ConfigReader:
     """Return what reads the configs of a service's streams."""
-    allowance = Allowance(options.programs, options.local)
-    return Reader(root, allowance, options.resources, options.chilled, templates)
+    allowance = ApiPermissions(options.programs, options.local)
+    return ConfigReader(root, allowance, options.resources, options.chilled, templates)
 
 
 def read_root(options: ServiceOptions) -> Config:
@@ -132,31 +132,31 @@ def read_root(options: ServiceOptions) -> Config:
     )
     tree = read_yaml(Source(root.path, root.text), Findings())
     wrong = []
-    for name in _OF_STREAMS:
+    for name in _STREAM_SECTIONS:
         if isinstance(tree, MappingNode) and name in tree.entries:
             key = tree.entries[name][0]
             message = f"field {name} is for the config of a stream, and this is the service's own"
             hint = "put the stream into a file of its own, and name that file"
-            place = key.source.place(key.start)
+            place = key.source.locate(key.start)
             wrong.append(Lint(root.path, *place, "unknown_field", message, hint))
     if wrong:
         raise ConfigError(wrong)
     return root
 
 
-def about_access(http: Parsed, api: bool) -> Iterator[tuple[str, str]]:
+def describe_access(http: ParsedFields, api: bool) -> Iterator[tuple[str, str]]:
     """Return lines of the log, each with its level, about who reaches the server.
 
     Args:
         http: the section.
         api: whether streams can be changed by it.
     """
-    if not http.given("address"):
+    if not http.is_given("address"):
         text = "Only this machine is answered; Benthos would listen on all addresses"
         yield "INFO", f"{text}: http.address says where"
     local = http["address"].startswith(("127.", "localhost:", "[::1]:"))
-    asked = http["basic_auth"]["enabled"] or http["bearer_auth"]["enabled"]
-    if api and not local and not asked:
+    has_auth = http["basic_auth"]["enabled"] or http["bearer_auth"]["enabled"]
+    if api and not local and not has_auth:
         text = "Whoever reaches this address can deploy streams"
         yield "WARN", f"{text}: set http.bearer_auth, http.basic_auth, or --no-api"
 
@@ -166,10 +166,10 @@ class _Service:
         self,
         options: ServiceOptions,
         root: Config,
-        place: ServicePlace,
+        place: ServiceCheckpoints,
         log: LogLine,
         level: str,
-        stopper: Stopper,
+        stopper: SignalHandler,
     ) -> None:
         self._options = options
         self._root = root
@@ -178,20 +178,20 @@ class _Service:
         self._level = level
         self._stopper = stopper
         self._host: Any = None
-        self._rest: Any = None
+        self._executor_release: Any = None
         self._conf: Mapping[str, str] = {}
-        self._begun: set[str] = set()
+        self._started_streams: set[str] = set()
         # They are there for the thread that has read them, and streams are deployed in others.
-        self._templates = template_files()
+        self._templates = list_template_files()
 
-    def check(self) -> dict[str, tuple[Config, Draft]]:
+    def check(self) -> dict[str, tuple[Config, RevisionDraft]]:
         """Read what the service would run, before there is a need for it.
 
         Raises:
             StreamerError: it could not run.
         """
-        return read_files(
-            self._reader(),
+        return read_config_files(
+            self._make_reader(),
             file_ids(self._options.paths, self._root.http["root_path"]),
             time.time_ns,
         )
@@ -201,10 +201,10 @@ class _Service:
 
         On a cluster it has no executors yet, which others need.
         """
-        import streamer.service.http.application
-        import streamer.spark.stream  # noqa: F401
+        import streamer.service.api.fleet_application
+        import streamer.spark.query.stream  # noqa: F401
 
-        self._start_spark(self.check(), lock, rests=True)
+        self._start_spark(self.check(), lock, release_executors=True)
 
     def run(self, lock: DirectoryLock, free: Callable[[], None] = lambda: None) -> int:
         """Run until the end.
@@ -213,26 +213,26 @@ class _Service:
             lock: of all streams; the JVM inherits it.
             free: called when this service is about to listen.
         """
-        from streamer.service.http.application import Api
-        from streamer.service.server import HttpServer
+        from streamer.service.api.fleet_application import FleetApi
+        from streamer.service.api.server import HttpServer
 
         options, root, log = self._options, self._root, self._log
-        checkpoints = self._place.checkpoints()
-        manager = Manager(self._registry(checkpoints))
+        checkpoints = self._place.make_checkpoints()
+        manager = Manager(self._make_registry(checkpoints))
         try:
-            files = manager.boot.read(file_ids(options.paths, root.http["root_path"]))
+            files = manager.startup.read_files(file_ids(options.paths, root.http["root_path"]))
         except StreamerError:
             manager.close()
             raise
         begun, restored = threading.Event(), threading.Event()
         flags = options.api, options.prefixed
-        api = Api(
+        api = FleetApi(
             *(manager, root, log, *flags),
-            opened=begun,
-            restored=restored,
-            stopping=self._stopper.asked,
+            streams_available=begun,
+            streams_restored=restored,
+            stopping=self._stopper.stop_requested,
         )
-        streams = manager.boot.count(files)
+        streams = manager.startup.count_streams(files)
         log("INFO", "Starting", {"streams": streams, "checkpoints": str(self._place)})
         began = time.monotonic()
         server: HttpServer | None = None
@@ -242,18 +242,18 @@ class _Service:
             bound_connections(root.http)
             if root.http["enabled"]:
                 # Before Spark: whoever asks whether it lives is not to take a start for an end.
-                server = HttpServer(root.http, api.application)
-                lock.sign(advertised(server.url))
-                self._tell(server.url)
+                server = HttpServer(root.http, api.make_application)
+                lock.sign(resolve_public_url(server.url))
+                self._log_address(server.url)
             self._start_spark(files, lock)
-            checkpoints.finish(log)
-            exports.enter_context(exported(root.metrics, manager.registry.views, log))
+            checkpoints.delete_pending(log)
+            exports.enter_context(export_metrics(root.metrics, manager.registry.views, log))
             begun.set()
-            manager.boot.start(files)
+            manager.startup.start_streams(files)
             restored.set()
             log("INFO", "Running", {"seconds": round(time.monotonic() - began, 1)})
-            with self._watched(manager):
-                code = self._wait(manager.registry.store)
+            with self._watch_files(manager):
+                code = self._wait_for_end(manager.registry.store)
                 if not code:
                     delay_stop(root.shutdown_delay, self._stopper, log)
                 return code
@@ -274,34 +274,34 @@ class _Service:
 
     def _start_spark(
         self,
-        files: Mapping[str, tuple[Config, Draft]],
+        files: Mapping[str, tuple[Config, RevisionDraft]],
         lock: DirectoryLock,
-        rests: bool = False,
+        release_executors: bool = False,
     ) -> None:
-        from streamer.spark.host import SparkHost
-        from streamer.spark.jars import host_conf
-        from streamer.spark.resting import Rest
-        from streamer.spark.session import SessionStart, look_at_workers
+        from streamer.spark.cluster.standby_executors import ExecutorRelease
+        from streamer.spark.jars.kafka_jars import service_spark_settings
+        from streamer.spark.session.session_start import SessionStart, check_cluster_workers
+        from streamer.spark.session.shared_spark import SharedSpark
 
         spark, log = self._root.spark, self._log
         inputs = (config.input for config, _ in files.values())
-        conf = host_conf(spark, inputs, os.environ, log, checkpoints=self._place.url)
+        conf = service_spark_settings(spark, inputs, os.environ, log, checkpoints=self._place.url)
         local = spark["master"].startswith("local")
 
-        def look(session: Any) -> None:
-            place = self._place.reached(session)
-            look_at_workers(session, log)
+        def check_session(session: Any) -> None:
+            place = self._place.connect(session)
+            check_cluster_workers(session, log)
             if not local:
-                from streamer.spark.preflight import check_checkpoint
+                from streamer.spark.cluster.worker_preflight import check_checkpoint
 
                 check_checkpoint(session, place)
 
-        rest, self._rest = self._rest, None
+        executor_release, self._executor_release = self._executor_release, None
         if self._host is not None:
-            if conf == self._conf and self._host.alive():
-                if rest is not None:
-                    rest.end()
-                    look(self._host.first)
+            if conf == self._conf and self._host.is_alive():
+                if executor_release is not None:
+                    executor_release.end()
+                    check_session(self._host.first)
                 return
             self._host.stop()
         self._conf = conf
@@ -309,43 +309,45 @@ class _Service:
         progress = StartProgress()
         progress.log_to(log)
 
-        def start(ours: Mapping[str, str]) -> Any:
-            begun = SessionStart(
+        def start(host_settings: Mapping[str, str]) -> Any:
+            session_start = SessionStart(
                 "streamer streams",
                 spark["master"],
-                {**ours, **self._place.settings(), **conf},
+                {**host_settings, **self._place.spark_settings(), **conf},
                 log,
                 self._level,
                 keep_open=(lock.file,),
-                looks=False,
+                checks_workers=False,
                 progress=progress,
             )
-            found = begun.finish()
-            if begun.lacks_archive:
+            session = session_start.finish()
+            if session_start.lacks_archive:
                 # Imported here: one start of a machine needs it.
-                from streamer.cli.warm import start_making
+                from streamer.cli.warm import make_in_background
 
-                start_making(os.environ)
-            if not rests:
-                look(found)
-            return found
+                make_in_background(os.environ)
+            if not release_executors:
+                check_session(session)
+            return session
 
-        self._host = SparkHost(start, forks=local or spark["environment"] != "installed")
-        if rests and not local:
-            self._rest = Rest(self._host.first)
+        self._host = SharedSpark(
+            start, with_fork_server=local or spark["environment"] != "installed"
+        )
+        if release_executors and not local:
+            self._executor_release = ExecutorRelease(self._host.first)
         self._stopper.install()
 
     @contextmanager
-    def _watched(self, manager: Manager) -> Iterator[None]:
+    def _watch_files(self, manager: Manager) -> Iterator[None]:
         """Watch the files of streams, if that was asked for."""
         options = self._options
         if options.watch is None:
             yield
             return
-        from streamer.service.streams.files import FileStreams
-        from streamer.service.watcher import Watcher
+        from streamer.service.fleet.file_streams import FileStreams
+        from streamer.service.run.file_watcher import FileWatcher
 
-        wish = Wish(
+        wish = ChangeOptions(
             "file",
             options.chilled,
             on_reset=options.watch.on_reset or "",
@@ -354,28 +356,28 @@ class _Service:
         shared = (*options.resources, *self._templates)
         files = FileStreams(manager, options.paths, lambda: shared, wish)
         folders = [path for path in options.paths if os.path.isdir(path)]
-        watcher = Watcher(files.files, files.told, lambda: folders)
+        watcher = FileWatcher(files.files, files.apply_changes, lambda: folders)
         try:
             yield
         finally:
             watcher.close()
 
-    def _reader(self) -> Reader:
-        return reader_of(self._options, self._root, self._templates)
+    def _make_reader(self) -> ConfigReader:
+        return make_reader(self._options, self._root, self._templates)
 
-    def _registry(self, checkpoints: Checkpoints) -> Registry:
+    def _make_registry(self, checkpoints: Checkpoints) -> Registry:
         options = self._options
         return Registry(
-            self._reader(),
-            Store(checkpoints.own / "store.db", shared=options.standby),
+            self._make_reader(),
+            DeploymentStore(checkpoints.service_directory / "store.db", shared=options.standby),
             checkpoints,
-            partial(self._run, checkpoints),
+            partial(self._make_run, checkpoints),
             self._log,
-            replace(Restarts(), limit=options.restarts),
+            replace(RestartPolicy(), max_restarts=options.restarts),
             prefixed=options.prefixed,
         )
 
-    def _run(
+    def _make_run(
         self,
         checkpoints: Checkpoints,
         stream_id: str,
@@ -387,35 +389,35 @@ class _Service:
     ) -> SparkRun:
         # A file may have changed while nothing ran, or a moment before the program was killed.
         watch = self._options.watch
-        asked = watch.on_reset if watch is not None and not of_api else None
+        on_reset = watch.on_reset if watch is not None and not of_api else None
         return SparkRun(
             *(stream_id, config, checkpoints, self._host, log, self._level, view, back),
-            on_reset=OnReset(asked) if asked else None,
-            skips_damaged=self._options.skip_damaged and self._begins(stream_id),
+            on_reset=OnReset(on_reset) if on_reset else None,
+            should_skip_damaged=self._options.skip_damaged and self._is_first_run(stream_id),
         )
 
-    def _begins(self, stream_id: str) -> bool:
+    def _is_first_run(self, stream_id: str) -> bool:
         """Whether a stream has not run yet in this program; from now on it has."""
-        if stream_id in self._begun:
+        if stream_id in self._started_streams:
             return False
-        self._begun.add(stream_id)
+        self._started_streams.add(stream_id)
         return True
 
-    def _tell(self, url: str) -> None:
+    def _log_address(self, url: str) -> None:
         self._log("INFO", "Listening for HTTP requests", {"url": url})
-        for level, text in about_access(self._root.http, self._options.api):
+        for level, text in describe_access(self._root.http, self._options.api):
             self._log(level, text, {"url": url})
 
-    def _wait(self, store: Store) -> int:
+    def _wait_for_end(self, store: DeploymentStore) -> int:
         clocks = ClockWatch(self._log)
-        while not self._stopper.asked.wait(_LOOK):
-            clocks.look()
-            if not self._host.alive():
+        while not self._stopper.stop_requested.wait(_POLL_INTERVAL_S):
+            clocks.check()
+            if not self._host.is_alive():
                 text = "Spark's JVM has ended (killed, or out of memory: spark.conf."
                 hint = "spark.driver.memory sets its heap); start again to go on"
                 self._log("ERROR", text + hint, {})
                 return 1
-            if self._options.standby and store.is_over():
+            if self._options.standby and store.is_superseded():
                 # Its lock was lost with a network's file system; an orderly end would write.
                 self._log("ERROR", "Another service has taken over; this one ends at once", {})
                 self._host.kill()

@@ -13,11 +13,11 @@ from typing import Any
 
 from streamer.cli.run_log import RunLog
 from streamer.config import Config
-from streamer.engine.start_progress import StartProgress
+from streamer.engine.report.start_progress import StartProgress
 from streamer.plan import Plan
-from streamer.plan.place import is_remote
-from streamer.service.life import Life
-from streamer.service.view import StreamView
+from streamer.plan.checkpoint_dir import is_remote
+from streamer.service.monitoring.stream_view import StreamView
+from streamer.service.run.stream_run import StreamRun
 
 
 class SparkStart:
@@ -47,16 +47,16 @@ class SparkStart:
         Raises:
             StreamerError: there is no Java, or a jar is missing.
         """
-        from streamer.spark.forks import Forks, announce_forks
-        from streamer.spark.jars import spark_conf
-        from streamer.spark.session import SessionStart
+        from streamer.spark.fork_server.fork_server import ForkServer, publish_fork_socket
+        from streamer.spark.jars.kafka_jars import stream_spark_settings
+        from streamer.spark.session.session_start import SessionStart
 
-        conf = {**more, **spark_conf(plan, config.spark, os.environ, log, checkpoint)}
+        conf = {**more, **stream_spark_settings(plan, config.spark, os.environ, log, checkpoint)}
         self._session: Any = None
         # A cluster's workers start Python by a path that they know.
-        self._forks = Forks(os.environ) if plan.master.startswith("local") else None
+        self._forks = ForkServer(os.environ) if plan.master.startswith("local") else None
         try:
-            with announce_forks(self._forks):
+            with publish_fork_socket(self._forks):
                 self._start = SessionStart(
                     f"streamer {plan.name}",
                     plan.master,
@@ -64,7 +64,7 @@ class SparkStart:
                     log,
                     log.level,
                     keep_open=(lock,),
-                    looks=not checkpoint,
+                    checks_workers=not checkpoint,
                     # Not before: on two cores its imports would hold up the JVM, which is waited
                     # for, while none of them is needed before Spark has started.
                     on_connected=self._start_forks,
@@ -80,7 +80,7 @@ class SparkStart:
         if self._forks is not None:
             self._forks.start()
 
-    def session(self) -> Any:
+    def wait_for_session(self) -> Any:
         """Wait for Spark, and return its session.
 
         Raises:
@@ -94,9 +94,9 @@ class SparkStart:
         """Let later starts have an archive of classes, where this one has found none."""
         if self._start.lacks_archive:
             # Imported here: one start of a machine needs it.
-            from streamer.cli.warm import start_making
+            from streamer.cli.warm import make_in_background
 
-            start_making(os.environ)
+            make_in_background(os.environ)
 
     def close(self) -> None:
         """End what was started and is not of the session."""
@@ -116,11 +116,11 @@ class RunStart:
         spark: its Spark.
     """
 
-    life: Life
+    life: StreamRun
     spark: SparkStart
 
 
-def is_quick(plan: Plan, checkpoint: str) -> bool:
+def is_local_run(plan: Plan, checkpoint: str) -> bool:
     """Whether checkpoint and Spark are of this machine: then neither is waited for.
 
     On a cluster the workers' environment may be packed first, and the checkpoint of an object store
@@ -139,24 +139,24 @@ def start_run(
             start.
     """
     if not is_remote(checkpoint):
-        life = Life(config, plan, checkpoint, log, view)
+        life = StreamRun(config, plan, checkpoint, log, view)
         try:
             return RunStart(life, SparkStart(config, plan, life.checkpoint.lock, log, view.start))
         except BaseException:
             life.checkpoint.close()
             raise
-    from streamer.spark.elsewhere import settings_for, take_elsewhere
-    from streamer.spark.session import look_at_workers
+    from streamer.spark.checkpoint.remote_checkpoint import file_manager_settings, start_and_acquire
+    from streamer.spark.session.session_start import check_cluster_workers
 
     starts: list[SparkStart] = []
 
     def start(lock: int) -> Any:
-        more = settings_for(checkpoint)
+        more = file_manager_settings(checkpoint)
         starts.append(SparkStart(config, plan, lock, log, view.start, checkpoint, more))
-        return starts[0].session()
+        return starts[0].wait_for_session()
 
     log("INFO", "Starting Spark, which reaches the checkpoint", {})
-    held, session = take_elsewhere(checkpoint, os.environ, start, log)
+    remote_checkpoint, session = start_and_acquire(checkpoint, os.environ, start, log)
     # Not before: a cluster whose cores the other program has would be waited for.
-    look_at_workers(session, log)
-    return RunStart(Life(config, plan, held, log, view), starts[0])
+    check_cluster_workers(session, log)
+    return RunStart(StreamRun(config, plan, remote_checkpoint, log, view), starts[0])

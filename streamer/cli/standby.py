@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from streamer.config import Config
-from streamer.engine.delivery import LogLine
-from streamer.errors import StreamerError
+from streamer.core.errors import StreamerError
+from streamer.engine.driver.delivery import LogLine
 
 if TYPE_CHECKING:
-    from streamer.spark.lock import DirectoryLock
+    from streamer.spark.checkpoint.directory_lock import DirectoryLock
 
-_WAIT: Final = 10.0
-_LOOK: Final = 0.25
-_ANYWHERE: Final = frozenset({"0.0.0.0", "::"})
+_LOCK_TIMEOUT_S: Final = 10.0
+_POLL_INTERVAL_S: Final = 0.25
+_WILDCARD_HOSTS: Final = frozenset({"0.0.0.0", "::"})
 
 
-def opened(directory: Path) -> DirectoryLock:
+def open_lock(directory: Path) -> DirectoryLock:
     """Open the lock of all streams, in a directory that only the program's user can read.
 
     Raises:
         StreamerError: it cannot be written.
     """
-    from streamer.spark.lock import DirectoryLock
+    from streamer.spark.checkpoint.directory_lock import DirectoryLock
 
     try:
         lock = DirectoryLock(directory)
@@ -41,7 +41,7 @@ def opened(directory: Path) -> DirectoryLock:
     return lock
 
 
-def take(lock: DirectoryLock, checkpoints: str) -> None:
+def take_lock(lock: DirectoryLock, checkpoints: str) -> None:
     """Take the lock, from a program that is about to end at the most.
 
     Args:
@@ -51,9 +51,9 @@ def take(lock: DirectoryLock, checkpoints: str) -> None:
     Raises:
         StreamerError: another service runs these streams.
     """
-    from streamer.spark.lock import taken
+    from streamer.spark.checkpoint.directory_lock import acquire_within
 
-    if not taken(lock, _WAIT):
+    if not acquire_within(lock, _LOCK_TIMEOUT_S):
         raise StreamerError(
             f"another service runs the streams of {checkpoints}: "
             f"{lock.holder() or 'it has no name'}; stop it, wait for its end with --standby, or "
@@ -72,20 +72,22 @@ class Standby:
             lock: what the active one has.
             log: takes log lines.
         """
-        from streamer.spark.succession import Succession
+        from streamer.spark.checkpoint.lock_takeover import LockTakeover
 
         self._root = root
         self._lock = lock
         self._log = log
-        self._succession = Succession(lock)
+        self._takeover = LockTakeover(lock)
         self._serving = ExitStack()
-        self._has = False
+        self._has_lock = False
 
-    def wait(self, asked: threading.Event, warm: Callable[[], None] = lambda: None) -> bool:
+    def wait(
+        self, stop_requested: threading.Event, warm: Callable[[], None] = lambda: None
+    ) -> bool:
         """Wait for the lock.
 
         Args:
-            asked: set when the program is to stop.
+            stop_requested: set when the program is to stop.
             warm: does what a takeover is not to wait for; not called when the lock is free.
 
         Returns:
@@ -94,15 +96,15 @@ class Standby:
         Raises:
             StreamerError: the server cannot listen.
         """
-        if self._attempt():
+        if self._try_lock():
             return True
         self._serve()
-        self._log("INFO", "Standing by", {"active": self._active()})
+        self._log("INFO", "Standing by", {"active": self._describe_active()})
         warm()
         self._log("INFO", "Ready to take over", {})
-        while not asked.wait(_LOOK):
-            before = self._active()
-            if self._attempt():
+        while not stop_requested.wait(_POLL_INTERVAL_S):
+            before = self._describe_active()
+            if self._try_lock():
                 self._log("WARN", "Taking over", {"from": before})
                 return True
         return False
@@ -111,32 +113,34 @@ class Standby:
         """Answer no more; the service listens at the same address from now on."""
         self._serving.close()
 
-    def _attempt(self) -> bool:
-        self._has, ended = self._succession.attempt()
+    def _try_lock(self) -> bool:
+        self._has_lock, ended = self._takeover.attempt()
         for pid in ended:
             text = "Killed a process that a service which is gone had left behind"
-            self._log("WARN", text, {"pid": pid, "service": self._active()})
-        return self._has
+            self._log("WARN", text, {"pid": pid, "service": self._describe_active()})
+        return self._has_lock
 
-    def _active(self) -> str:
-        if self._has:
+    def _describe_active(self) -> str:
+        if self._has_lock:
             return "nobody yet: this one is taking over"
         return str(self._lock.holder() or "another one, which has not said its name")
 
     def _serve(self) -> None:
         if not self._root.http["enabled"]:
             return
-        from streamer.service.http.standby import standby_application
-        from streamer.service.server import HttpServer
+        from streamer.service.api.server import HttpServer
+        from streamer.service.api.standby_application import make_standby_application
 
-        server = HttpServer(self._root.http, standby_application(self._root, self._active))
+        server = HttpServer(
+            self._root.http, make_standby_application(self._root, self._describe_active)
+        )
         self._serving.callback(server.stop)
         self._log("INFO", "Listening for HTTP requests", {"url": server.url})
 
 
-def advertised(url: str) -> str:
+def resolve_public_url(url: str) -> str:
     """Return the address of a server as others may know it: with this machine's name."""
     parts = urlsplit(url)
-    if parts.hostname not in _ANYWHERE:
+    if parts.hostname not in _WILDCARD_HOSTS:
         return url
     return f"{parts.scheme}://{socket.gethostname()}:{parts.port}"

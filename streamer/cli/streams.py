@@ -12,15 +12,15 @@ from streamer.cli.options import (
     chilled_option,
     level_option,
     master_option,
+    merge_sets,
+    parse_watch,
     resources_option,
-    sets_of,
     sets_option,
     skip_damaged_option,
     templates_option,
-    watch_of,
     watch_options,
 )
-from streamer.cli.paths import expand
+from streamer.cli.paths import expand_paths
 
 if TYPE_CHECKING:
     from streamer.cli.service import ServiceOptions
@@ -93,10 +93,12 @@ def streams_cli(root_options: Options, /, paths: tuple[str, ...], **given: Any) 
     """
     from streamer.cli.service import run_service
 
-    return run_service(service_options(root_options, paths, **given))
+    return run_service(parse_service_options(root_options, paths, **given))
 
 
-def service_options(root_options: Options, paths: tuple[str, ...], **given: Any) -> ServiceOptions:
+def parse_service_options(
+    root_options: Options, paths: tuple[str, ...], **given: Any
+) -> ServiceOptions:
     """Return what the command line says of a service, as it gave it to the command.
 
     Raises:
@@ -105,12 +107,12 @@ def service_options(root_options: Options, paths: tuple[str, ...], **given: Any)
     # Imported here: `--help` shall not wait for it.
     from streamer.cli.service import ServiceOptions
 
-    resources = tuple(dict.fromkeys((*root_options.resources, *expand(given["resources"]))))
+    resources = tuple(dict.fromkeys((*root_options.resources, *expand_paths(given["resources"]))))
     level = given["log_level"].upper() if given["log_level"] else root_options.log_level
     return ServiceOptions(
         paths=paths,
         root=given["root"] or root_options.config,
-        sets=(*root_options.sets, *sets_of(given["sets"], given["master"])),
+        sets=(*root_options.sets, *merge_sets(given["sets"], given["master"])),
         resources=resources,
         checkpoints=given["checkpoints"] or root_options.checkpoint,
         level=level,
@@ -120,7 +122,7 @@ def service_options(root_options: Options, paths: tuple[str, ...], **given: Any)
         programs=given["allow_programs"],
         local=given["allow_local"],
         restarts=given["restarts"],
-        watch=watch_of(
+        watch=parse_watch(
             *(given["watcher"], given["on_reset"], given["rollback_on_failure"]),
             given["rollback_after"],
         ),

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import click
 
-from streamer.cli.hidden import hidden
-from streamer.cli.opened import merged, opened
-from streamer.cli.options import Options, options_of, stream_options
-from streamer.logs import is_terminal
+from streamer.cli.log_output import is_terminal
+from streamer.cli.open_config import merge_options, open_config
+from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.redact_output import build_redactor
 from streamer.plan import make_plan
 
 _HELP: Final = """\
@@ -42,7 +42,7 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
 @click.argument("file", required=False)
 @click.option(
     "-n",
-    "most",
+    "limit",
     type=click.IntRange(1, 100_000),
     default=10,
     show_default=True,
@@ -69,35 +69,35 @@ def tap_cli(
     root: Options,
     /,
     file: str | None,
-    most: int,
+    limit: int,
     sample: str | None,
     form: str,
     show_env: bool,
     **given: Any,
 ) -> int:
     """Show the first messages after each stage."""
-    from streamer.engine.sample import sample_of_file, sample_of_input
-    from streamer.limits import use_limits
-    from streamer.message import Execution
-    from streamer.tap.stages import tap
-    from streamer.tap.text import plain, text_of
-    from streamer.value import dump_json
+    from streamer.core.limits import set_limits
+    from streamer.core.message import Execution
+    from streamer.core.value import dump_json
+    from streamer.engine.offline.sample_input import read_file_sample, read_input_sample
+    from streamer.tools.tap.stages import tap
+    from streamer.tools.tap.text import format_stage, to_json_document
 
     wide = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 0
-    with opened(merged(root, options_of(**given), file, "tap")) as config:
+    with open_config(merge_options(root, parse_options(**given), file, "tap")) as config:
         plan = make_plan(config, "OFF")
-        use_limits(plan.limits)
+        set_limits(plan.limits)
         if sample is not None:
-            batches = sample_of_file(sample, most)
+            batches = read_file_sample(sample, limit)
         else:
-            batches = sample_of_input(plan, most, Execution(time.time_ns))
+            batches = read_input_sample(plan, limit, Execution(time.time_ns))
         for number, stage in enumerate(tap(plan, batches)):
-            hide = hidden(config, show_env)
+            hide = build_redactor(config, show_env)
             if form == "json":
-                click.echo(hide(dump_json(plain(stage, most)).decode()))
+                click.echo(hide(dump_json(to_json_document(stage, limit)).decode()))
                 continue
-            text = text_of(
-                stage, most, lambda said, what: click.style(said, **_COLOURS[what]), wide
+            text = format_stage(
+                stage, limit, lambda part, what: click.style(part, **_COLOURS[what]), wide
             )
             click.echo(("\n" if number else "") + hide(text), nl=False)
     return 0

@@ -7,13 +7,13 @@ from typing import Final
 import click
 
 from streamer.cli.environment import env_file_option
-from streamer.cli.failures import print_lint
+from streamer.cli.error_output import print_lint
 from streamer.cli.options import templates_option
-from streamer.cli.paths import expand
+from streamer.cli.paths import expand_paths
 from streamer.config import LintOptions
 from streamer.config.templates.file import lint_template
-from streamer.errors import Lint, StreamerError
-from streamer.unit_tests.template_case import check_template
+from streamer.core.errors import Lint, StreamerError
+from streamer.tools.unit_tests.template_case import check_template
 
 _HELP: Final = """\
 Check templates, run the tests that they hold, and print everything that is wrong as
@@ -40,11 +40,11 @@ def template_cli() -> None:
 def lint_cli(paths: tuple[str, ...], verbose: bool) -> int:
     """Check templates, and run their tests."""
     failed = False
-    files = list(dict.fromkeys(expand(paths)))
+    files = list(dict.fromkeys(expand_paths(paths)))
     if not files:
         raise StreamerError(f"there is no .yaml or .yml file in {', '.join(paths)}")
     for file in files:
-        lints = _lint(file)
+        lints = _lint_template(file)
         for lint in lints:
             print_lint(lint)
         if verbose:
@@ -54,6 +54,6 @@ def lint_cli(paths: tuple[str, ...], verbose: bool) -> int:
     return int(failed)
 
 
-def _lint(file: str) -> tuple[Lint, ...]:
+def _lint_template(file: str) -> tuple[Lint, ...]:
     template, lints = lint_template(file, LintOptions(thorough=True))
     return lints if template is None else (*lints, *check_template(template))

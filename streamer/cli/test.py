@@ -12,22 +12,22 @@ from typing import Any, Final
 import click
 
 from streamer.cli.environment import env_file_option
-from streamer.cli.options import LEVELS, Options, resources_option, templates_option
-from streamer.cli.paths import expand
-from streamer.config.definitions import Case, definitions_of
-from streamer.errors import StreamerError
-from streamer.logs import LogConfig, Logger
-from streamer.unit_tests.failure import Failure, Line
-from streamer.unit_tests.junit import junit_xml
-from streamer.unit_tests.suite import (
+from streamer.cli.log_output import LogConfig, Logger
+from streamer.cli.options import LOG_LEVELS, Options, resources_option, templates_option
+from streamer.cli.paths import expand_paths
+from streamer.config.unit_tests.definitions import Case, find_definitions
+from streamer.core.errors import StreamerError
+from streamer.tools.unit_tests.failure import Failure, Line
+from streamer.tools.unit_tests.junit import format_junit
+from streamer.tools.unit_tests.suite import (
     CaseResult,
     Suite,
     SuiteResult,
     find_suites,
-    name_of,
+    get_case_name,
     run_suite,
 )
-from streamer.unit_tests.surroundings import Surroundings
+from streamer.tools.unit_tests.suite_environment import SuiteEnvironment
 
 _HELP: Final = """\
 Run the unit tests of configs: those under `tests:` in a config, and those of a file
@@ -51,7 +51,7 @@ _COLOURS: Final = {"plain": None, "expected": "green", "received": "red"}
 @click.option(
     "--log",
     "level",
-    type=click.Choice(LEVELS, case_sensitive=False),
+    type=click.Choice(LOG_LEVELS, case_sensitive=False),
     metavar="LEVEL",
     help="Print what components log, down to this level, to stderr.",
 )
@@ -76,35 +76,37 @@ def test_cli(
     targets = [*paths, *([root.config] if root.config else [])]
     if not targets:
         raise click.UsageError("name a config, a file of tests or a directory")
-    suites = find_suites(_existing(expand(targets)))
-    files = (*root.resources, *expand(resources))
-    results = [_run(suite, files, level, verbose) for suite in suites]
+    suites = find_suites(_check_files_exist(expand_paths(targets)))
+    files = (*root.resources, *expand_paths(resources))
+    results = [_run_and_print(suite, files, level, verbose) for suite in suites]
     _print_failures([result for result in results if result.failed])
     if results:
         _print_summary(results)
     else:
         click.echo(click.style("No tests were found", fg="yellow"))
     if junit is not None:
-        _write(junit, junit_xml(results))
+        _write_file(junit, format_junit(results))
     return int(not results or any(result.failed for result in results))
 
 
-def _existing(paths: Iterable[str]) -> Iterator[str]:
+def _check_files_exist(paths: Iterable[str]) -> Iterator[str]:
     """Return files; of a config that is missing, the tests may be there.
 
     Raises:
         StreamerError: there is no such file.
     """
     for path in paths:
-        if not os.path.exists(path) and not definitions_of(path):
+        if not os.path.exists(path) and not find_definitions(path):
             kind = "file that matches" if glob.has_magic(path) else "file or directory"
             raise StreamerError(f"there is no {kind} {path!r}; name a config, or a file of tests")
         yield path
 
 
-def _run(suite: Suite, resources: tuple[str, ...], level: str | None, verbose: bool) -> SuiteResult:
-    chosen = (level or "OFF").upper()
-    logger = Logger(LogConfig(level=chosen))
+def _run_and_print(
+    suite: Suite, resources: tuple[str, ...], level: str | None, verbose: bool
+) -> SuiteResult:
+    log_level = (level or "OFF").upper()
+    logger = Logger(LogConfig(level=log_level))
 
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         logger.emit(level, text, fields, time.time_ns())
@@ -112,25 +114,25 @@ def _run(suite: Suite, resources: tuple[str, ...], level: str | None, verbose: b
     def before(case: Case) -> None:
         if verbose:
             # The name comes first, so that one can see which test does not end, and which logs.
-            click.echo(f"  - {name_of(case)}:{'' if level is None else chr(10)}", nl=False)
+            click.echo(f"  - {get_case_name(case)}:{'' if level is None else chr(10)}", nl=False)
 
     def after(result: CaseResult) -> None:
         if verbose:
-            word = _word("failed", "red") if result.failures else _word("ok", "green")
+            word = _style_word("failed", "red") if result.failures else _style_word("ok", "green")
             click.echo(f"{' ' if level is None else '    '}{word} ({result.seconds * 1e3:.1f} ms)")
 
-    around = Surroundings(suite.config, resources, log, chosen)
-    result = run_suite(suite, around, before, after)
-    word = _word("failed", "red") if result.failed else _word("succeeded", "green")
+    environment = SuiteEnvironment(suite.config, resources, log, log_level)
+    result = run_suite(suite, environment, before, after)
+    word = _style_word("failed", "red") if result.failed else _style_word("succeeded", "green")
     click.echo(f"Test '{result.config}' {word}")
     return result
 
 
-def _word(text: str, colour: str) -> str:
+def _style_word(text: str, colour: str) -> str:
     return click.style(text, fg=colour)
 
 
-def _write(path: str, text: bytes) -> None:
+def _write_file(path: str, text: bytes) -> None:
     try:
         Path(path).write_bytes(text)
     except OSError as e:
@@ -153,14 +155,14 @@ def _print_failures(failed: Sequence[SuiteResult]) -> None:
             )
             click.echo(click.style(f"{case.name} [{where}]:", bold=True))
             for failure in case.failures:
-                for line in _shortened(failure, result):
+                for line in _shorten_failure(failure, result):
                     _print_line(line)
 
 
-def _shortened(failure: Failure, result: SuiteResult) -> Failure:
+def _shorten_failure(failure: Failure, result: SuiteResult) -> Failure:
     """Say once what lint has found, and not again for each test that cannot be run for it."""
-    found = {f"  {lint}" for lint in result.lints}
-    if len(failure) > 1 and found.issuperset(line.text for line in failure[1:]):
+    lint_lines = {f"  {lint}" for lint in result.lints}
+    if len(failure) > 1 and lint_lines.issuperset(line.text for line in failure[1:]):
         return (Line(f"{failure[0].text} see the findings above"),)
     return failure
 
@@ -177,4 +179,4 @@ def _print_summary(results: Sequence[SuiteResult]) -> None:
     parts += [f"{failed} failed"] if failed else []
     parts += [f"{lints} lint finding{'' if lints == 1 else 's'}"] if lints else []
     text = f"\n{len(cases)} test{'' if len(cases) == 1 else 's'}: {', '.join(parts)}"
-    click.echo(_word(text, "red" if failed or lints else "green"))
+    click.echo(_style_word(text, "red" if failed or lints else "green"))

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import click
 
-from streamer.cli.hidden import hidden
-from streamer.cli.opened import merged, opened
-from streamer.cli.options import Options, options_of, stream_options
-from streamer.cli.writing import out_option, write_out
-from streamer.durations import parse_duration
-from streamer.errors import StreamerError
-from streamer.logs import is_terminal
+from streamer.cli.log_output import is_terminal
+from streamer.cli.open_config import merge_options, open_config
+from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.output_option import out_option, write_output
+from streamer.cli.redact_output import build_redactor
+from streamer.core.durations import parse_duration
+from streamer.core.errors import StreamerError
+from streamer.core.timestamps import parse_event_time
 from streamer.plan import make_plan
-from streamer.timestamps import parse_event_time
 
 _HELP: Final = """\
 Show which message falls into which window, when each window closes, and why a message was dropped.
@@ -89,26 +89,26 @@ def timeline_cli(
 ) -> int:
     """Show which message falls into which window."""
     # These run the windows, which are made with numpy and pyarrow: not for --help.
-    from streamer.engine.sample import sample_of_file
-    from streamer.timeline.record import Arrivals, record
+    from streamer.engine.offline.sample_input import read_file_sample
+    from streamer.tools.timeline.simulate import ArrivalTimes, simulate
 
-    arrivals = Arrivals(
-        None if clock is None else _read("--clock", clock, parse_event_time),
-        None if step is None else _read("--step", step, parse_duration),
+    arrivals = ArrivalTimes(
+        None if clock is None else _parse_option("--clock", clock, parse_event_time),
+        None if step is None else _parse_option("--step", step, parse_duration),
         arrival,
     )
-    with opened(merged(root, options_of(**given), file, "timeline")) as config:
+    with open_config(merge_options(root, parse_options(**given), file, "timeline")) as config:
         plan = make_plan(config, "OFF")
-        batches = sample_of_file(sample, limit + 1)
-        found = record(plan, batches[:limit], arrivals, time.time_ns)
-        found.hide(hidden(config, show_env=False))
-    write_out(out, _written(found, form))
+        batches = read_file_sample(sample, limit + 1)
+        timeline = simulate(plan, batches[:limit], arrivals, time.time_ns)
+        timeline.redact(build_redactor(config, show_env=False))
+    write_output(out, _render_timeline(timeline, form))
     if len(batches) > limit:
         click.echo(f"there are more messages; these are the first {limit:,} (--limit)", err=True)
     return 0
 
 
-def _read(option: str, text: str, reader: Any) -> int:
+def _parse_option(option: str, text: str, reader: Any) -> int:
     try:
         value: int = reader(text)
     except ValueError as e:
@@ -118,14 +118,14 @@ def _read(option: str, text: str, reader: Any) -> int:
     return value
 
 
-def _written(found: Any, form: str) -> str:
-    from streamer.timeline.plain import plain
-    from streamer.timeline.svg import svg_of
-    from streamer.timeline.text import text_of
+def _render_timeline(timeline: Any, form: str) -> str:
+    from streamer.tools.timeline.json_document import to_json_document
+    from streamer.tools.timeline.svg import draw_timeline
+    from streamer.tools.timeline.text import format_timeline
 
     if form == "svg":
-        return svg_of(found)
+        return draw_timeline(timeline)
     if form == "json":
-        return json.dumps(plain(found), ensure_ascii=False) + "\n"
+        return json.dumps(to_json_document(timeline), ensure_ascii=False) + "\n"
     wide = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 180
-    return text_of(found, lambda text, what: click.style(text, **_COLOURS[what]), wide)
+    return format_timeline(timeline, lambda text, what: click.style(text, **_COLOURS[what]), wide)

@@ -1,7 +1,7 @@
 """`streamer warm`: make the archive of classes with which Spark's JVM starts faster.
 
 A stream of its own runs once, in a process of its own and in a directory that is removed. Its JVM
-writes down which classes it has loaded. See `streamer.spark.class_archive`.
+writes down which classes it has loaded. See `streamer.spark.session.class_archive`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import yaml
 
-from streamer.errors import StreamerError
+from streamer.core.errors import StreamerError
 
 if TYPE_CHECKING:
-    from streamer.spark.class_archive import ClassArchive
+    from streamer.spark.session.class_archive import ClassArchive
 
 _RUN_TIMEOUT_S: Final = 900.0
 _BACKGROUND_NICENESS: Final = 19
@@ -68,7 +68,7 @@ def make_archive(archive: ClassArchive, environ: Mapping[str, str], is_shared: b
     Raises:
         StreamerError: it could not be made; the text says why.
     """
-    from streamer.spark.class_archive import check_free
+    from streamer.spark.session.class_archive import check_free
 
     directory = archive.file.parent
     try:
@@ -79,7 +79,7 @@ def make_archive(archive: ClassArchive, environ: Mapping[str, str], is_shared: b
             with tempfile.TemporaryDirectory(prefix="draft-", dir=directory) as work:
                 began = time.monotonic()
                 draft = Path(work) / archive.file.name
-                _run(Path(work), draft, environ)
+                _run_recorded_stream(Path(work), draft, environ)
                 return archive.install(draft, time.monotonic() - began, is_shared)
     except StreamerError:
         archive.note_failure()
@@ -91,15 +91,15 @@ def make_archive(archive: ClassArchive, environ: Mapping[str, str], is_shared: b
         ) from e
 
 
-def _run(work: Path, draft: Path, environ: Mapping[str, str]) -> None:
-    from streamer.spark.class_archive import VARIABLE
+def _run_recorded_stream(work: Path, draft: Path, environ: Mapping[str, str]) -> None:
+    from streamer.spark.session.class_archive import CLASS_ARCHIVE_VARIABLE
 
     file = work / "config.yaml"
     file.write_text(yaml.safe_dump(_CONFIG))
     command = [sys.executable, "-m", "streamer.cli.main", "-c", str(file)]
     process = subprocess.Popen(
         [*command, "--checkpoint", str(work / "checkpoint")],
-        env={**environ, VARIABLE: f"make:{draft}"},
+        env={**environ, CLASS_ARCHIVE_VARIABLE: f"make:{draft}"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -122,7 +122,7 @@ def _run(work: Path, draft: Path, environ: Mapping[str, str]) -> None:
         raise StreamerError(f"the archive of classes was not made:\n  {text}")
 
 
-def start_making(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
+def make_in_background(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
     """Make the archive in the background, after a start that has found none.
 
     The process has the lowest priority, and goes on when this one ends.
@@ -159,13 +159,15 @@ def warm_cli(directory: Path | None, background: bool) -> int:
     It is made in the background too, when a stream has started without one. An image that is built
     runs this once, with --directory /opt/streamer/jvm, so that each start of a container finds it.
     """
-    from streamer.spark.class_archive import ClassArchive
-    from streamer.spark.gateway import class_path
-    from streamer.spark.java import find_java
+    from streamer.spark.jvm.gateway import class_path
+    from streamer.spark.jvm.java import find_java
+    from streamer.spark.session.class_archive import ClassArchive
 
     if background:
         os.nice(_BACKGROUND_NICENESS)
-    archive = ClassArchive.of(find_java(os.environ), class_path(os.environ), os.environ, directory)
+    archive = ClassArchive.for_jvm(
+        find_java(os.environ), class_path(os.environ), os.environ, directory
+    )
     if archive.is_usable():
         click.echo(f"{archive.file} is there already")
         return 0

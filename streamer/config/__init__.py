@@ -2,6 +2,6 @@
 
 from streamer.config.load import lint_config, load_config, parse_config
 from streamer.config.model import Config
-from streamer.config.reading import LintOptions
+from streamer.config.read_context import LintOptions
 
 __all__ = ["Config", "LintOptions", "lint_config", "load_config", "parse_config"]

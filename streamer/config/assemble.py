@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingType
 
 from streamer.config.model import Config
-from streamer.spec import Kind, Parsed, ParsedComponent
+from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
 
-def assemble(
-    parsed: Parsed,
+def assemble_config(
+    parsed: ParsedFields,
     resources: MappingType[tuple[Kind, str], ParsedComponent],
     name: str,
     text: str,

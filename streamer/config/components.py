@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamer import catalog
-from streamer.config.fields import find, problem_text, read_body, read_field, read_fields
-from streamer.config.findings import did_you_mean
+from streamer.components import catalog
+from streamer.config.fields import find_node, format_problem, read_body, read_field, read_fields
+from streamer.config.findings import suggest_name
+from streamer.config.known_names import explain_missing, list_unavailable, suggest_available
 from streamer.config.labels import read_label
-from streamer.config.nodes import Mapping, Node, Scalar, Sequence, described
-from streamer.config.old_spellings import check_spelling
-from streamer.config.reading import SERVING, Reading, Reference, Served
-from streamer.config.templates.expand import expand
-from streamer.config.templates.template import template_of
-from streamer.config.unavailable import available_text, missing_text, unavailable
-from streamer.config.unset import holds_unset
-from streamer.extras import EXTRA_OF, install_hint, is_installed, lacking_text, unless_lacking
-from streamer.permissions import current_permissions
-from streamer.spec import Field, Kind, Parsed, ParsedComponent, Spec
+from streamer.config.lint.old_spellings import check_spelling
+from streamer.config.nodes import Mapping, Node, Scalar, Sequence, describe_node
+from streamer.config.read_context import SERVING_COMPONENTS, ReadContext, Reference, ServedComponent
+from streamer.config.templates.expand import expand_template
+from streamer.config.templates.template import find_template
+from streamer.config.unset_variables import holds_unset
+from streamer.core.extras import (
+    EXTRA_OF,
+    install_hint,
+    is_installed,
+    missing_packages_text,
+    skip_if_missing,
+)
+from streamer.core.permissions import current_permissions
+from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields, Spec
 
 _PROCESSORS: Final = Field(
     "processors", "processor", "Processors at this place.", default=(), shape="array"
@@ -28,7 +34,7 @@ _MAPPING: Final = Field(
 )
 
 
-def reserved(kind: Kind) -> dict[str, Field | None]:
+def list_reserved_fields(kind: Kind) -> dict[str, Field | None]:
     """Return the fields that stand beside the name of a component of a kind.
 
     The value is None for those that are not read as a field.
@@ -43,7 +49,9 @@ def reserved(kind: Kind) -> dict[str, Field | None]:
     return fields
 
 
-def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> ParsedComponent | None:
+def read_component(
+    context: ReadContext, kind: Kind, node: Node, path: str
+) -> ParsedComponent | None:
     """Read a node as a component of a kind.
 
     Returns:
@@ -51,42 +59,42 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
     """
     if not isinstance(node, Mapping):
         hint = ""
-        if isinstance(node, Scalar) and node.text in catalog.names(kind):
+        if isinstance(node, Scalar) and node.text in catalog.component_names(kind):
             hint = f"write `{node.text}: {{}}`"
         elif isinstance(node, Scalar) and not node.text:
             hint = f"name the {kind}, or remove the field"
-        message = f"expected object value, got {described(node)}"
-        reading.findings.at(node, "expected_object", message, hint)
+        message = f"expected object value, got {describe_node(node)}"
+        context.findings.add_at(node, "expected_object", message, hint)
         return None
-    beside = reserved(kind)
-    chosen = _choose(reading, kind, node, beside)
-    if chosen is None:
-        _beside(reading, node, beside, path)
-        reading.unread.append(node)
+    reserved_fields = list_reserved_fields(kind)
+    choice = _choose_component(context, kind, node, reserved_fields)
+    if choice is None:
+        _read_fields_beside(context, node, reserved_fields, path)
+        context.unread.append(node)
         return None
-    name, key = chosen
-    if kind == Kind.PROCESSOR and name == "catch" and not reading.templates:
-        reading.catches.append(key)
-    if name == "sync_response" and not reading.templates:
-        reading.answers.append(key)
-    before = reading.findings.harmful
-    found = catalog.spec(kind, name)
-    assert found is not None
+    name, key = choice
+    if kind == Kind.PROCESSOR and name == "catch" and not context.templates:
+        context.catches.append(key)
+    if name == "sync_response" and not context.templates:
+        context.sync_responses.append(key)
+    before = context.findings.harmful_count
+    spec = catalog.find_spec(kind, name)
+    assert spec is not None
     for other, (other_key, _) in node.entries.items():
-        if other != name and other not in beside:
-            reading.findings.at(
+        if other != name and other not in reserved_fields:
+            context.findings.add_at(
                 other_key,
                 "unknown_field",
                 f"field {other} is invalid when the component type is {name} ({kind})",
-                did_you_mean(other, beside) or _belongs(found, other, name),
+                suggest_name(other, reserved_fields) or _suggest_indent(spec, other, name),
             )
-    if found.status == "deprecated" and reading.options.deprecated:
-        reading.findings.at(key, "deprecated", f"component {name} is deprecated")
-    check_spelling(reading, name, node)
-    label = read_label(reading, kind, name, node)
-    config = _body(reading, found, node, f"{path}.{name}" if path else name, key)
-    others = _beside(reading, node, beside, path)
-    line, column = key.source.place(key.start)
+    if spec.status == "deprecated" and context.options.deprecated:
+        context.findings.add_at(key, "deprecated", f"component {name} is deprecated")
+    check_spelling(context, name, node)
+    label = read_label(context, kind, name, node)
+    config = _read_component_body(context, spec, node, f"{path}.{name}" if path else name, key)
+    others = _read_fields_beside(context, node, reserved_fields, path)
+    line, column = key.source.locate(key.start)
     component = ParsedComponent(
         kind,
         name,
@@ -100,44 +108,44 @@ def read_component(reading: Reading, kind: Kind, node: Node, path: str) -> Parse
         file=key.source.name,
         permissions=current_permissions(),
     )
-    if name in SERVING:
+    if name in SERVING_COMPONENTS:
         entry = node.entries.get(name) or node.entries.get("plugin")
-        made = bool(reading.templates)
-        shown = (None, None) if made else (key, entry[1] if entry else None)
-        reading.served.append(Served(component, *shown))
-    template = template_of(kind, name)
+        is_from_template = bool(context.templates)
+        places = (None, None) if is_from_template else (key, entry[1] if entry else None)
+        context.served_components.append(ServedComponent(component, *places))
+    template = find_template(kind, name)
     if template is None:
         return component
     # What a template would make of fields that are wrong is of no use to anybody.
-    sound = reading.findings.harmful == before
-    return expand(reading, template, component, key) if sound else None
+    is_sound = context.findings.harmful_count == before
+    return expand_template(context, template, component, key) if is_sound else None
 
 
-def _belongs(found: Spec, field: str, name: str) -> str:
+def _suggest_indent(spec: Spec, field: str, name: str) -> str:
     """Suggest to indent a field that stands beside a component's name instead of below it."""
-    inside = any(field == known.name for known in found.fields)
+    inside = any(field == known.name for known in spec.fields)
     return f"indent it, so that it is below {name}" if inside else ""
 
 
-def _choose(
-    reading: Reading, kind: Kind, node: Mapping, beside: dict[str, Field | None]
+def _choose_component(
+    context: ReadContext, kind: Kind, node: Mapping, beside: dict[str, Field | None]
 ) -> tuple[str, Scalar] | None:
     """Return the name of the component that a node names, and where."""
     if "type" in node.entries:
         value = node.entries["type"][1]
         if not isinstance(value, Scalar):
-            message = f"field type: expected string value, got {described(value)}"
-            reading.findings.at(value, "expected_string", message)
+            message = f"field type: expected string value, got {describe_node(value)}"
+            context.findings.add_at(value, "expected_string", message)
             return None
-        if value.text in catalog.names(kind):
+        if value.text in catalog.component_names(kind):
             return value.text, value
-        _unknown(reading, kind, value)
+        _report_unknown(context, kind, value)
         return None
     candidates = {name: key for name, (key, _) in node.entries.items() if name not in beside}
-    known = [name for name in candidates if name in catalog.names(kind)]
+    known = [name for name in candidates if name in catalog.component_names(kind)]
     if len(known) > 1:
         first, second = sorted(known)[:2]
-        reading.findings.at(
+        context.findings.add_at(
             candidates[known[1]],
             "several_components",
             f"unable to infer {kind} type, multiple candidates '{first}' and '{second}'",
@@ -147,88 +155,94 @@ def _choose(
     if known:
         return known[0], candidates[known[0]]
     if not candidates:
-        reading.findings.at(node, "missing_component", f"an explicit {kind} type must be specified")
+        context.findings.add_at(
+            node, "missing_component", f"an explicit {kind} type must be specified"
+        )
     for key in candidates.values():
-        _unknown(reading, kind, key)
+        _report_unknown(context, kind, key)
     return None
 
 
-def _unknown(reading: Reading, kind: Kind, key: Scalar) -> None:
-    if message := missing_text(kind, key.text):
-        reading.findings.at(key, "unavailable_component", message, available_text(kind, key.text))
+def _report_unknown(context: ReadContext, kind: Kind, key: Scalar) -> None:
+    if message := explain_missing(kind, key.text):
+        context.findings.add_at(
+            key, "unavailable_component", message, suggest_available(kind, key.text)
+        )
         return
-    hint = did_you_mean(key.text, [*catalog.names(kind), *unavailable(kind)])
+    hint = suggest_name(key.text, [*catalog.component_names(kind), *list_unavailable(kind)])
     if not hint:
-        kinds = [other for other in Kind if key.text in catalog.names(other)]
+        kinds = [other for other in Kind if key.text in catalog.component_names(other)]
         hint = f"it is the name of a component of kind {kinds[0]}" if kinds else ""
-    reading.findings.at(key, "unknown_component", f"{kind} '{key.text}' is not known", hint)
+    context.findings.add_at(key, "unknown_component", f"{kind} '{key.text}' is not known", hint)
 
 
-def _body(reading: Reading, found: Spec, node: Mapping, path: str, key: Scalar) -> Any:
-    entry = node.entries.get(found.name) or node.entries.get("plugin")
-    before = reading.findings.harmful
+def _read_component_body(
+    context: ReadContext, spec: Spec, node: Mapping, path: str, key: Scalar
+) -> Any:
+    entry = node.entries.get(spec.name) or node.entries.get("plugin")
+    before = context.findings.harmful_count
     body = entry[1] if entry else Mapping(key.source, key.start, key.start)
-    if found.config is not None:
-        config = read_body(reading, found.config, body if entry else None, path, key)
+    if spec.config is not None:
+        config = read_body(context, spec.config, body if entry else None, path, key)
     elif isinstance(body, Mapping):
-        config = read_fields(reading, found.fields, body, path, key, f" in {found.name}")
+        config = read_fields(context, spec.fields, body, path, key, f" in {spec.name}")
     else:
-        reading.findings.at(
+        context.findings.add_at(
             body,
             "expected_object",
-            f"{found.name}: expected object value, got {described(body)}",
-            f"write `{found.name}: {{}}`" if isinstance(body, Scalar) and not body.text else "",
+            f"{spec.name}: expected object value, got {describe_node(body)}",
+            f"write `{spec.name}: {{}}`" if isinstance(body, Scalar) and not body.text else "",
         )
-        return Parsed({})
-    if found.check and reading.findings.harmful == before:
+        return ParsedFields({})
+    if spec.check and context.findings.harmful_count == before:
         problems: list[tuple[str, str]] = []
-        with unless_lacking():
-            problems += found.check(config)
-        if problems and not reading.other_values and holds_unset(body):
-            problems = _whatever_is_unset(reading, found, body, path, key, problems)
+        with skip_if_missing():
+            problems += spec.check(config)
+        if problems and not context.uses_other_values and holds_unset(body):
+            problems = _confirm_problems(context, spec, body, path, key, problems)
         for name, problem in problems:
             # A field that is there is shown; what is missing is reported at the component.
-            place = find(body, name) if name else key
+            place = find_node(body, name) if name else key
             place = key if place is body else place
             if holds_unset(place):
                 continue
-            reading.findings.at(place, "bad_value", problem_text(name, problem))
-    _check_packages(reading, found, config, body, key)
-    if found.references and reading.findings.harmful == before:
-        for name, kind, label in found.references(config):
-            at = find(body, name)
-            reading.references.append(Reference(kind, label, at, f"{path}.{name}"))
+            context.findings.add_at(place, "bad_value", format_problem(name, problem))
+    _check_packages(context, spec, config, body, key)
+    if spec.references and context.findings.harmful_count == before:
+        for name, kind, label in spec.references(config):
+            at = find_node(body, name)
+            context.references.append(Reference(kind, label, at, f"{path}.{name}"))
     return config
 
 
-def _whatever_is_unset(
-    reading: Reading,
-    found: Spec,
+def _confirm_problems(
+    context: ReadContext,
+    spec: Spec,
     body: Node,
     path: str,
     key: Scalar,
     problems: list[tuple[str, str]],
 ) -> list[tuple[str, str]]:
     """Return those problems that are there with other values in the place of unknown ones too."""
-    if not isinstance(body, Mapping) or found.check is None:
+    if not isinstance(body, Mapping) or spec.check is None:
         return problems
-    again = reading.again()
-    other = read_fields(again, found.fields, body, path, key)
-    still = set()
-    if not again.findings.harmful:
-        with unless_lacking():
-            still |= {name for name, _ in found.check(other)}
-    return [one for one in problems if one[0] in still]
+    again = context.make_second_pass()
+    other = read_fields(again, spec.fields, body, path, key)
+    remaining = set()
+    if not again.findings.harmful_count:
+        with skip_if_missing():
+            remaining |= {name for name, _ in spec.check(other)}
+    return [one for one in problems if one[0] in remaining]
 
 
 def _check_packages(
-    reading: Reading, found: Spec, config: Any, body: Node | None, key: Scalar
+    context: ReadContext, spec: Spec, config: Any, body: Node | None, key: Scalar
 ) -> None:
     """Add a finding for the packages that a component needs, and one for each field's own."""
-    if not reading.options.packages:
+    if not context.options.packages:
         return
     lacking: dict[str, list[str]] = {}
-    for package in found.requires:
+    for package in spec.requires:
         if package.needed_by(config) and not is_installed(package.name):
             lacking.setdefault(package.field, []).append(package.name)
     # With all that the component needs, what a field of it needs is installed too.
@@ -236,22 +250,22 @@ def _check_packages(
     for field, names in lacking.items():
         if field and always.issuperset(EXTRA_OF[name] for name in names):
             continue
-        place = key if body is None or not field else find(body, field)
-        what = f"{found.kind} {found.name}" + (f" with the field {field}" if field else "")
-        message = lacking_text(what, names)
-        reading.findings.at(place, "missing_package", message, install_hint(names))
+        place = key if body is None or not field else find_node(body, field)
+        what = f"{spec.kind} {spec.name}" + (f" with the field {field}" if field else "")
+        message = missing_packages_text(what, names)
+        context.findings.add_at(place, "missing_package", message, install_hint(names))
 
 
-def _beside(
-    reading: Reading, node: Mapping, beside: dict[str, Field | None], path: str
+def _read_fields_beside(
+    context: ReadContext, node: Mapping, beside: dict[str, Field | None], path: str
 ) -> dict[str, Any]:
     """Read the fields that stand beside the component's name."""
     key, processors = node.entries.get("processors", (node, None))
     if "processors" in beside and isinstance(processors, Sequence) and not processors.items:
         message = "field processors is empty and can be removed"
-        reading.findings.at(key, "should_omit", message)
+        context.findings.add_at(key, "should_omit", message)
     return {
-        name: read_field(reading, field, node.entries[name][1], f"{path}.{name}", node)
+        name: read_field(context, field, node.entries[name][1], f"{path}.{name}", node)
         for name, field in beside.items()
         if field is not None and name in node.entries
     }

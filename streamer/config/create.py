@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from streamer import catalog
-from streamer.config.layout import Block, Entry, yaml_text
+from streamer.components import catalog
+from streamer.config.known_names import explain_missing, suggest_available
 from streamer.config.sections import SECTIONS
-from streamer.config.unavailable import available_text, missing_text
-from streamer.errors import StreamerError
-from streamer.spec import REQUIRED, Field, Kind, Spec
+from streamer.config.yaml_writer import Block, Entry, format_yaml
+from streamer.core.errors import StreamerError
+from streamer.sdk.spec import REQUIRED, Field, Kind, Spec
 
-_SIMPLEST: Final = {
+_SIMPLEST_COMPONENTS: Final = {
     Kind.INPUT: "stdin",
     Kind.PROCESSOR: "noop",
     Kind.OUTPUT: "drop",
@@ -32,13 +32,13 @@ _BY_TYPE: Final[dict[str, Any]] = {
     "object": {},
     "unknown": "",
 }
-_NONE: Final[Mapping[str, Any]] = {}
+_NO_VALUES: Final[Mapping[str, Any]] = {}
 _KINDS: Final = frozenset(map(str, Kind))
-_SMALL: Final = ("input", "pipeline", "output")
+_SMALL_SECTIONS: Final = ("input", "pipeline", "output")
 _SENTENCE: Final = re.compile(r"(?<=[^.][.!?])\s+(?=[A-Z`\"(])")
 
 
-def create(expression: str = "", small: bool = False) -> str:
+def create_config(expression: str = "", small: bool = False) -> str:
     """Return the text of a new config.
 
     Args:
@@ -49,22 +49,22 @@ def create(expression: str = "", small: bool = False) -> str:
     Raises:
         StreamerError: there is no such component, or too many parts.
     """
-    inputs, processors, outputs = _parts(expression)
-    maker = _Maker(small)
-    chosen = {
-        "input": maker.one(Kind.INPUT, inputs or ["stdin"], "inputs"),
-        "processors": [maker.component(Kind.PROCESSOR, name) for name in processors],
-        "output": maker.one(Kind.OUTPUT, outputs or ["stdout"], "outputs"),
+    inputs, processors, outputs = _split_expression(expression)
+    maker = _ConfigMaker(small)
+    components = {
+        "input": maker.make_one(Kind.INPUT, inputs or ["stdin"], "inputs"),
+        "processors": [maker.make_component(Kind.PROCESSOR, name) for name in processors],
+        "output": maker.make_one(Kind.OUTPUT, outputs or ["stdout"], "outputs"),
     }
-    return "\n".join(yaml_text(Block((entry,))) for entry in maker.sections(chosen))
+    return "\n".join(format_yaml(Block((entry,))) for entry in maker.make_sections(components))
 
 
-def component_example(spec: Spec, small: bool) -> Block:
+def make_component_example(spec: Spec, small: bool) -> Block:
     """Return a component with the defaults of its fields, as a config would have it."""
-    return _Maker(small).component(spec.kind, spec.name)
+    return _ConfigMaker(small).make_component(spec.kind, spec.name)
 
 
-def _parts(expression: str) -> list[list[str]]:
+def _split_expression(expression: str) -> list[list[str]]:
     parts = expression.split("/")
     if len(parts) > 3:
         raise StreamerError(
@@ -75,125 +75,129 @@ def _parts(expression: str) -> list[list[str]]:
     return named + [[]] * (3 - len(named))
 
 
-class _Maker:
+class _ConfigMaker:
     """Makes the parts of one config, and the resources that they refer to."""
 
     def __init__(self, small: bool) -> None:
         self._small = small
         self._resources: dict[Kind, dict[str, Block]] = {}
 
-    def sections(self, chosen: Mapping[str, Any]) -> Iterator[Entry]:
+    def make_sections(self, components: Mapping[str, Any]) -> Iterator[Entry]:
         """Return the sections, with what was chosen in its place."""
         for section in SECTIONS:
             kind = section.name.removesuffix("_resources")
             resources = [*self._resources.get(Kind(kind), {}).values()] if kind in _KINDS else []
             if section.name == "tests" or section.deprecated:
                 continue
-            if self._small and section.name not in _SMALL and not resources:
+            if self._small and section.name not in _SMALL_SECTIONS and not resources:
                 continue
-            entry = self._entry(section)
+            entry = self._make_entry(section)
             if section.name == "pipeline":
-                entry = _with_processors(entry, chosen["processors"])
-            elif section.name in chosen:
-                entry = replace(entry, value=chosen[section.name])
+                entry = _with_processors(entry, components["processors"])
+            elif section.name in components:
+                entry = replace(entry, value=components[section.name])
             elif resources and section.name != kind:
                 entry = replace(entry, value=resources)
             yield entry
 
-    def one(self, kind: Kind, names: list[str], field: str) -> Block:
+    def make_one(self, kind: Kind, names: list[str], field: str) -> Block:
         """Return one component; several are held by a broker, as in Benthos."""
         if len(names) == 1:
-            return self.component(kind, names[0])
-        blocks = [self.component(kind, name) for name in names]
-        if "broker" not in catalog.names(kind):
+            return self.make_component(kind, names[0])
+        blocks = [self.make_component(kind, name) for name in names]
+        if "broker" not in catalog.component_names(kind):
             raise StreamerError(
                 f"{len(names)} {field} ({', '.join(names)}) need the {kind} broker, "
                 f"which is not available yet; name one {kind}, and make a config for each other"
             )
         return Block((Entry("broker", Block((Entry(field, blocks),))),))
 
-    def component(self, kind: Kind, name: str) -> Block:
+    def make_component(self, kind: Kind, name: str) -> Block:
         """Return a component with the defaults of its fields."""
-        spec = catalog.spec(kind, name)
+        spec = catalog.find_spec(kind, name)
         if spec is None:
-            known = catalog.names(kind)
-            missing = missing_text(kind, name)
+            known = catalog.component_names(kind)
+            missing = explain_missing(kind, name)
             close = difflib.get_close_matches(name, [] if missing else known, n=1)
-            hint = f"did you mean {close[0]}?" if close else available_text(kind, name)
+            hint = f"did you mean {close[0]}?" if close else suggest_available(kind, name)
             text = missing or f"there is no {kind} {name!r}"
             raise StreamerError(f"{text}; {hint}" if hint else text)
-        return Block((Entry(name, self._body(spec), spec.summary),))
+        return Block((Entry(name, self._make_body(spec), spec.summary),))
 
-    def _body(self, spec: Spec) -> Any:
+    def _make_body(self, spec: Spec) -> Any:
         if spec.config is None:
-            return self._block(spec.fields, spec.begin)
+            return self._make_block(spec.fields, spec.begin)
         # A default that lint refuses stands for what must be chosen.
-        chosen = spec.config.refers is not None or _is_right(spec.config)
-        return self._value(spec.config) if chosen else _example(spec.config)
+        keeps_default = spec.config.refers is not None or _is_valid_default(spec.config)
+        return self._make_value(spec.config) if keeps_default else _make_example(spec.config)
 
-    def _block(
-        self, fields: Iterable[Field], begin: Mapping[str, Any] = _NONE, above: str = ""
+    def _make_block(
+        self, fields: Iterable[Field], begin: Mapping[str, Any] = _NO_VALUES, above: str = ""
     ) -> Block:
         shown = (f for f in fields if not f.deprecated and not (self._small and f.advanced))
-        return Block(tuple(self._entry(field, begin, above + field.name) for field in shown))
+        return Block(tuple(self._make_entry(field, begin, above + field.name) for field in shown))
 
-    def _entry(self, field: Field, begin: Mapping[str, Any] = _NONE, path: str = "") -> Entry:
+    def _make_entry(
+        self, field: Field, begin: Mapping[str, Any] = _NO_VALUES, path: str = ""
+    ) -> Entry:
         comment = _SENTENCE.split(field.description.replace("\n", " "))[0]
         if path in begin:
             return Entry(field.name, begin[path], comment)
         if any(name.startswith(f"{path}.") for name in begin):
-            return Entry(field.name, self._block(field.children, begin, f"{path}."), comment)
+            return Entry(field.name, self._make_block(field.children, begin, f"{path}."), comment)
         if field.optional and field.default is REQUIRED:
-            return Entry(field.name, _example(field), comment, out=True)
+            return Entry(field.name, _make_example(field), comment, is_commented_out=True)
         remark = "required" if field.required else ""
-        return Entry(field.name, self._value(field), comment, remark)
+        return Entry(field.name, self._make_value(field), comment, remark)
 
-    def _value(self, field: Field) -> Any:
+    def _make_value(self, field: Field) -> Any:
         """Return a field's default, or what may stand in its place."""
         plain = field.default is not REQUIRED and field.default is not None
-        if field.refers is not None and not (plain and _is_right(field)):
-            return self._reference(field, field.refers)
+        if field.refers is not None and not (plain and _is_valid_default(field)):
+            return self._make_reference(field, field.refers)
         if field.children and field.shape == "scalar" and not plain:
-            return self._block(field.children)
-        if not plain or not _is_right(field):
-            return _example(field)
+            return self._make_block(field.children)
+        if not plain or not _is_valid_default(field):
+            return _make_example(field)
         if field.kind is not None and field.shape == "scalar":
             (name,) = field.default
-            return self.component(field.kind, name)
+            return self.make_component(field.kind, name)
         return field.default
 
-    def _reference(self, field: Field, kind: Kind) -> str | list[str]:
+    def _make_reference(self, field: Field, kind: Kind) -> str | list[str]:
         """Return a label, or a list of them, and see to it that there are such resources."""
         example = field.examples[0] if field.examples else f"some_{kind}"
         if field.shape == "array":
             labels = example if isinstance(example, list | tuple) else [example]
-            return [self._resource(str(label), kind) for label in labels]
-        return self._resource(str(example), kind)
+            return [self._make_resource(str(label), kind) for label in labels]
+        return self._make_resource(str(example), kind)
 
-    def _resource(self, label: str, kind: Kind) -> str:
-        names = catalog.names(kind)
-        name = _SIMPLEST.get(kind, names[0] if names else "")
-        made = self.component(kind, name)
+    def _make_resource(self, label: str, kind: Kind) -> str:
+        names = catalog.component_names(kind)
+        name = _SIMPLEST_COMPONENTS.get(kind, names[0] if names else "")
+        made = self.make_component(kind, name)
         block = Block((Entry("label", label), *made.entries))
         self._resources.setdefault(kind, {})[label] = block
         return label
 
 
-def _is_right(field: Field) -> bool:
+def _is_valid_default(field: Field) -> bool:
     # What is checked of a duration is its length, not its text.
     if field.check is None or field.default is REQUIRED or field.duration:
         return True
     return not field.check(field.default)
 
 
-def _example(field: Field) -> Any:
+def _make_example(field: Field) -> Any:
     """Return what may stand in the place of a field that has no default."""
     if field.examples:
         example = field.examples[0]
-        wanted = field.shape in ("array", "2darray") and not isinstance(example, list | tuple)
-        return [example] if wanted else example
+        needs_list = field.shape in ("array", "2darray") and not isinstance(example, list | tuple)
+        return [example] if needs_list else example
     if field.kind is not None:
-        simple: dict[str, Any] = {_SIMPLEST[field.kind]: {}} if field.kind in _SIMPLEST else {}
+        simple: dict[str, Any] = (
+            {_SIMPLEST_COMPONENTS[field.kind]: {}} if field.kind in _SIMPLEST_COMPONENTS else {}
+        )
         if field.shape == "scalar":
             return simple
         return [simple] if simple and field.shape == "array" else {}

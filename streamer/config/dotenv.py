@@ -12,8 +12,8 @@ from typing import Final
 
 from streamer.bloblang.literals import unquote
 from streamer.config.file import read_file
-from streamer.config.source import Source
-from streamer.errors import ConfigError, Lint
+from streamer.config.source_map import Source
+from streamer.core.errors import ConfigError, Lint
 
 _BLANK: Final = re.compile(r"[ \t]*")
 _NAME: Final = re.compile(r"[^= \t\r\n#]+")
@@ -23,7 +23,7 @@ _PLAIN: Final = re.compile(r"[^# \t\r\n]*")
 _END: Final = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z)")
 
 
-class _Wrong(Exception):
+class _DotenvError(Exception):
     """Something else stands in the text than is expected there."""
 
     def __init__(self, offset: int, message: str, suggestion: str = "") -> None:
@@ -37,58 +37,60 @@ def read_env_file(path: str) -> dict[str, str]:
         ConfigError: it cannot be read, or a line of it is no assignment; no value is shown.
     """
     text = read_file(path)
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     at = 0
     try:
         while at < len(text):
-            at = _line(text, at, found)
-    except _Wrong as e:
-        line, column = Source(path, text).place(e.offset)
+            at = _read_line(text, at, variables)
+    except _DotenvError as e:
+        line, column = Source(path, text).locate(e.offset)
         lint = Lint(path, line, column, "bad_variable", e.message, e.suggestion)
         raise ConfigError([lint]) from None
-    return found
+    return variables
 
 
-def _line(text: str, at: int, found: dict[str, str]) -> int:
+def _read_line(text: str, at: int, variables: dict[str, str]) -> int:
     """Add the variable of one line, if it has any; return where the next line begins."""
-    at = _skipped(text, at)
+    at = _skip_blanks(text, at)
     if end := _END.match(text, at):
         return end.end()
     name = _NAME.match(text, at)
-    equals = _skipped(text, name.end()) if name else at
+    equals = _skip_blanks(text, name.end()) if name else at
     if name is None or not text.startswith("=", equals):
         exports = name is not None and name[0] == "export"
         hint = "remove `export`" if exports else "begin comments with #"
-        raise _Wrong(at, "expected NAME=value", hint)
-    value, after = _value(text, _skipped(text, equals + 1))
+        raise _DotenvError(at, "expected NAME=value", hint)
+    value, after = _read_value(text, _skip_blanks(text, equals + 1))
     if "\0" in name[0] + value:
-        raise _Wrong(at, f"variable {name[0]!r}: no environment can hold the character U+0000")
+        raise _DotenvError(
+            at, f"variable {name[0]!r}: no environment can hold the character U+0000"
+        )
     end = _END.match(text, after)
     if end is None:
         hint = 'quote a value that has spaces: "…"'
-        raise _Wrong(
-            _skipped(text, after), "expected the end of the line, or # and a comment", hint
+        raise _DotenvError(
+            _skip_blanks(text, after), "expected the end of the line, or # and a comment", hint
         )
-    found[name[0]] = value
+    variables[name[0]] = value
     return end.end()
 
 
-def _value(text: str, at: int) -> tuple[str, int]:
+def _read_value(text: str, at: int) -> tuple[str, int]:
     """Return the value that begins at an offset, and where it ends."""
     if text.startswith('"""', at):
         raw = _RAW.match(text, at)
         if raw is None:
-            raise _Wrong(at, 'expected """ at the end of what begins here')
+            raise _DotenvError(at, 'expected """ at the end of what begins here')
         return raw[1], raw.end()
     if text.startswith('"', at):
         quoted = _QUOTED.match(text, at)
         if quoted is None:
-            raise _Wrong(at, "the quote that begins here is not closed on its line")
+            raise _DotenvError(at, "the quote that begins here is not closed on its line")
         try:
             return unquote(quoted[0]), quoted.end()
         except ValueError:
             hint = r"write \\ for a backslash"
-            raise _Wrong(
+            raise _DotenvError(
                 at, "there is an escape in this text that Go does not know", hint
             ) from None
     plain = _PLAIN.match(text, at)
@@ -96,6 +98,6 @@ def _value(text: str, at: int) -> tuple[str, int]:
     return plain[0], plain.end()
 
 
-def _skipped(text: str, at: int) -> int:
+def _skip_blanks(text: str, at: int) -> int:
     blank = _BLANK.match(text, at)
     return blank.end() if blank else at

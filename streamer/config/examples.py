@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import streamer
-from streamer.errors import StreamerError
+from streamer.core.errors import StreamerError
 
 _PREFIX: Final = "example:"
 _ARGUMENT: Final = re.compile(rf"(--[\w-]+=)?{_PREFIX}(.*)", re.S)
@@ -21,28 +21,28 @@ def examples_directory() -> Path:
     return installed if installed.is_dir() else package.parent / "configs"
 
 
-def example_names() -> list[str]:
+def list_example_names() -> list[str]:
     """Return the names of all examples, sorted."""
     root = examples_directory()
     names = (path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.yaml"))
     return sorted(name for name in names if not name.endswith(_TESTS))
 
 
-def with_examples(arguments: list[str]) -> list[str]:
+def resolve_examples(arguments: list[str]) -> list[str]:
     """Return a command line with the path of the file for each `example:NAME`.
 
     Raises:
         StreamerError: there is no example of that name; the text lists those that there are.
     """
-    return [_with_example(argument) for argument in arguments]
+    return [_resolve_example(argument) for argument in arguments]
 
 
-def _with_example(argument: str) -> str:
+def _resolve_example(argument: str) -> str:
     named = _ARGUMENT.fullmatch(argument)
     if named is None:
         return argument
     name = named[2].removesuffix(".yaml")
-    names = example_names()
+    names = list_example_names()
     if name not in names:
         raise StreamerError(
             f"there is no example {name!r}; there are {', '.join(names) or 'none at all'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from streamer.extras import ALL, EXTRA_OF, EXTRAS
+from streamer.core.extras import ALL, EXTRA_OF, EXTRAS
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "install.md"
 MARK: Final = (
@@ -14,7 +14,7 @@ MARK: Final = (
 )
 
 
-def table() -> str:
+def format_table() -> str:
     """Return the table of all extras as Markdown."""
     rows = ["| extra | for | what is imported |", "|---|---|---|"]
     for extra, purpose in EXTRAS.items():
@@ -24,11 +24,11 @@ def table() -> str:
     return "\n".join(rows) + "\n"
 
 
-def page(text: str) -> str:
+def update_page(text: str) -> str:
     """Return the documentation's page with the table put in after its mark."""
     before, _, after = text.partition(MARK)
-    return f"{before}{MARK}\n{table()}\n{after[after.index('## ') :]}"
+    return f"{before}{MARK}\n{format_table()}\n{after[after.index('## ') :]}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(update_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

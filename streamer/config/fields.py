@@ -6,26 +6,26 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from streamer.config.findings import did_you_mean
-from streamer.config.nodes import Mapping, Node, Sequence, written
-from streamer.config.reading import Reading, Reference
-from streamer.config.secrets import note_secrets
-from streamer.config.source import NO_SOURCE
-from streamer.config.unset import known_part
-from streamer.config.values import expected, read_value
-from streamer.extras import unless_lacking
-from streamer.spec import REQUIRED, Field, Parsed
+from streamer.config.findings import suggest_name
+from streamer.config.nodes import Mapping, Node, Sequence, from_python
+from streamer.config.read_context import ReadContext, Reference
+from streamer.config.secrets import collect_secrets
+from streamer.config.source_map import NO_SOURCE
+from streamer.config.unset_variables import select_known
+from streamer.config.values import read_value, report_wrong_type
+from streamer.core.extras import skip_if_missing
+from streamer.sdk.spec import REQUIRED, Field, ParsedFields
 
-_LISTED: Final = 12
+_MAX_LISTED_FIELDS: Final = 12
 
 
 def read_fields(
-    reading: Reading, fields: Iterable[Field], node: Mapping, path: str, at: Node, of: str = ""
-) -> Parsed:
+    context: ReadContext, fields: Iterable[Field], node: Mapping, path: str, at: Node, of: str = ""
+) -> ParsedFields:
     """Read the fields of an object.
 
     Args:
-        reading: gets the findings.
+        context: gets the findings.
         fields: what the object may hold.
         node: the object.
         path: its dotted path.
@@ -35,12 +35,12 @@ def read_fields(
     known = {field.name: field for field in fields}
     for name, (key, _) in node.entries.items():
         if name not in known:
-            listed = ", ".join(sorted(known)) if len(known) <= _LISTED else ""
-            reading.findings.at(
+            listed = ", ".join(sorted(known)) if len(known) <= _MAX_LISTED_FIELDS else ""
+            context.findings.add_at(
                 key,
                 "unknown_field",
                 f"field {name} not recognised",
-                did_you_mean(name, known) or (listed and f"expected one of {listed}"),
+                suggest_name(name, known) or (listed and f"expected one of {listed}"),
             )
     values = {}
     places = {}
@@ -48,58 +48,58 @@ def read_fields(
         inner = f"{path}.{name}" if path else name
         entry = node.entries.get(name)
         if entry is not None:
-            if field.deprecated and reading.options.deprecated:
-                reading.findings.at(entry[0], "deprecated", f"field {name} is deprecated")
-            values[name] = read_field(reading, field, entry[1], inner, entry[0])
-            places[name] = entry[1].source.place(entry[1].start)
+            if field.deprecated and context.options.deprecated:
+                context.findings.add_at(entry[0], "deprecated", f"field {name} is deprecated")
+            values[name] = read_field(context, field, entry[1], inner, entry[0])
+            places[name] = entry[1].source.locate(entry[1].start)
             continue
         if field.required:
-            reading.findings.at(at, "missing_field", f"field {name} is required{of}")
-        values[name] = _default(reading, field, inner, at)
-    return Parsed(values, places)
+            context.findings.add_at(at, "missing_field", f"field {name} is required{of}")
+        values[name] = _read_default(context, field, inner, at)
+    return ParsedFields(values, places)
 
 
-def _default(reading: Reading, field: Field, path: str, at: Node) -> Any:
+def _read_default(context: ReadContext, field: Field, path: str, at: Node) -> Any:
     if field.default is REQUIRED:
         if field.optional or not (field.children and field.shape == "scalar"):
             return None
         # As in Benthos, the fields of an object that was left out have their own defaults.
         empty = Mapping(at.source, at.start, at.start)
-        return read_fields(reading, field.children, empty, path, at, f" in {field.name}")
+        return read_fields(context, field.children, empty, path, at, f" in {field.name}")
     simple = field.shape == "scalar" and not field.children and field.kind is None
     if field.default is None or (simple and not field.duration):
         return field.default
-    return read_field(reading, field, written(field.default, NO_SOURCE), path, at)
+    return read_field(context, field, from_python(field.default, NO_SOURCE), path, at)
 
 
-def read_field(reading: Reading, field: Field, node: Node, path: str, at: Node) -> Any:
+def read_field(context: ReadContext, field: Field, node: Node, path: str, at: Node) -> Any:
     """Read a field's value, whatever its shape.
 
     Returns:
-        The value as `Parsed` describes it; None when it is not valid, with a finding added.
+        The value as `ParsedFields` describes it; None when it is not valid, with a finding added.
     """
-    before = reading.findings.harmful
-    value = _SHAPES[field.shape](reading, field, node, path, at)
-    looked_at = known_part(node, value)
-    if field.check and looked_at is not None and reading.findings.harmful == before:
+    before = context.findings.harmful_count
+    value = _SHAPE_READERS[field.shape](context, field, node, path, at)
+    known_value = select_known(node, value)
+    if field.check and known_value is not None and context.findings.harmful_count == before:
         problem = None
-        with unless_lacking():
-            problem = field.check(looked_at)
+        with skip_if_missing():
+            problem = field.check(known_value)
         if problem:
-            reading.findings.at(node, "bad_value", problem_text(field.name, problem))
+            context.findings.add_at(node, "bad_value", format_problem(field.name, problem))
     return value
 
 
-def read_body(reading: Reading, field: Field, node: Node | None, path: str, at: Node) -> Any:
+def read_body(context: ReadContext, field: Field, node: Node | None, path: str, at: Node) -> Any:
     """Read the body of a component that is one field; without a node, its default stands."""
     if node is not None:
-        return read_field(reading, field, node, path, at)
+        return read_field(context, field, node, path, at)
     if field.required:
-        reading.findings.at(at, "missing_field", f"expected {field.type} value, got nothing")
-    return _default(reading, field, path, at)
+        context.findings.add_at(at, "missing_field", f"expected {field.type} value, got nothing")
+    return _read_default(context, field, path, at)
 
 
-def problem_text(name: str, problem: str) -> str:
+def format_problem(name: str, problem: str) -> str:
     """Return the text of what a check found: it goes on after the field's name, or stands alone."""
     if not name:
         return problem
@@ -107,64 +107,64 @@ def problem_text(name: str, problem: str) -> str:
     return f"field {name} {problem}" if goes_on else f"field {name}: {problem}"
 
 
-def _scalar(reading: Reading, field: Field, node: Node, path: str, at: Node) -> Any:
+def _read_scalar(context: ReadContext, field: Field, node: Node, path: str, at: Node) -> Any:
     if field.kind is not None:
-        return reading.component(reading, field.kind, node, path)
+        return context.read_component(context, field.kind, node, path)
     if field.type == "object" and field.children:
         if isinstance(node, Mapping):
-            return read_fields(reading, field.children, node, path, at)
-        expected(reading, node, "object", field)
+            return read_fields(context, field.children, node, path, at)
+        report_wrong_type(context, node, "object", field)
         return None
-    note_secrets(reading.findings.secrets, field, node, at)
-    value = read_value(reading, field, node)
+    collect_secrets(context.findings.secrets, field, node, at)
+    value = read_value(context, field, node)
     if field.refers is not None and value:
-        reading.references.append(Reference(field.refers, value, node, path))
+        context.references.append(Reference(field.refers, value, node, path))
     return value
 
 
-def _array(
-    reading: Reading,
+def _read_array(
+    context: ReadContext,
     field: Field,
     node: Node,
     path: str,
     at: Node,
-    item: Callable[..., Any] = _scalar,
+    item: Callable[..., Any] = _read_scalar,
 ) -> Any:
     if not isinstance(node, Sequence):
         if node.source.lenient:
             node = Sequence(node.source, node.start, node.end, [node])
         else:
-            expected(reading, node, "array", field, "write it as a list: `- …`")
+            report_wrong_type(context, node, "array", field, "write it as a list: `- …`")
             return None
     return tuple(
-        item(reading, field, child, f"{path}.{index}", child)
+        item(context, field, child, f"{path}.{index}", child)
         for index, child in enumerate(node.items)
     )
 
 
-def _map(reading: Reading, field: Field, node: Node, path: str, at: Node) -> Any:
+def _read_map(context: ReadContext, field: Field, node: Node, path: str, at: Node) -> Any:
     if not isinstance(node, Mapping):
-        expected(reading, node, "object", field)
+        report_wrong_type(context, node, "object", field)
         return None
     return {
-        key: _scalar(reading, field, value, f"{path}.{key}", name)
+        key: _read_scalar(context, field, value, f"{path}.{key}", name)
         for key, (name, value) in node.entries.items()
     }
 
 
-def _array2d(reading: Reading, field: Field, node: Node, path: str, at: Node) -> Any:
-    return _array(reading, field, node, path, at, _array)
+def _read_array2d(context: ReadContext, field: Field, node: Node, path: str, at: Node) -> Any:
+    return _read_array(context, field, node, path, at, _read_array)
 
 
-_SHAPES: Final[dict[str, Callable[[Reading, Field, Node, str, Node], Any]]] = {
-    "scalar": _scalar,
-    "array": _array,
-    "map": _map,
-    "2darray": _array2d,
+_SHAPE_READERS: Final[dict[str, Callable[[ReadContext, Field, Node, str, Node], Any]]] = {
+    "scalar": _read_scalar,
+    "array": _read_array,
+    "map": _read_map,
+    "2darray": _read_array2d,
 }
 
 
-def find(node: Node, path: str) -> Node:
+def find_node(node: Node, path: str) -> Node:
     """Return the node at a dotted path below a node, or the last one on the way that exists."""
     for part in re.split(r"[.\[\]]+", path.strip("]")):
         if isinstance(node, Mapping) and part in node.entries:

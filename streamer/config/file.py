@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from streamer.errors import ConfigError, Lint
+from streamer.core.errors import ConfigError, Lint
 
-MAX_BYTES: Final = 1_000_000
+MAX_CONFIG_BYTES: Final = 1_000_000
 
 _REASONS: Final[dict[type[Exception], str]] = {
     FileNotFoundError: "there is no such file",
@@ -23,16 +23,18 @@ def read_file(name: str) -> str:
         ConfigError: it is missing, a directory, too large, not readable or not UTF-8.
     """
     if not name:
-        raise _unreadable(name, "the name of the file is empty")
+        raise _make_read_error(name, "the name of the file is empty")
     try:
         size = Path(name).stat().st_size
-        if size > MAX_BYTES:
-            raise _unreadable(name, f"the file has {size:,} bytes; expected at most {MAX_BYTES:,}")
+        if size > MAX_CONFIG_BYTES:
+            raise _make_read_error(
+                name, f"the file has {size:,} bytes; expected at most {MAX_CONFIG_BYTES:,}"
+            )
         raw = Path(name).read_bytes()
     except (OSError, ValueError) as e:
         detail = getattr(e, "strerror", None) or e
         reason = _REASONS.get(type(e), f"the file cannot be read: {detail}")
-        raise _unreadable(name, reason) from None
+        raise _make_read_error(name, reason) from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as e:
@@ -44,5 +46,5 @@ def read_file(name: str) -> str:
         raise ConfigError([lint]) from None
 
 
-def _unreadable(name: str, message: str) -> ConfigError:
+def _make_read_error(name: str, message: str) -> ConfigError:
     return ConfigError([Lint(name, 1, 1, "unreadable", message)])

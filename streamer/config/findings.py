@@ -7,25 +7,25 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from streamer.config.inside import offset_inside
 from streamer.config.nodes import Node, Scalar
-from streamer.config.source import Source
-from streamer.config.unset import UNSET, is_unset
-from streamer.errors import Lint
-from streamer.redaction import Redaction, begins_in
+from streamer.config.source_map import Source
+from streamer.config.text_offsets import find_offset
+from streamer.config.unset_variables import UNSET_MARK, is_unset
+from streamer.core.errors import Lint
+from streamer.core.redaction import Redaction, may_begin_in
 
-_ABOUT_VALUES: Final = frozenset(
+_VALUE_CODES: Final = frozenset(
     {"invalid_option", "bad_duration", "bad_value", "bad_bloblang", "missing_label", "bad_label"}
     | {f"expected_{what}" for what in ("string", "int", "float", "bool", "object", "array")}
 )
-_HARMLESS: Final = frozenset(
+_HARMLESS_CODES: Final = frozenset(
     {"unknown_field", "duplicate_field", "deprecated", "missing_label", "duplicate_label"}
     | {"bad_label", "missing_variable", "should_omit", "doubtful_bloblang", "missing_package"}
 )
 MAX_FINDINGS: Final = 1_000
-_MOST_COMPARED: Final = 500
+_MAX_COMPARED_NAMES: Final = 500
 """Names that are compared for a suggestion: it takes time for each."""
-_LONGEST: Final = 1_500
+_MAX_MESSAGE_CHARS: Final = 1_500
 
 
 class TooManyFindings(Exception):
@@ -39,17 +39,17 @@ class Findings:
         secrets: texts that no message may show, by what is shown instead: values of environment
             variables and of secret fields, and passwords of URLs.
         unset: lines, by file, with variables that have no value, whether or not that is a finding.
-        marked: the files in which `UNSET` stands in the place of such variables.
+        files_with_marks: the files in which `UNSET_MARK` stands in the place of such variables.
     """
 
     def __init__(self) -> None:
         self.secrets: dict[str, str] = {}
         self.unset: set[tuple[str, int]] = set()
-        self.marked: set[str] = set()
+        self.files_with_marks: set[str] = set()
         self._lints: list[tuple[int, Lint]] = []
         self._sources: dict[str, int] = {}
-        self._harmless = 0
-        self._unknown = 0
+        self._harmless_count = 0
+        self._unknown_count = 0
 
     def __len__(self) -> int:
         return len(self._lints)
@@ -57,35 +57,35 @@ class Findings:
     def clear(self) -> None:
         """Forget all findings, when the text is to be read in another way."""
         self._lints.clear()
-        self._harmless = 0
+        self._harmless_count = 0
 
     @property
-    def harmful(self) -> int:
+    def harmful_count(self) -> int:
         """How many findings leave a value missing or unusable, so that it can't be looked at.
 
         Values that nobody knows are counted too, though they are no findings.
         """
-        return len(self._lints) - self._harmless + self._unknown
+        return len(self._lints) - self._harmless_count + self._unknown_count
 
-    def at_offset(
+    def add_at_offset(
         self, source: Source, offset: int, code: str, message: str, suggestion: str = ""
     ) -> None:
         """Add a finding at an offset of a source's text."""
-        line, column = source.place(offset)
+        line, column = source.locate(offset)
         self.add(Lint(source.name, line, column, code, message, suggestion))
 
-    def at(self, node: Node, code: str, message: str, suggestion: str = "") -> None:
+    def add_at(self, node: Node, code: str, message: str, suggestion: str = "") -> None:
         """Add a finding about a node, unless a variable without a value is in it."""
         if is_unset(node):
-            self._unknown += code not in _HARMLESS
+            self._unknown_count += code not in _HARMLESS_CODES
             return
-        self.at_offset(node.source, node.start, code, message, suggestion)
+        self.add_at_offset(node.source, node.start, code, message, suggestion)
 
-    def inside(
+    def add_inside(
         self, node: Scalar, at: tuple[int, int], code: str, message: str, suggestion: str = ""
     ) -> None:
         """Add a finding at a 1-based line and column of a scalar's text."""
-        self.at_offset(node.source, offset_inside(node, *at), code, message, suggestion)
+        self.add_at_offset(node.source, find_offset(node, *at), code, message, suggestion)
 
     def add(self, lint: Lint) -> None:
         """Add a finding whose place is known.
@@ -97,16 +97,18 @@ class Findings:
             raise TooManyFindings
         order = self._sources.setdefault(lint.file, len(self._sources))
         self._lints.append((order, lint))
-        self._harmless += lint.code in _HARMLESS
+        self._harmless_count += lint.code in _HARMLESS_CODES
 
-    def sorted(self, without_unset: bool = False) -> tuple[Lint, ...]:
+    def to_sorted(self, without_unset: bool = False) -> tuple[Lint, ...]:
         """Return all findings by source, line and column, each once, without secrets.
 
         Args:
             without_unset: leave out what is said of values where a variable has none, even if
                 that is no finding.
         """
-        ordered = sorted(self._clean(), key=lambda item: (item[0], item[1].line, item[1].column))
+        ordered = sorted(
+            self._redact_lints(), key=lambda item: (item[0], item[1].line, item[1].column)
+        )
         missing = {(lint.file, lint.line) for _, lint in ordered if lint.code == "missing_variable"}
         unset = self.unset if without_unset else set()
         # What is wrong with a value that a missing variable leaves behind is no news.
@@ -114,8 +116,8 @@ class Findings:
             dict.fromkeys(
                 lint
                 for _, lint in ordered
-                if lint.code not in _ABOUT_VALUES
-                or lint.file in self.marked
+                if lint.code not in _VALUE_CODES
+                or lint.file in self.files_with_marks
                 or (
                     (lint.file, lint.line) not in missing
                     and ((lint.file, lint.line) not in unset or lint.code == "missing_label")
@@ -123,27 +125,34 @@ class Findings:
             )
         )
 
-    def _clean(self) -> list[tuple[int, Lint]]:
+    def _redact_lints(self) -> list[tuple[int, Lint]]:
         """Return the findings without secrets: what is wrong is often said by quoting a value."""
-        said = "\n".join(lint.message + lint.suggestion for _, lint in self._lints)
+        texts = "\n".join(lint.message + lint.suggestion for _, lint in self._lints)
         # A config may hold thousands, of which hardly any is in a message.
-        redact = Redaction({s: by for s, by in self.secrets.items() if begins_in(s, said)}).text
+        redact = Redaction(
+            {s: by for s, by in self.secrets.items() if may_begin_in(s, texts)}
+        ).redact_text
 
-        def clean(text: str) -> str:
-            text = redact(text).replace(UNSET, "")
-            return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        def redact_text(text: str) -> str:
+            text = redact(text).replace(UNSET_MARK, "")
+            return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[:_MAX_MESSAGE_CHARS]}…"
 
         return [
-            (order, replace(lint, message=clean(lint.message), suggestion=clean(lint.suggestion)))
+            (
+                order,
+                replace(
+                    lint, message=redact_text(lint.message), suggestion=redact_text(lint.suggestion)
+                ),
+            )
             for order, lint in self._lints
         ]
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """Return a suggestion that names the closest of the known names, or an empty string."""
     names = list(known)
-    if len(names) > _MOST_COMPARED:
+    if len(names) > _MAX_COMPARED_NAMES:
         return ""
-    folded = {known_name.lower(): known_name for known_name in names}
-    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-    return f"did you mean {folded[close[0]]}?" if close else ""
+    by_lower_case = {known_name.lower(): known_name for known_name in names}
+    close = difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.6)
+    return f"did you mean {by_lower_case[close[0]]}?" if close else ""

@@ -7,35 +7,35 @@ import binascii
 from collections.abc import Sequence
 from typing import Final
 
-from streamer.endpoints.address import address_problem
-from streamer.spec import Field, Parsed
+from streamer.connectors.http_server.address import address_problem
+from streamer.sdk.spec import Field, ParsedFields
 
 _SHA256_BYTES: Final = 32
 
 
-def _root_path(path: str) -> str | None:
+def _check_root_path(path: str) -> str | None:
     fits = not path or path.startswith("/")
     return None if fits else f"is {path!r}; expected a path that begins with /"
 
 
-def _above_zero(value: int) -> str | None:
+def _check_positive(value: int) -> str | None:
     return None if value > 0 else f"is {value}; expected 1 or more"
 
 
-def _host_names(names: Sequence[str]) -> str | None:
+def _check_host_names(names: Sequence[str]) -> str | None:
     for name in names:
         if not name or any(letter in name for letter in "/:*@ "):
             return f"has {name!r}; expected the name of a host without a port: streams.example.com"
     return None
 
 
-def _cors(parsed: Parsed) -> str | None:
+def _check_cors(parsed: ParsedFields) -> str | None:
     if parsed["enabled"] and not parsed["allowed_origins"]:
         return "is enabled; name at least one origin in allowed_origins"
     return None
 
 
-def _basic_auth(parsed: Parsed) -> str | None:
+def _check_basic_auth(parsed: ParsedFields) -> str | None:
     """Look at all fields together; no value is shown."""
     if not parsed["enabled"]:
         return None
@@ -51,7 +51,7 @@ def _basic_auth(parsed: Parsed) -> str | None:
     return None
 
 
-def _bearer_auth(parsed: Parsed) -> str | None:
+def _check_bearer_auth(parsed: ParsedFields) -> str | None:
     """Look at all tokens; no value is shown."""
     if not parsed["enabled"]:
         return None
@@ -67,17 +67,17 @@ def _bearer_auth(parsed: Parsed) -> str | None:
     return None
 
 
-def _http(parsed: Parsed) -> str | None:
+def _check_http(parsed: ParsedFields) -> str | None:
     if bool(parsed["cert_file"]) != bool(parsed["key_file"]):
         return "needs both cert_file and key_file, or neither"
     return None
 
 
-HTTP: Final = Field(
+HTTP_SECTION: Final = Field(
     "http",
     "object",
     "The HTTP server: health checks, metrics, and what components serve.",
-    check=_http,
+    check=_check_http,
     children=(
         Field("enabled", "bool", "Whether it is started.", default=True),
         Field(
@@ -94,7 +94,7 @@ HTTP: Final = Field(
             "string",
             "A prefix under which all paths are served too.",
             default="/benthos",
-            check=_root_path,
+            check=_check_root_path,
         ),
         Field(
             "debug_endpoints",
@@ -111,7 +111,7 @@ HTTP: Final = Field(
             "own page.",
             default=(),
             shape="array",
-            check=_host_names,
+            check=_check_host_names,
             advanced=True,
             examples=(("streams.example.com",),),
         ),
@@ -123,7 +123,7 @@ HTTP: Final = Field(
             "`false`. Without it, as many as leave streams a reserve of the descriptors that the "
             "process may open (`ulimit -n`): 768 of 1024, and 10,000 at most.",
             optional=True,
-            check=_above_zero,
+            check=_check_positive,
             advanced=True,
         ),
         Field(
@@ -132,7 +132,7 @@ HTTP: Final = Field(
             "How many of them may come from one address; without it, half of all. Raise it where a "
             "proxy stands before the program.",
             optional=True,
-            check=_above_zero,
+            check=_check_positive,
             advanced=True,
         ),
         Field("cert_file", "string", "A TLS certificate, PEM.", default="", advanced=True),
@@ -142,7 +142,7 @@ HTTP: Final = Field(
             "object",
             "Cross-origin requests.",
             advanced=True,
-            check=_cors,
+            check=_check_cors,
             children=(
                 Field("enabled", "bool", "Whether they are allowed.", default=False),
                 Field(
@@ -159,7 +159,7 @@ HTTP: Final = Field(
             "object",
             "Basic authentication for all paths.",
             advanced=True,
-            check=_basic_auth,
+            check=_check_basic_auth,
             children=(
                 Field("enabled", "bool", "Whether it is asked for.", default=False),
                 Field("realm", "string", "The realm.", default="restricted"),
@@ -180,7 +180,7 @@ HTTP: Final = Field(
             "object",
             "Tokens for programs, beside `basic_auth` or instead of it.",
             advanced=True,
-            check=_bearer_auth,
+            check=_check_bearer_auth,
             children=(
                 Field("enabled", "bool", "Whether they are taken.", default=False),
                 Field(

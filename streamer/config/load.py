@@ -8,40 +8,40 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from streamer.config.answers import check_answers
-from streamer.config.assemble import assemble
+from streamer.config.assemble import assemble_config
 from streamer.config.components import read_component
-from streamer.config.custom_metrics import check_custom_metrics
-from streamer.config.definitions import is_definition, lint_definitions
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
-from streamer.config.ignores import find_ignores, without_ignored
-from streamer.config.markdown import is_markdown, snippets
-from streamer.config.message_paths import check_message_paths
+from streamer.config.lint.custom_metrics import check_custom_metrics
+from streamer.config.lint.delivery_promises import check_delivery_promises
+from streamer.config.lint.http_paths import check_http_paths
+from streamer.config.lint.ignores import drop_ignored, find_ignores
+from streamer.config.lint.join_sides import check_join_sides
+from streamer.config.lint.message_paths import check_message_paths
+from streamer.config.lint.old_spellings import drop_disabled
+from streamer.config.lint.rejected_messages import check_rejected_messages
+from streamer.config.lint.rules import RULES
+from streamer.config.lint.sync_response import check_sync_responses
+from streamer.config.lint.whole_config import check_whole_config
+from streamer.config.markdown import find_yaml_blocks, is_markdown
 from streamer.config.model import Config
-from streamer.config.nodes import Mapping, described
-from streamer.config.old_spellings import without_disabled
-from streamer.config.read import read_source
-from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
-from streamer.config.rejecting import check_rejecting
-from streamer.config.repeats import check_repeats
+from streamer.config.nodes import Mapping, describe_node
+from streamer.config.read_context import DEFAULT_OPTIONS, LintOptions, ReadContext
 from streamer.config.resources import (
     ResourceText,
     check_references,
+    collect_resources,
     holds_resources_only,
     read_resource_file,
-    resources_of,
 )
-from streamer.config.rules import RULES
 from streamer.config.sections import SECTIONS
-from streamer.config.served import check_served
-from streamer.config.sets import apply_set
-from streamer.config.sides import check_sides
-from streamer.config.source import Source
-from streamer.config.tests_section import check_tests
-from streamer.config.whole import check_whole
-from streamer.errors import ConfigError, Lint
+from streamer.config.set_option import apply_set
+from streamer.config.source_map import Source
+from streamer.config.unit_tests.definitions import is_definition, lint_definitions
+from streamer.config.unit_tests.section import check_tests
+from streamer.config.yaml_reader import read_source
+from streamer.core.errors import ConfigError, Lint
 
 
 def load_config(
@@ -89,8 +89,8 @@ def parse_config(
         resources: files with further resources, or texts.
         chilled: take a config in spite of findings that it can run with.
     """
-    given = _Given(os.environ if env is None else env, sets, resources)
-    config, lints = _check(text, name, given, DEFAULT_OPTIONS)
+    inputs = _ReadInputs(os.environ if env is None else env, sets, resources)
+    config, lints = _read_and_lint(text, name, inputs, DEFAULT_OPTIONS)
     if config is None or not all(chilled and RULES[lint.code].runs_chilled for lint in lints):
         raise ConfigError(lints)
     return replace(config, lints=lints) if lints else config
@@ -117,12 +117,12 @@ def lint_config(
         return e.lints
     if is_definition(name):
         return lint_definitions(text, name, options)
-    given = _Given(os.environ if env is None else env, (), resources)
-    texts = snippets(text) if is_markdown(name) else [text]
-    return tuple(lint for one in texts for lint in _check(one, name, given, options)[1])
+    inputs = _ReadInputs(os.environ if env is None else env, (), resources)
+    texts = find_yaml_blocks(text) if is_markdown(name) else [text]
+    return tuple(lint for one in texts for lint in _read_and_lint(one, name, inputs, options)[1])
 
 
-class _Given(NamedTuple):
+class _ReadInputs(NamedTuple):
     """What a config's text is read with."""
 
     env: MappingType[str, str]
@@ -130,34 +130,34 @@ class _Given(NamedTuple):
     resources: Sequence[str | ResourceText]
 
 
-def _check(
+def _read_and_lint(
     text: str,
     name: str,
-    given: _Given,
+    inputs: _ReadInputs,
     options: LintOptions,
 ) -> tuple[Config | None, tuple[Lint, ...]]:
     """Read a text whole; returns the config, if one can be made of it, and the findings."""
     findings = Findings()
-    reading = Reading(findings, read_component, options)
+    context = ReadContext(findings, read_component, options)
     try:
-        config = _read(text, name, given, reading)
+        config = _read_config(text, name, inputs, context)
     except TooManyFindings:
-        lints = findings.sorted()
+        lints = findings.to_sorted()
         message = f"there are more findings than these {MAX_FINDINGS:,}"
         return None, (*lints, replace(lints[-1], code="too_many", message=message, suggestion=""))
     # A lint that does not mind missing values does not mind what comes of them either.
-    lints = findings.sorted(without_unset=options.thorough and not options.check_variables)
-    lints = without_ignored(lints, reading.ignores, options)
-    return config, without_disabled(text, lints)
+    lints = findings.to_sorted(without_unset=options.thorough and not options.check_variables)
+    lints = drop_ignored(lints, context.ignores, options)
+    return config, drop_disabled(text, lints)
 
 
-def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | None:
+def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext) -> Config | None:
     """Read a text; what comes back is of use only when comments silence all findings."""
-    findings = reading.findings
-    options = reading.options
+    findings = context.findings
+    options = context.options
     source, root = read_source(
         Source(name, text),
-        given.env,
+        inputs.env,
         findings,
         check=options.check_variables,
         marks=options.thorough,
@@ -165,32 +165,32 @@ def _read(text: str, name: str, given: _Given, reading: Reading) -> Config | Non
     if root is None:
         return None
     if not isinstance(root, Mapping):
-        message = f"a config is an object, got {described(root)}"
-        findings.at(root, "expected_object", message, "begin with `input:`, for example")
+        message = f"a config is an object, got {describe_node(root)}"
+        findings.add_at(root, "expected_object", message, "begin with `input:`, for example")
         return None
-    reading.ignores += find_ignores(source, root)
-    for expression in given.sets:
+    context.ignores += find_ignores(source, root)
+    for expression in inputs.sets:
         apply_set(root, expression, findings)
-    parsed = read_fields(reading, SECTIONS, root, "", root)
-    resources = resources_of(reading, parsed, root)
+    parsed = read_fields(context, SECTIONS, root, "", root)
+    resources = collect_resources(context, parsed, root)
     check_tests(findings, name, parsed["tests"] or ())
     roots = [root]
-    for path in dict.fromkeys(given.resources):
-        more, tree = read_resource_file(reading, path, given.env)
+    for path in dict.fromkeys(inputs.resources):
+        more, tree = read_resource_file(context, path, inputs.env)
         resources |= more
         roots += [tree] if tree is not None else []
     if not holds_resources_only(root):
-        check_references(reading, roots)
-    check_sides(reading, root, parsed, resources)
-    check_served(reading, root, parsed, resources)
-    check_repeats(reading, root, parsed, resources)
-    if reading.options.thorough:
-        check_whole(reading, root)
-        check_message_paths(reading, parsed, resources)
-        check_custom_metrics(reading, parsed, resources)
+        check_references(context, roots)
+    check_join_sides(context, root, parsed, resources)
+    check_http_paths(context, root, parsed, resources)
+    check_delivery_promises(context, root, parsed, resources)
+    if context.options.thorough:
+        check_whole_config(context, root)
+        check_message_paths(context, parsed, resources)
+        check_custom_metrics(context, parsed, resources)
         if not holds_resources_only(root):
-            check_answers(reading, parsed["buffer"])
-            check_rejecting(reading, root, parsed, resources)
-    if findings.harmful:
+            check_sync_responses(context, parsed["buffer"])
+            check_rejected_messages(context, root, parsed, resources)
+    if findings.harmful_count:
         return None
-    return assemble(parsed, resources, name, text, findings.secrets)
+    return assemble_config(parsed, resources, name, text, findings.secrets)

@@ -14,7 +14,7 @@ def is_markdown(path: str) -> bool:
     return path.endswith(".md")
 
 
-def snippets(text: str) -> Iterator[str]:
+def find_yaml_blocks(text: str) -> Iterator[str]:
     """Return the configs of a page, with empty lines before, so that their places are the page's.
 
     Indented blocks are left as they are: YAML takes the indentation.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from streamer.errors import Lint
-from streamer.spec import Kind, Parsed, ParsedComponent
+from streamer.core.errors import Lint
+from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Config:
 
     Attributes:
         input: where messages come from; `stdin` when the config names none.
-        buffer: the buffer; `none` when the config names none.
+        buffer: the buffer; `empty` when the config names none.
         processors: those of `pipeline`.
         output: where messages go; `stdout` when the config names none.
         resources: components of the `*_resources` sections, by kind and label.
@@ -43,17 +43,17 @@ class Config:
     processors: tuple[ParsedComponent, ...]
     output: ParsedComponent
     resources: Mapping[tuple[Kind, str], ParsedComponent]
-    logger: Parsed
-    http: Parsed
-    spark: Parsed
+    logger: ParsedFields
+    http: ParsedFields
+    spark: ParsedFields
     metrics: ParsedComponent
     tracer: ParsedComponent
-    error_handling: Parsed
-    limits: Parsed
+    error_handling: ParsedFields
+    limits: ParsedFields
     shutdown_delay: int
     shutdown_timeout: int
     threads: int = -1
-    tests: tuple[Parsed, ...] = ()
+    tests: tuple[ParsedFields, ...] = ()
     path: str = ""
     text: str = field(default="", repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamer.config.source import Source
-from streamer.yaml_scalars import resolve
+from streamer.config.source_map import Source
+from streamer.core.yaml_scalars import resolve_scalar
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +34,7 @@ class Scalar(Node):
     @property
     def value(self) -> Any:
         """The value that the text stands for, by its style and tag."""
-        return resolve(self.text, self.style, self.tag)
+        return resolve_scalar(self.text, self.style, self.tag)
 
 
 @dataclass(slots=True, eq=False)
@@ -51,21 +51,21 @@ class Mapping(Node):
     entries: dict[str, tuple[Scalar, Node]] = field(default_factory=dict)
 
 
-def plain(node: Node) -> Any:
+def to_python(node: Node) -> Any:
     """Return the node as Python values: None, bool, int, float, str, list and dict.
 
     Raises:
         ValueError: a tag does not fit its text.
     """
     if isinstance(node, Mapping):
-        return {key: plain(value) for key, (_, value) in node.entries.items()}
+        return {key: to_python(value) for key, (_, value) in node.entries.items()}
     if isinstance(node, Sequence):
-        return [plain(item) for item in node.items]
+        return [to_python(item) for item in node.items]
     assert isinstance(node, Scalar)
     return node.value
 
 
-def written(value: Any, source: Source, at: int = 0) -> Node:
+def from_python(value: Any, source: Source, at: int = 0) -> Node:
     """Return the node of Python values, as if they had been written at an offset of a source."""
     if isinstance(value, dict):
         keys = {str(key): item for key, item in value.items()}
@@ -73,10 +73,13 @@ def written(value: Any, source: Source, at: int = 0) -> Node:
             source,
             at,
             at,
-            {key: (Scalar(source, at, at, key), written(v, source, at)) for key, v in keys.items()},
+            {
+                key: (Scalar(source, at, at, key), from_python(v, source, at))
+                for key, v in keys.items()
+            },
         )
     if isinstance(value, list | tuple):
-        return Sequence(source, at, at, [written(item, source, at) for item in value])
+        return Sequence(source, at, at, [from_python(item, source, at) for item in value])
     if isinstance(value, str):
         return Scalar(source, at, at, value, '"')
     if value is None or isinstance(value, bool):
@@ -84,7 +87,7 @@ def written(value: Any, source: Source, at: int = 0) -> Node:
     return Scalar(source, at, at, repr(value))
 
 
-def described(node: Node) -> str:
+def describe_node(node: Node) -> str:
     """Return in a word or two what a node is; of a scalar, its value is not shown."""
     if isinstance(node, Mapping):
         return "an object"

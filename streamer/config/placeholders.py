@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-_OPENED: Final = re.compile(r"\$\{([0-9A-Za-z_.]+)(?:\}|\|([0-9A-Za-z]+)\}|(:))")
+_OPENING: Final = re.compile(r"\$\{([0-9A-Za-z_.]+)(?:\}|\|([0-9A-Za-z]+)\}|(:))")
 _ESCAPED: Final = re.compile(r"\$\{\{[0-9A-Za-z_.]+(:?)")
-_MOST_NESTED: Final = 100
+_MAX_NESTED_BRACES: Final = 100
 
 
 class Variable(NamedTuple):
@@ -36,12 +36,12 @@ class Variable(NamedTuple):
 def find_variables(text: str) -> Iterator[Variable]:
     """Return the variables of a text, in order."""
     end = 0
-    while match := _OPENED.search(text, end):
+    while match := _OPENING.search(text, end):
         if match[3] is None:
             end = match.end()
             yield Variable(match.start(), end, match[1], None, match[2] or "")
             continue
-        closes = _closes(text, match.end())
+        closes = _find_closing_braces(text, match.end())
         if not closes:
             return  # No brace follows, so that nothing else is closed either.
         end = closes[-1] + 1
@@ -56,7 +56,7 @@ def find_escaped(text: str) -> Iterator[tuple[int, int]]:
     end = 0
     while match := _ESCAPED.search(text, end):
         end = match.end()
-        closes = _closes(text, end) if match[1] else [end]
+        closes = _find_closing_braces(text, end) if match[1] else [end]
         if not closes:
             return
         for close in reversed(closes):
@@ -66,7 +66,7 @@ def find_escaped(text: str) -> Iterator[tuple[int, int]]:
                 break
 
 
-def _closes(text: str, at: int) -> list[int]:
+def _find_closing_braces(text: str, at: int) -> list[int]:
     """Return the braces that may close a default, the last being the one that closes it best.
 
     A default may hold `${…}`, whose brace closes the default only when no other does.
@@ -75,7 +75,7 @@ def _closes(text: str, at: int) -> list[int]:
     while (close := text.find("}", at)) >= 0:
         closes.append(close)
         nested = text.find("${", at, close)
-        if nested < 0 or nested + 2 == close or len(closes) == _MOST_NESTED:
+        if nested < 0 or nested + 2 == close or len(closes) == _MAX_NESTED_BRACES:
             break
         at = close + 1
     return closes

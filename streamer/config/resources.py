@@ -12,17 +12,17 @@ from typing import Final, NamedTuple
 
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
-from streamer.config.findings import did_you_mean
-from streamer.config.ignores import find_ignores
-from streamer.config.nodes import Mapping, Node, Scalar, Sequence, described
-from streamer.config.read import read_source
-from streamer.config.reading import Reading, Reference
+from streamer.config.findings import suggest_name
+from streamer.config.lint.ignores import find_ignores
+from streamer.config.nodes import Mapping, Node, Scalar, Sequence, describe_node
+from streamer.config.read_context import ReadContext, Reference
 from streamer.config.sections import SECTIONS
-from streamer.config.source import Source
-from streamer.config.tests_section import DEFINITION_FIELDS, check_tests
-from streamer.errors import ConfigError
-from streamer.permissions import ALL, Permissions, limited
-from streamer.spec import Kind, Parsed, ParsedComponent
+from streamer.config.source_map import Source
+from streamer.config.unit_tests.section import DEFINITION_FIELDS, check_tests
+from streamer.config.yaml_reader import read_source
+from streamer.core.errors import ConfigError
+from streamer.core.permissions import ALL, Permissions, limit_permissions
+from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
 RESOURCE_KINDS: Final = (
     Kind.INPUT,
@@ -33,12 +33,12 @@ RESOURCE_KINDS: Final = (
 )
 """The kinds that have a `*_resources` section."""
 
-_LISTED: Final = 20
+_MAX_LISTED_LABELS: Final = 20
 Key = tuple[Kind, str]
 Resources = dict[Key, ParsedComponent]
 
-_NAMES: Final = {f"{kind}_resources": kind for kind in RESOURCE_KINDS}
-_SECTIONS: Final = tuple(section for section in SECTIONS if section.name in _NAMES)
+_SECTION_KINDS: Final = {f"{kind}_resources": kind for kind in RESOURCE_KINDS}
+_SECTIONS: Final = tuple(section for section in SECTIONS if section.name in _SECTION_KINDS)
 FILE_FIELDS: Final = (*_SECTIONS, *DEFINITION_FIELDS)
 """What a resource file may hold: resources, and unit tests, as in Benthos."""
 
@@ -60,7 +60,7 @@ class ResourceText:
     permissions: Permissions = ALL
 
 
-class _Written(NamedTuple):
+class _ResourceNode(NamedTuple):
     """A resource as it is written, whether or not it could be read."""
 
     kind: Kind
@@ -69,121 +69,125 @@ class _Written(NamedTuple):
     """The file, and the path in it."""
 
 
-def resources_of(reading: Reading, parsed: Parsed, root: Mapping) -> Resources:
+def collect_resources(context: ReadContext, parsed: ParsedFields, root: Mapping) -> Resources:
     """Return the resources by kind and label; one without a label could never be used."""
     resources = {}
-    for section, kind in _NAMES.items():
+    for section, kind in _SECTION_KINDS.items():
         for index, component in enumerate(parsed[section] or ()):
             if component is None:
                 continue
-            node = _item(root, section, index)
-            label = _label(node)
+            node = _find_item(root, section, index)
+            label = _read_label_text(node)
             if not label:
                 message = f"this {kind} resource has no label"
-                reading.findings.at(node, "missing_label", message, "add `label: …`")
+                context.findings.add_at(node, "missing_label", message, "add `label: …`")
             resources[kind, label] = component
     return resources
 
 
 def read_resource_file(
-    reading: Reading, given: str | ResourceText, env: MappingType[str, str]
+    context: ReadContext, file: str | ResourceText, env: MappingType[str, str]
 ) -> tuple[Resources, Mapping | None]:
     """Read a file of resources.
 
     Args:
-        reading: the one of the config that they are for, so that labels are told apart.
-        given: the file's path, or a text.
+        context: the one of the config that they are for, so that labels are told apart.
+        file: the file's path, or a text.
         env: the environment's variables, for a file.
 
     Returns:
         The resources, and the file's tree; None when it cannot be read, with a finding added.
     """
-    text = given if isinstance(given, ResourceText) else None
-    path, env = (text.name, text.env) if text else (str(given), env)
+    text = file if isinstance(file, ResourceText) else None
+    path, env = (text.name, text.env) if text else (str(file), env)
     try:
         source = Source(path, text.text if text else read_file(path))
     except ConfigError as e:
         for lint in e.lints:
-            reading.findings.add(lint)
+            context.findings.add(lint)
         return {}, None
-    options = reading.options
+    options = context.options
     source, root = read_source(
-        source, env, reading.findings, check=options.check_variables, marks=options.thorough
+        source, env, context.findings, check=options.check_variables, marks=options.thorough
     )
     if root is None:
         return {}, None
     if not isinstance(root, Mapping):
-        message = f"a file of resources is an object, got {described(root)}"
+        message = f"a file of resources is an object, got {describe_node(root)}"
         hint = "begin with `processor_resources:`, for example"
-        reading.findings.at(root, "expected_object", message, hint)
+        context.findings.add_at(root, "expected_object", message, hint)
         return {}, None
     if text is not None:
-        for name in root.entries.keys() - _NAMES.keys():
+        for name in root.entries.keys() - _SECTION_KINDS.keys():
             del root.entries[name]
-    reading.ignores += find_ignores(source, root)
-    with limited(text.permissions if text is not None else ALL):
-        parsed = read_fields(reading, FILE_FIELDS, root, "", root)
-    check_tests(reading.findings, path, parsed["tests"] or ())
-    return resources_of(reading, parsed, root), root
+    context.ignores += find_ignores(source, root)
+    with limit_permissions(text.permissions if text is not None else ALL):
+        parsed = read_fields(context, FILE_FIELDS, root, "", root)
+    check_tests(context.findings, path, parsed["tests"] or ())
+    return collect_resources(context, parsed, root), root
 
 
 def holds_resources_only(root: Mapping) -> bool:
     """Whether a file is one of resources: others may hold what its resources refer to."""
-    return bool(_NAMES.keys() & root.entries.keys()) and (
+    return bool(_SECTION_KINDS.keys() & root.entries.keys()) and (
         root.entries.keys() <= {field.name for field in FILE_FIELDS}
     )
 
 
-def check_references(reading: Reading, roots: Iterable[Mapping]) -> None:
+def check_references(context: ReadContext, roots: Iterable[Mapping]) -> None:
     """Add a finding for each reference to a resource that is not there, or that uses itself.
 
     Args:
-        reading: has the references, and gets the findings.
+        context: has the references, and gets the findings.
         roots: the config, and the files with further resources.
     """
-    written = [resource for root in roots for resource in _written(root)]
+    resource_nodes = [resource for root in roots for resource in _find_resource_nodes(root)]
     # Labels in a dict of their own kind: in their order, and looked up where there are thousands.
     known: dict[Kind, dict[str, None]] = {}
-    for kind, label in sorted({(resource.kind, resource.label.text) for resource in written}):
+    for kind, label in sorted(
+        {(resource.kind, resource.label.text) for resource in resource_nodes}
+    ):
         known.setdefault(kind, {})[label] = None
-    for reference in reading.references:
+    for reference in context.references:
         if reference.label not in known.get(reference.kind, {}):
-            _missing(reading, reference, known)
-    _check_cycles(reading, written)
+            _report_missing(context, reference, known)
+    _check_cycles(context, resource_nodes)
 
 
-def _missing(
-    reading: Reading, reference: Reference, known: MappingType[Kind, MappingType[str, None]]
+def _report_missing(
+    context: ReadContext, reference: Reference, known: MappingType[Kind, MappingType[str, None]]
 ) -> None:
     kind, label = reference.kind, reference.label
     labels = known.get(kind, {})
     others = [of for of, names in known.items() if label in names]
-    hint = did_you_mean(label, labels)
+    hint = suggest_name(label, labels)
     if not hint and others:
         hint = f"{label!r} is the label of a resource of kind {others[0]}"
     elif not hint:
-        shown = list(labels)[:_LISTED] + (["…"] if len(labels) > _LISTED else [])
+        shown = list(labels)[:_MAX_LISTED_LABELS] + (
+            ["…"] if len(labels) > _MAX_LISTED_LABELS else []
+        )
         hint = f"{kind}_resources has {', '.join(shown) if shown else 'none'}"
     message = f"there is no {kind} resource with the label {label!r}"
-    reading.findings.at(reference.node, "missing_resource", message, hint)
+    context.findings.add_at(reference.node, "missing_resource", message, hint)
 
 
-def _check_cycles(reading: Reading, written: list[_Written]) -> None:
+def _check_cycles(context: ReadContext, resource_nodes: list[_ResourceNode]) -> None:
     """Find resources that use themselves, which could not be built."""
-    owners = {one.place: (one.kind, one.label.text) for one in written}
+    owners = {one.place: (one.kind, one.label.text) for one in resource_nodes}
     uses: dict[Key, list[Reference]] = {}
-    for reference in reading.references:
+    for reference in context.references:
         section = ".".join(reference.path.split(".")[:2])
         owner = owners.get((reference.node.source.name, section))
         if owner is not None:
             uses.setdefault(owner, []).append(reference)
     done: set[Key] = set()
     for start in uses:
-        _follow(reading, start, uses, done)
+        _follow_references(context, start, uses, done)
 
 
-def _follow(
-    reading: Reading, start: Key, uses: MappingType[Key, list[Reference]], done: set[Key]
+def _follow_references(
+    context: ReadContext, start: Key, uses: MappingType[Key, list[Reference]], done: set[Key]
 ) -> None:
     """Walk along references from one resource; there may be thousands, one behind the other."""
     way: dict[Key, Iterator[Reference]] = {}
@@ -204,27 +208,27 @@ def _follow(
         if key in way:
             labels = [label for _, label in (*way, key)]
             message = f"the resource {reference.label!r} uses itself: {' → '.join(labels)}"
-            reading.findings.at(reference.node, "resource_cycle", message)
+            context.findings.add_at(reference.node, "resource_cycle", message)
 
 
-def _written(root: Mapping) -> Iterator[_Written]:
-    for section, kind in _NAMES.items():
+def _find_resource_nodes(root: Mapping) -> Iterator[_ResourceNode]:
+    for section, kind in _SECTION_KINDS.items():
         node = root.entries[section][1] if section in root.entries else None
         for index, item in enumerate(node.items if isinstance(node, Sequence) else ()):
             if isinstance(item, Mapping) and "label" in item.entries:
                 label = item.entries["label"][1]
                 if isinstance(label, Scalar):
-                    yield _Written(kind, label, (label.source.name, f"{section}.{index}"))
+                    yield _ResourceNode(kind, label, (label.source.name, f"{section}.{index}"))
 
 
-def _label(node: Node) -> str:
+def _read_label_text(node: Node) -> str:
     """Return the label as it is written: a template may have given the component another one."""
     entry = node.entries.get("label") if isinstance(node, Mapping) else None
     return entry[1].text if entry is not None and isinstance(entry[1], Scalar) else ""
 
 
-def _item(root: Mapping, section: str, index: int) -> Node:
+def _find_item(root: Mapping, section: str, index: int) -> Node:
     node: Node = root.entries[section][1]
     items = getattr(node, "items", [node])
-    found: Node = items[index] if index < len(items) else node
-    return found
+    item: Node = items[index] if index < len(items) else node
+    return item

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from streamer.config.rules import RULES
+from streamer.config.lint.rules import RULES
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "lint.md"
 MARK: Final = (
@@ -13,7 +13,7 @@ MARK: Final = (
 )
 
 
-def reference() -> str:
+def format_rules() -> str:
     """Return the reference of all rules as Markdown."""
     sections = []
     for rule in RULES.values():
@@ -30,10 +30,10 @@ def reference() -> str:
     return "\n".join(sections)
 
 
-def page(text: str) -> str:
+def update_page(text: str) -> str:
     """Return the documentation's page with the reference put in after its mark."""
-    return f"{text[: text.index(MARK)]}{MARK}\n{reference()}"
+    return f"{text[: text.index(MARK)]}{MARK}\n{format_rules()}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(update_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Final
 
-from streamer import catalog
+from streamer.components import catalog
 from streamer.config.sections import SECTIONS
 from streamer.config.templates.fields import TEMPLATE_FIELDS
-from streamer.config.tests_section import DEFINITION_FIELDS
-from streamer.spec.json_schema import Schema, config_schema
+from streamer.config.unit_tests.section import DEFINITION_FIELDS
+from streamer.sdk.spec.json_schema import Schema, config_schema
 
 _DIRECTORY: Final = Path(__file__).resolve().parents[2] / "schemas"
 PATH: Final = _DIRECTORY / "config.schema.json"
@@ -23,7 +23,7 @@ def schema_text() -> str:
 
     It has no date and no version: the same specs give the same text.
     """
-    return _text(config_schema("A config of streamer", SECTIONS, catalog.specs()))
+    return _format_schema(config_schema("A config of streamer", SECTIONS, catalog.all_specs()))
 
 
 def definitions_schema_text() -> str:
@@ -31,7 +31,7 @@ def definitions_schema_text() -> str:
     schema = config_schema("Unit tests of a config of streamer", DEFINITION_FIELDS, ())
     # No component stands in a file of tests, but for mocks, which may be of any kind.
     del schema["definitions"]
-    return _text(schema)
+    return _format_schema(schema)
 
 
 def template_schema_text() -> str:
@@ -39,10 +39,10 @@ def template_schema_text() -> str:
     schema = config_schema("A template of streamer", TEMPLATE_FIELDS, ())
     # No component stands in a template but for what its mapping makes.
     del schema["definitions"]
-    return _text(schema)
+    return _format_schema(schema)
 
 
-def _text(schema: Schema) -> str:
+def _format_schema(schema: Schema) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

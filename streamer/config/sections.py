@@ -6,19 +6,19 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamer.config.http_section import HTTP
-from streamer.config.tests_section import DEFINITION_FIELDS
-from streamer.limits import DEFAULT_LIMITS
-from streamer.spec import Access, Field
+from streamer.config.http_section import HTTP_SECTION
+from streamer.config.unit_tests.section import DEFINITION_FIELDS
+from streamer.core.limits import DEFAULT_LIMITS
+from streamer.sdk.spec import Access, Field
 
 _OFFSET_LOG: Final = "spark.sql.streaming.offsetLog.formatVersion"
-_MASTER: Final = re.compile(
+_MASTER_PATTERN: Final = re.compile(
     r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://.+|yarn"
 )
-LEVELS: Final = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE")
+LOG_LEVELS: Final = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE")
 
 
-def _resources(kind: str, plural: str) -> Field:
+def _make_resource_section(kind: str, plural: str) -> Field:
     return Field(
         f"{kind}_resources",
         kind,
@@ -29,19 +29,19 @@ def _resources(kind: str, plural: str) -> Field:
     )
 
 
-def _above_zero(value: int) -> str | None:
+def _check_positive(value: int) -> str | None:
     return None if value > 0 else f"is {value}; expected 1 or more"
 
 
-def _interval(value: int) -> str | None:
+def _check_interval(value: int) -> str | None:
     return None if value >= 0 else "is negative; expected 0s or more"
 
 
-def _days(value: int) -> str | None:
+def _check_days(value: int) -> str | None:
     return None if value >= 0 else f"is {value}; expected 0 or more"
 
 
-def _spool(value: int) -> str | None:
+def _check_spool_limit(value: int) -> str | None:
     return None if value >= 1 << 20 else f"is {value}; expected 1048576 (1 MiB) or more"
 
 
@@ -55,8 +55,8 @@ def _conf(settings: Mapping[str, Any]) -> str | None:
     )
 
 
-def _master(text: str) -> str | None:
-    if _MASTER.fullmatch(text):
+def _check_master(text: str) -> str | None:
+    if _MASTER_PATTERN.fullmatch(text):
         return None
     return (
         f"is {text!r}; expected local[*], local[N] with N threads, spark://HOST:PORT, yarn or "
@@ -69,7 +69,7 @@ _LOGGER: Final = Field(
     "object",
     "What is logged, and how.",
     children=(
-        Field("level", "string", "The lowest level to log.", default="INFO", options=LEVELS),
+        Field("level", "string", "The lowest level to log.", default="INFO", options=LOG_LEVELS),
         Field("format", "string", "How lines look.", default="logfmt", options=("json", "logfmt")),
         Field("add_timestamp", "bool", "Whether lines carry the time.", default=True),
         Field("level_name", "string", "The level's key.", default="level", advanced=True),
@@ -100,7 +100,7 @@ _LOGGER: Final = Field(
                     "int",
                     "Days that old files are kept for; 0 keeps them for ever.",
                     default=0,
-                    check=_days,
+                    check=_check_days,
                 ),
             ),
         ),
@@ -117,7 +117,7 @@ _SPARK: Final = Field(
             "string",
             "Spark's master: `local[*]` for this machine, or a cluster's URL.",
             default="local[*]",
-            check=_master,
+            check=_check_master,
             examples=("local[2]", "spark://host:7077"),
         ),
         Field(
@@ -143,7 +143,7 @@ _SPARK: Final = Field(
             "cluster those that `conf` asks for by `spark.cores.max` or "
             "`spark.executor.instances`. The number of an existing checkpoint wins.",
             optional=True,
-            check=_above_zero,
+            check=_check_positive,
         ),
         Field(
             "trigger_interval",
@@ -151,7 +151,7 @@ _SPARK: Final = Field(
             "The shortest time between two micro-batches; chosen by the program when left out.",
             optional=True,
             duration=True,
-            check=_interval,
+            check=_check_interval,
             examples=("1s", "200ms"),
         ),
         Field(
@@ -167,7 +167,7 @@ _SPARK: Final = Field(
             "How many bytes may wait on disk for each input that cannot ask again for what it "
             "was sent (HTTP, sockets, pipes). Above it nothing more is taken.",
             default=1 << 30,
-            check=_spool,
+            check=_check_spool_limit,
         ),
         Field(
             "conf",
@@ -207,7 +207,7 @@ _LIMITS: Final = Field(
             "How many bytes one message may be unpacked to (`decompress`, `unarchive`, "
             "`parquet_decode`), and how long a text or value that a mapping makes may be.",
             default=DEFAULT_LIMITS.bytes,
-            check=_above_zero,
+            check=_check_positive,
         ),
         Field(
             "elements",
@@ -215,14 +215,14 @@ _LIMITS: Final = Field(
             "How many elements an array may have that is made from a number (`range`, Avro), how "
             "many values a Parquet file, and how many values a jq query may emit.",
             default=DEFAULT_LIMITS.elements,
-            check=_above_zero,
+            check=_check_positive,
         ),
         Field(
             "messages",
             "int",
             "How many messages `unarchive` and `parquet_decode` may make of one.",
             default=DEFAULT_LIMITS.messages,
-            check=_above_zero,
+            check=_check_positive,
         ),
         Field(
             "depth",
@@ -230,7 +230,7 @@ _LIMITS: Final = Field(
             "How deep records, arrays and maps of an Avro message may be nested, where its schema "
             "contains itself.",
             default=DEFAULT_LIMITS.depth,
-            check=_above_zero,
+            check=_check_positive,
         ),
         Field(
             "time",
@@ -239,7 +239,7 @@ _LIMITS: Final = Field(
             "computes (a query, a decoder) may work on one message; for ever when it is 0s.",
             default="0s",
             duration=True,
-            check=_interval,
+            check=_check_interval,
             examples=("1s",),
         ),
     ),
@@ -261,16 +261,16 @@ _PIPELINE: Final = Field(
 )
 
 SECTIONS: Final = (
-    HTTP,
+    HTTP_SECTION,
     Field("input", "input", "Where messages come from.", default={"stdin": {}}),
     Field("buffer", "buffer", "Holds messages, in windows or not.", default={"none": {}}),
     _PIPELINE,
     Field("output", "output", "Where messages go.", default={"stdout": {}}),
-    _resources("input", "Inputs"),
-    _resources("processor", "Processors"),
-    _resources("output", "Outputs"),
-    _resources("cache", "Caches"),
-    _resources("rate_limit", "Rate limits"),
+    _make_resource_section("input", "Inputs"),
+    _make_resource_section("processor", "Processors"),
+    _make_resource_section("output", "Outputs"),
+    _make_resource_section("cache", "Caches"),
+    _make_resource_section("rate_limit", "Rate limits"),
     _LOGGER,
     Field("metrics", "metrics", "Where metrics go.", default={"prometheus": {}}),
     Field("tracer", "tracer", "Where traces go.", default={"none": {}}),
@@ -280,7 +280,7 @@ SECTIONS: Final = (
         "How long to wait between a signal and the stop.",
         default="0s",
         duration=True,
-        check=_interval,
+        check=_check_interval,
     ),
     Field(
         "shutdown_timeout",
@@ -288,7 +288,7 @@ SECTIONS: Final = (
         "How long a stop may take before the micro-batch in hand is abandoned; it is replayed.",
         default="20s",
         duration=True,
-        check=_interval,
+        check=_check_interval,
     ),
     Field(
         "error_handling",

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer import catalog
-from streamer.durations import format_duration
-from streamer.plan.origins import origins
-from streamer.plan.plan import Plan, cores
-from streamer.plan.resources import resolved
-from streamer.plan.written import WRITTEN
-from streamer.spec import Kind, Parsed, ParsedComponent
-from streamer.spec.inside import inside
-from streamer.window.words import rules
+from streamer.components import catalog
+from streamer.core.durations import format_duration
+from streamer.plan.driver_outputs import DRIVER_WRITTEN
+from streamer.plan.piece_input import leaf_inputs
+from streamer.plan.plan import Plan, count_cores
+from streamer.plan.resources import resolve_resource
+from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
+from streamer.sdk.spec.children import child_components
+from streamer.window.settings.describe import describe_rules
 
-DRIVEN: Final = WRITTEN | {"drop"}
+DRIVER_OUTPUTS: Final = DRIVER_WRITTEN | {"drop"}
 """Outputs that give bytes, or nothing, to the driver."""
 
 
@@ -26,38 +26,44 @@ def explain(plan: Plan, checkpoint: str) -> str:
         plan: what would run.
         checkpoint: the checkpoint directory.
     """
-    return "\n".join(_lines(plan, checkpoint))
+    return "\n".join(_plan_lines(plan, checkpoint))
 
 
-def _lines(plan: Plan, checkpoint: str) -> Iterator[str]:
+def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     yield f"stream {plan.name}"
     local = plan.master.startswith("local")
-    given = _number(cores(plan.master), "core") if local else "a cluster, with the cores it gives"
+    given = (
+        _format_count(count_cores(plan.master), "core")
+        if local
+        else "a cluster, with the cores it gives"
+    )
     yield f"  master      {plan.master} ({given})"
     yield f"  checkpoint  {checkpoint}"
-    yield from _window(plan)
+    yield from _window_lines(plan)
     yield ""
     if plan.window is None:
         yield "stage 1 (workers): read, process, encode"
-        yield from _read(plan)
-        yield from _steps(None, plan.processors)
-        yield from _output(plan)
+        yield from _input_lines(plan)
+        yield from _step_lines(None, plan.processors)
+        yield from _output_lines(plan)
     else:
         yield f"stage 1 (workers): read {plan.input.name}, pack by shard and pane"
-        yield from _read(plan)
-        yield f"    {_at(plan.buffer)} timestamp_mapping, once per message"
+        yield from _input_lines(plan)
+        yield f"    {_format_place(plan.buffer)} timestamp_mapping, once per message"
         if plan.key is not None:
             yield f"    {plan.key.source} its expression, once per message, for the shard"
         yield "shuffle: a few rows of packed messages per micro-batch"
-        yield f"stage 2 (workers, {_number(plan.shards, 'shard')}): keep packs, release windows"
-        yield from _steps(None, plan.processors)
-        yield from _output(plan)
+        yield f"stage 2 (workers, {_format_count(plan.shards, 'shard')}): keep packs, release windows"
+        yield from _step_lines(None, plan.processors)
+        yield from _output_lines(plan)
     yield "driver"
     number = len(plan.outputs)
     named = [*zip(("output", "late_output"), plan.outputs, strict=False)]
-    named += [(output.path, output) for output in plan.written[number:]]
+    named += [(output.path, output) for output in plan.driver_outputs[number:]]
     # An output that sends everything from the workers leaves nothing to be written.
-    lines = [_writes(output, what) for what, output in named if output.name in DRIVEN]
+    lines = [
+        _describe_writer(output, what) for what, output in named if output.name in DRIVER_OUTPUTS
+    ]
     if plan.retention is not None:
         lines.append(
             f"results for queries, for {format_duration(plan.retention)} after the end of their "
@@ -67,13 +73,13 @@ def _lines(plan: Plan, checkpoint: str) -> Iterator[str]:
         yield f"    {line}"
 
 
-def _window(plan: Plan) -> Iterator[str]:
+def _window_lines(plan: Plan) -> Iterator[str]:
     window = plan.window
     wait = format_duration(plan.interval)
     if window is None:
         yield f"  buffer      {plan.buffer.name}; data waits {wait} at most for a micro-batch"
         return
-    first, *others = rules(window)
+    first, *others = describe_rules(window)
     yield f"  window      {plan.buffer.name}: {first}"
     for rule in others:
         yield f"              {rule}"
@@ -81,76 +87,78 @@ def _window(plan: Plan) -> Iterator[str]:
         if text:
             yield f"  {name:<12}{' '.join(text.split())}"
     if plan.key is not None:
-        by = f"{_number(plan.shards, 'shard')}, by {plan.key.text!r} of {plan.key.source}"
+        by = f"{_format_count(plan.shards, 'shard')}, by {plan.key.text!r} of {plan.key.source}"
     else:
         by = (
-            f"{_number(plan.shards, 'shard')}, of which one is used: a window is one batch, "
+            f"{_format_count(plan.shards, 'shard')}, of which one is used: a window is one batch, "
             "unless the first processor is a group_by_value or group_by that looks at one message"
         )
     yield f"  shards      {by}"
-    folding = plan.folding
-    if folding.text is None:
-        yield f"  keeps       messages whole; {folding.obstacle}"
+    aggregation = plan.aggregation
+    if aggregation.text is None:
+        yield f"  keeps       messages whole; {aggregation.obstacle}"
     else:
-        kept = ", ".join(("the first message", *folding.parts))
-        yield f"  keeps       of each group: {kept} (folded for {folding.source})"
+        kept = ", ".join(("the first message", *aggregation.aggregates))
+        yield f"  keeps       of each group: {kept} (folded for {aggregation.source})"
     yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"
 
 
-def _read(plan: Plan) -> Iterator[str]:
+def _input_lines(plan: Plan) -> Iterator[str]:
     """Say what is read: an input with its processors; of a broker each one, with all of its own."""
     if plan.input.name == "broker":
-        yield from _steps(plan.input)
-    for origin in origins(plan.input, plan.resources):
-        yield from _steps(origin)
-        yield from _told(origin)
-        yield from _steps(None, origin.processors)
+        yield from _step_lines(plan.input)
+    for origin in leaf_inputs(plan.input, plan.resources):
+        yield from _step_lines(origin)
+        yield from _component_lines(origin)
+        yield from _step_lines(None, origin.processors)
 
 
-def _told(component: ParsedComponent) -> Iterator[str]:
+def _component_lines(component: ParsedComponent) -> Iterator[str]:
     """Say what a component has to say of itself."""
-    spec = catalog.spec(component.kind, component.name)
+    spec = catalog.find_spec(component.kind, component.name)
     if spec is not None and spec.explains is not None:
         for line in spec.explains(component.config):
             yield f"      {line}"
 
 
-def _steps(source: ParsedComponent | None, *groups: tuple[ParsedComponent, ...]) -> Iterator[str]:
+def _step_lines(
+    source: ParsedComponent | None, *groups: tuple[ParsedComponent, ...]
+) -> Iterator[str]:
     if source is not None:
-        yield f"    {_at(source)} {source.name}"
+        yield f"    {_format_place(source)} {source.name}"
     for group in groups:
         for component in group:
-            yield f"    {_at(component)} {component.name}"
+            yield f"    {_format_place(component)} {component.name}"
 
 
-def _output(plan: Plan) -> Iterator[str]:
+def _output_lines(plan: Plan) -> Iterator[str]:
     for output in plan.outputs:
-        yield from _steps(None, output.processors)
-        yield from _sends(output, plan, ())
+        yield from _step_lines(None, output.processors)
+        yield from _send_lines(output, plan, ())
 
 
-def _sends(output: ParsedComponent, plan: Plan, way: tuple[str, ...]) -> Iterator[str]:
+def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -> Iterator[str]:
     """Say what becomes of messages in an output, and in those that it passes them on to."""
-    inner = [one for one in inside(output) if one.kind == Kind.OUTPUT]
-    if output.name in DRIVEN:
+    inner = [one for one in child_components(output) if one.kind == Kind.OUTPUT]
+    if output.name in DRIVER_OUTPUTS:
         what, inner = "encode", []
     elif inner:
         what = "passes on"
     else:
         config = output.config
-        once = isinstance(config, Parsed) and config.get("transactional")
+        once = isinstance(config, ParsedFields) and config.get("transactional")
         what = "sends, exactly once, in transactions" if once else "sends, at least once"
-        if isinstance(output.config, Parsed) and output.config.get("max_in_flight"):
+        if isinstance(output.config, ParsedFields) and output.config.get("max_in_flight"):
             what += f"; {output.config['max_in_flight']} batches at once"
-    yield f"    {_at(output)} {output.name}: {what}"
+    yield f"    {_format_place(output)} {output.name}: {what}"
     for child in inner:
-        one = resolved(child, plan.resources)
-        if one.path not in way:
-            yield from _steps(None, one.processors)
-            yield from _sends(one, plan, (*way, one.path))
+        one = resolve_resource(child, plan.resources)
+        if one.path not in visited:
+            yield from _step_lines(None, one.processors)
+            yield from _send_lines(one, plan, (*visited, one.path))
 
 
-def _writes(output: ParsedComponent, what: str) -> str:
+def _describe_writer(output: ParsedComponent, what: str) -> str:
     match output.name:
         case "stdout":
             return f"{what} stdout: prints; a micro-batch may repeat after a crash"
@@ -166,10 +174,10 @@ def _writes(output: ParsedComponent, what: str) -> str:
             return f"{what} {name}"
 
 
-def _at(component: ParsedComponent) -> str:
+def _format_place(component: ParsedComponent) -> str:
     name = component.path or component.kind
     return f"{name} [{component.label}]" if component.label else name
 
 
-def _number(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from streamer.bloblang import Mapping, compile_interpolation, compile_mapping
-from streamer.errors import MessageError
-from streamer.message import Batch, Execution
-from streamer.query import query_bool
-from streamer.spec import ParsedComponent
+from streamer.core.errors import MessageError
+from streamer.core.message import Batch, Execution
+from streamer.sdk.mapping_query import query_bool
+from streamer.sdk.spec import ParsedComponent
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ShardKey:
     """What decides the shard of a message, and groups it before it is kept.
 
     Attributes:
@@ -43,8 +43,8 @@ class Key:
         """Whether a group needs no more grouping: a `group_by` still has its processors to run."""
         return self.kind == "interpolation"
 
-    def compiled(self) -> Any:
-        """Compile the expressions, for `window.Packer`; compiling is cached by text."""
+    def compile(self) -> Any:
+        """Compile the expressions, for `window.SystemWindowPacker`; compiling is cached by text."""
         if self.kind == "interpolation":
             return compile_interpolation(self.expressions[0])
         if self.kind == "mapping":
@@ -73,23 +73,25 @@ class FirstCheck:
         return -1
 
 
-def key_of(processors: Sequence[ParsedComponent]) -> Key | None:
+def shard_key_of(processors: Sequence[ParsedComponent]) -> ShardKey | None:
     """Return the key that the first processor gives, or None when it gives none."""
     if not processors:
         return None
     first = processors[0]
     if first.name == "group_by_value":
         text = first.config["value"]
-        key = Key((text,), "interpolation", first.path)
-        return key if _looks_at_one(compile_interpolation(text).uses, text) else None
+        key = ShardKey((text,), "interpolation", first.path)
+        return key if _depends_on_one_message(compile_interpolation(text).uses, text) else None
     if first.name == "group_by":
         texts = tuple(group["check"] for group in first.config)
-        if texts and all(_looks_at_one(compile_mapping(text).uses, text) for text in texts):
-            return Key(texts, "checks", first.path)
+        if texts and all(
+            _depends_on_one_message(compile_mapping(text).uses, text) for text in texts
+        ):
+            return ShardKey(texts, "checks", first.path)
     return None
 
 
-def _looks_at_one(uses: Any, text: str) -> bool:
+def _depends_on_one_message(uses: Any, text: str) -> bool:
     """Tell whether an expression gives for one message, before the window, what it gives in it."""
     elsewhere = uses.batch or uses.now or uses.random or uses.impure or uses.error
     return not elsewhere and not (uses.meta and _may_see_window(text))

@@ -12,16 +12,16 @@ from itertools import chain
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation, compile_mapping
-from streamer.bloblang.metadata_read import metadata_read as read_by
-from streamer.catalog import makes_windows, spec
-from streamer.kafka.record import READ_AT, TOMBSTONE
+from streamer.bloblang.analysis.metadata_keys import find_metadata_keys as read_by
+from streamer.components.catalog import find_spec, makes_windows
+from streamer.connectors.kafka.output.record import READ_TIME, TOMBSTONE
+from streamer.plan.driver_outputs import flatten_outputs
 from streamer.plan.plan import Plan
-from streamer.plan.written import all_inside
-from streamer.spec import Field, Kind, ParsedComponent
-from streamer.spec.inside import inside
-from streamer.window.labels import END
+from streamer.sdk.spec import Field, Kind, ParsedComponent
+from streamer.sdk.spec.children import child_components
+from streamer.window.pack.window_metadata import WINDOW_END
 
-_PROCESSORS: Final = frozenset(
+_KNOWN_PROCESSORS: Final = frozenset(
     (
         *("bloblang", "mapping", "mutation", "group_by", "group_by_value", "catch", "try"),
         *("switch", "for_each", "noop", "log", "metric", "split", "bounds_check", "sleep"),
@@ -29,18 +29,18 @@ _PROCESSORS: Final = frozenset(
         *("grok", "resource", "processors"),
     )
 )
-_BY_FILTER: Final = frozenset(("kafka_franz", "redpanda"))
-_OUTPUTS: Final = _BY_FILTER | {
+_FILTERED_OUTPUTS: Final = frozenset(("kafka_franz", "redpanda"))
+_KNOWN_OUTPUTS: Final = _FILTERED_OUTPUTS | {
     *("stdout", "file", "drop", "broker", "switch", "fallback", "retry", "resource")
 }
-_OF_RECORDS: Final = frozenset((READ_AT, TOMBSTONE))
-_BUFFERS: Final = frozenset(("none", "memory"))
+_RECORD_METADATA: Final = frozenset((READ_TIME, TOMBSTONE))
+_KNOWN_BUFFERS: Final = frozenset(("none", "memory"))
 
-Keys = frozenset[str]
+MetadataKeys = frozenset[str]
 """Names of metadata; None stands for all."""
 
 
-def metadata_read(plan: Plan) -> Keys | None:
+def find_read_metadata(plan: Plan) -> MetadataKeys | None:
     """Return what a stream's components can read of its input's metadata; None for any of it."""
     if plan.retention is not None:
         return None  # results are kept with all that they have
@@ -49,55 +49,61 @@ def metadata_read(plan: Plan) -> Keys | None:
         for (kind, _), component in plan.resources.items()
         if kind in (Kind.PROCESSOR, Kind.OUTPUT, Kind.INPUT)
     ]
-    early = list(_input(plan.input))
-    before = _all([*early, plan.buffer])
-    after = _all([*plan.processors, *plan.outputs, *resources])
+    early = list(_input_processors(plan.input))
+    before = _union_keys([*early, plan.buffer])
+    after = _union_keys([*plan.processors, *plan.outputs, *resources])
     if before is None or after is None:
         return None
-    after |= _implied(plan)
+    after |= _implied_keys(plan)
     if plan.traced:
         before |= {"traceparent"}
     # A message that failed before the windows passes them by, and one that is late leaves without.
     if plan.window is not None and plan.late_output is None and not early:
-        after -= {END}
+        after -= {WINDOW_END}
     return before | after
 
 
-def _implied(plan: Plan) -> Keys:
+def _implied_keys(plan: Plan) -> MetadataKeys:
     """Return what outputs of Kafka read of messages as they are: their times, and what is null.
 
     What windows make has times of its own.
     """
     ends = plan.outputs[1:] if plan.window is not None else plan.outputs
-    inside_of = all_inside(ends, plan.resources)
-    return _OF_RECORDS if any(one.name in _BY_FILTER for one in inside_of) else frozenset()
+    inside_of = flatten_outputs(ends, plan.resources)
+    return (
+        _RECORD_METADATA if any(one.name in _FILTERED_OUTPUTS for one in inside_of) else frozenset()
+    )
 
 
-def _input(component: ParsedComponent) -> Iterator[ParsedComponent]:
+def _input_processors(component: ParsedComponent) -> Iterator[ParsedComponent]:
     """Give an input's processors, and those of the inputs in it."""
     yield from component.processors
-    for child in inside(component):
+    for child in child_components(component):
         if child.kind == Kind.INPUT:
-            yield from _input(child)
+            yield from _input_processors(child)
 
 
-def _read(component: ParsedComponent) -> Keys | None:
+def _component_keys(component: ParsedComponent) -> MetadataKeys | None:
     if component.kind == Kind.INPUT:
-        return _all(_input(component))
-    if component.kind == Kind.OUTPUT and component.name in _BY_FILTER:
+        return _union_keys(_input_processors(component))
+    if component.kind == Kind.OUTPUT and component.name in _FILTERED_OUTPUTS:
         # What of it becomes headers.
-        chosen = component.config["metadata"]
-        if chosen is not None and any(chosen.values()):
+        metadata_filter = component.config["metadata"]
+        if metadata_filter is not None and any(metadata_filter.values()):
             return None
-    known = {Kind.PROCESSOR: _PROCESSORS, Kind.OUTPUT: _OUTPUTS, Kind.BUFFER: _BUFFERS}
+    known = {
+        Kind.PROCESSOR: _KNOWN_PROCESSORS,
+        Kind.OUTPUT: _KNOWN_OUTPUTS,
+        Kind.BUFFER: _KNOWN_BUFFERS,
+    }
     if component.name not in known.get(component.kind, ()) and not makes_windows(component):
         return None
-    declared = spec(component.kind, component.name)
+    declared = find_spec(component.kind, component.name)
     if declared is None:
         return None
-    found: set[str] = set()
+    names: set[str] = set()
     body = [declared.config] if declared.config is not None else declared.fields
-    for is_mapping, text in _texts(body, component.config, declared.config is not None):
+    for is_mapping, text in _mapping_texts(body, component.config, declared.config is not None):
         compiled: Any
         if is_mapping:
             compiled = compile_mapping(text).program
@@ -106,22 +112,22 @@ def _read(component: ParsedComponent) -> Keys | None:
         keys = read_by(compiled)
         if keys is None:
             return None
-        found |= keys
-    within = _all(chain(inside(component), component.processors))
-    return None if within is None else frozenset(found | within)
+        names |= keys
+    within = _union_keys(chain(child_components(component), component.processors))
+    return None if within is None else frozenset(names | within)
 
 
-def _all(components: Iterable[ParsedComponent]) -> Keys | None:
-    found: set[str] = set()
+def _union_keys(components: Iterable[ParsedComponent]) -> MetadataKeys | None:
+    names: set[str] = set()
     for component in components:
-        keys = _read(component)
+        keys = _component_keys(component)
         if keys is None:
             return None
-        found |= keys
-    return frozenset(found)
+        names |= keys
+    return frozenset(names)
 
 
-def _texts(
+def _mapping_texts(
     fields: Iterable[Field], config: Any, is_body: bool = False
 ) -> Iterator[tuple[bool, str]]:
     """Give the mappings (True) and interpolated strings in a component's own fields."""
@@ -132,18 +138,18 @@ def _texts(
             value = config.get(field.name) if isinstance(config, Mapping) else None
         if field.kind is not None:
             continue
-        for one in _values(value):
+        for one in _flatten_values(value):
             if field.children:
-                yield from _texts(field.children, one)
+                yield from _mapping_texts(field.children, one)
             elif isinstance(one, str) and one and (field.mapping or field.interpolated):
                 yield field.mapping, one
 
 
-def _values(value: Any) -> Iterator[Any]:
+def _flatten_values(value: Any) -> Iterator[Any]:
     """Give a field's value, or those in its list, lists of lists, or map."""
     if isinstance(value, list | tuple):
         for item in value:
-            yield from _values(item)
+            yield from _flatten_values(item)
     elif value is not None:
         yield value
         if isinstance(value, Mapping):

@@ -10,26 +10,26 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from streamer.bloblang import Luggage, luggage
-from streamer.caching.shared import Host, host
-from streamer.catalog import build_context, makes_windows, spec
+from streamer.bloblang import CapturedInputs, capture_inputs
+from streamer.components.catalog import build_context, find_spec, makes_windows
 from streamer.config import Config
-from streamer.durations import MILLISECOND, SECOND
-from streamer.errors import StreamerError
-from streamer.lasting import forget, lasting_of, new_run
-from streamer.limits import DEFAULT_LIMITS, Limits
-from streamer.plan.collecting import period_of
-from streamer.plan.fold import Folding
-from streamer.plan.key import Key
-from streamer.plan.resources import Resources, resolved, resource_of
-from streamer.plan.spark_read import spark_read
-from streamer.plan.windowing import windowing_of
-from streamer.plan.written import written_inside
-from streamer.spec import BuildContext, Kind, ParsedComponent
-from streamer.window.words import AnyWindow, retention
+from streamer.core.durations import MILLISECOND, SECOND
+from streamer.core.errors import StreamerError
+from streamer.core.limits import DEFAULT_LIMITS, Limits
+from streamer.plan.aggregation import Aggregation
+from streamer.plan.batching_period import longest_batching_period
+from streamer.plan.driver_outputs import find_driver_outputs
+from streamer.plan.kafka_positions import find_spark_inputs
+from streamer.plan.key import ShardKey
+from streamer.plan.resources import Resources, get_resource, resolve_resource
+from streamer.plan.window_plan import make_window_plan
+from streamer.sdk.cache.shared import CacheServer, start_server
+from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
+from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
+from streamer.window.settings.describe import AnyWindow, retention_of
 
-WINDOW_INTERVAL = 2 * SECOND
-DIRECT_INTERVAL = SECOND // 2
+WINDOW_INTERVAL_NS = 2 * SECOND
+STATELESS_INTERVAL_NS = SECOND // 2
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -47,7 +47,7 @@ class Plan:
         filter: the mapping that keeps a message; empty for all.
         having: the mapping that lets a window's batch go on; empty for all.
         key: what messages are sharded by, or None when all go to shard 0.
-        folding: whether windows keep messages, or what the pipeline's mapping makes of them.
+        aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
         processors: the pipeline.
         output: where results go; its `processors` run last.
         late_output: where dropped messages go, or None.
@@ -57,16 +57,17 @@ class Plan:
         interval: how long data may wait for a micro-batch, ns; windows close on time all the same.
         limit_bytes: the most bytes of messages in a micro-batch.
         level: the log level, which decides what workers send.
-        luggage: what the config's mappings have read from files and the environment.
+        captured_inputs: what the config's mappings have read from files and the environment.
         spool_limit: bytes that may wait in the spool of an input.
         strict: whether a message on which a processor fails must not be delivered.
         run: names this run of the stream, and no other: workers keep by it what outlives tasks.
-        live: where tasks say what they wait for; empty for nowhere.
+        task_log_address: where tasks say what they wait for; empty for nowhere.
         traced: whether tasks say what they do when, for a tracer.
         limits: what one message may come to.
         wait_budget: how long a task waits for outputs before what is unsent goes to the driver,
             which sends it again, ns; 0 for ever.
-        seed: the directory of what the shards begin with; empty where they begin with nothing.
+        initial_state_dir: the directory of what the shards begin with; empty where they begin with
+            nothing.
     """
 
     name: str
@@ -76,8 +77,8 @@ class Plan:
     timestamp: str
     filter: str
     having: str
-    key: Key | None
-    folding: Folding
+    key: ShardKey | None
+    aggregation: Aggregation
     processors: tuple[ParsedComponent, ...]
     output: ParsedComponent
     late_output: ParsedComponent | None
@@ -87,13 +88,13 @@ class Plan:
     interval: int
     limit_bytes: int
     level: str
-    luggage: Luggage
+    captured_inputs: CapturedInputs
     spool_limit: int
     strict: bool = False
     run: str = field(default="", compare=False)
-    live: str = field(default="", compare=False)
+    task_log_address: str = field(default="", compare=False)
     traced: bool = field(default=False, compare=False)
-    seed: str = field(default="", compare=False)
+    initial_state_dir: str = field(default="", compare=False)
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
 
@@ -103,9 +104,9 @@ class Plan:
         Args:
             component: what is being built, for components that are built by hand.
         """
-        return build_context(self.resources, component, lasting_of(self.run))
+        return build_context(self.resources, component, resources_of_run(self.run))
 
-    def host_caches(self) -> Host | None:
+    def host_caches(self) -> CacheServer | None:
         """Keep caches in memory for the workers, where they all are on this machine.
 
         Returns:
@@ -118,20 +119,22 @@ class Plan:
         in_memory = [
             label
             for (kind, label), component in self.resources.items()
-            if kind == Kind.CACHE and (found := spec(kind, component.name)) and found.in_memory
+            if kind == Kind.CACHE
+            and (component_spec := find_spec(kind, component.name))
+            and component_spec.in_memory
         ]
         if not in_memory or not self.master.startswith("local"):
             return None
         context = build_context(self.resources)
         try:
-            directory = lasting_of(self.run).shared_directory()
-            return host(directory, lambda label: context.resource(Kind.CACHE, label).cache)
+            directory = resources_of_run(self.run).shared_directory()
+            return start_server(directory, lambda label: context.resource(Kind.CACHE, label).cache)
         except OSError as error:
             raise StreamerError(f"caches in memory cannot be shared by workers: {error}") from None
 
     def forget(self) -> None:
         """Forget what this process has kept for the run, which has ended."""
-        forget(self.run)
+        forget_run(self.run)
 
     @property
     def outputs(self) -> tuple[ParsedComponent, ...]:
@@ -139,22 +142,22 @@ class Plan:
         return (self.output,) if self.late_output is None else (self.output, self.late_output)
 
     @property
-    def written(self) -> tuple[ParsedComponent, ...]:
+    def driver_outputs(self) -> tuple[ParsedComponent, ...]:
         """What the driver writes, by number: the outputs, then those inside of them that it can.
 
         An output that sends everything from the workers leaves it nothing to write.
         """
-        return (*self.outputs, *written_inside(self.outputs, self.resources))
+        return (*self.outputs, *find_driver_outputs(self.outputs, self.resources))
 
     @property
-    def written_numbers(self) -> dict[str, int]:
+    def driver_output_numbers(self) -> dict[str, int]:
         """The numbers of what the driver writes, by path."""
-        return {output.path: number for number, output in enumerate(self.written)}
+        return {output.path: number for number, output in enumerate(self.driver_outputs)}
 
     @property
     def retention(self) -> int | None:
         """How long results are kept for queries, ns; None for not at all."""
-        return None if self.window is None else retention(self.window)
+        return None if self.window is None else retention_of(self.window)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -169,15 +172,15 @@ class Plan:
     @property
     def _bound_input(self) -> str:
         """The input in words: what Spark reads of it has its place in Spark's checkpoint."""
-        name, within = self.input.name, spark_read(self.input, self.resources)
+        name, within = self.input.name, find_spark_inputs(self.input, self.resources)
         return name if within in ([], [name]) else f"{name} with {', '.join(within)}"
 
 
-_ON_YARN: Final = 2
+_YARN_DEFAULT_EXECUTORS: Final = 2
 """Executors that Spark asks YARN for when nothing says how many."""
 
 
-def cores(master: str, conf: Mapping[str, Any] = NO_SETTINGS) -> int:
+def count_cores(master: str, conf: Mapping[str, Any] = NO_SETTINGS) -> int:
     """Return how many cores a stream is promised; the machine's where nothing says it.
 
     Args:
@@ -185,9 +188,9 @@ def cores(master: str, conf: Mapping[str, Any] = NO_SETTINGS) -> int:
         conf: the user's Spark settings, which may say how much of a cluster is wanted.
     """
     if not master.startswith("local"):
-        wanted = _wanted(conf, _ON_YARN if master == "yarn" else 0)
-        if wanted:
-            return wanted
+        requested = _requested_cores(conf, _YARN_DEFAULT_EXECUTORS if master == "yarn" else 0)
+        if requested:
+            return requested
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if master == "local":
         return 1
@@ -202,10 +205,12 @@ def guesses_shards(config: Config, plan: Plan) -> bool:
     """
     if plan.key is None or plan.master.startswith("local") or config.spark["shards"]:
         return False
-    return not _wanted(config.spark["conf"], _ON_YARN if plan.master == "yarn" else 0)
+    return not _requested_cores(
+        config.spark["conf"], _YARN_DEFAULT_EXECUTORS if plan.master == "yarn" else 0
+    )
 
 
-def _wanted(conf: Mapping[str, Any], executors: int) -> int:
+def _requested_cores(conf: Mapping[str, Any], executors: int) -> int:
     """Return how many cores of a cluster the settings ask for; 0 where they do not say it.
 
     Args:
@@ -217,8 +222,10 @@ def _wanted(conf: Mapping[str, Any], executors: int) -> int:
         text = str(conf.get(name, default))
         return int(text) if text.isdecimal() else default
 
-    asked = number("spark.executor.instances", executors) * number("spark.executor.cores", 1)
-    return number("spark.cores.max", 0) or asked
+    from_executors = number("spark.executor.instances", executors) * number(
+        "spark.executor.cores", 1
+    )
+    return number("spark.cores.max", 0) or from_executors
 
 
 def make_plan(config: Config, level: str = "INFO") -> Plan:
@@ -233,50 +240,52 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
     """
     resources = config.resources
     context = build_context(resources)
-    processors = tuple(resolved(one, resources) for one in config.processors)
-    windowing, late_output = None, None
-    interval, limit_bytes = DIRECT_INTERVAL, 256 << 20
+    processors = tuple(resolve_resource(one, resources) for one in config.processors)
+    window_plan, late_output = None, None
+    interval, limit_bytes = STATELESS_INTERVAL_NS, 256 << 20
     if makes_windows(config.buffer):
         buffer = context.build(config.buffer)
-        windowing = windowing_of(buffer, config.buffer, processors)
-        interval = WINDOW_INTERVAL
+        window_plan = make_window_plan(buffer, config.buffer, processors)
+        interval = WINDOW_INTERVAL_NS
         if buffer.late_output:
-            late_output = resolved(
-                resource_of(resources, Kind.OUTPUT, buffer.late_output), resources
+            late_output = resolve_resource(
+                get_resource(resources, Kind.OUTPUT, buffer.late_output), resources
             )
     elif config.buffer.name == "memory":
         buffer = context.build(config.buffer)
         limit_bytes = min(limit_bytes, buffer.limit)
         interval = max(interval, getattr(buffer.policy, "period", None) or 0)
-    if windowing is None:
-        interval = max(interval, period_of(config.output, resources))
+    if window_plan is None:
+        interval = max(interval, longest_batching_period(config.output, resources))
     if config.spark["trigger_interval"] is not None:
         interval = config.spark["trigger_interval"]
     master = config.spark["master"]
-    spark_read(config.input, resources)
+    find_spark_inputs(config.input, resources)
     return Plan(
         name=Path(config.path).stem or "stdin",
-        input=resolved(config.input, resources),
+        input=resolve_resource(config.input, resources),
         buffer=config.buffer,
-        window=windowing.window if windowing else None,
-        timestamp=windowing.timestamp if windowing else "",
-        filter=windowing.filter if windowing else "",
-        having=windowing.having if windowing else "",
-        key=windowing.key if windowing else None,
-        folding=windowing.folding if windowing else Folding(None),
+        window=window_plan.window if window_plan else None,
+        timestamp=window_plan.timestamp if window_plan else "",
+        filter=window_plan.filter if window_plan else "",
+        having=window_plan.having if window_plan else "",
+        key=window_plan.key if window_plan else None,
+        aggregation=window_plan.aggregation if window_plan else Aggregation(None),
         processors=processors,
-        output=resolved(config.output, resources),
+        output=resolve_resource(config.output, resources),
         late_output=late_output,
         resources=resources,
         master=master,
-        shards=(config.spark["shards"] or cores(master, config.spark["conf"])) if windowing else 0,
+        shards=(config.spark["shards"] or count_cores(master, config.spark["conf"]))
+        if window_plan
+        else 0,
         interval=max(interval, MILLISECOND),
         limit_bytes=limit_bytes,
         level=level,
-        luggage=luggage(),
+        captured_inputs=capture_inputs(),
         spool_limit=config.spark["spool_limit"],
         strict=config.error_handling["strict"],
-        run=new_run(),
+        run=new_run_id(),
         traced=config.tracer.name != "none",
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
     )

@@ -1,7 +1,7 @@
 """The window kernel: clocks, assigners, panes and closing rules; it knows nothing of Spark.
 
-Stage 1 (`packer.Packer`) turns messages into rows of packs, stage 2 (`shard.Shard`) keeps them and
-releases windows. Times are integers, nanoseconds since the Unix epoch.
+Stage 1 (`packer.SystemWindowPacker`) turns messages into rows of packs, stage 2 (`shard.Shard`)
+keeps them and releases windows. Times are integers, nanoseconds since the Unix epoch.
 
 Its names are imported when they are first used: `lint` needs the rules of a window's settings, and
 must not wait for numpy and pyarrow, which the packs are made with.
@@ -13,52 +13,52 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streamer.window.clock import Reading, SystemClock
-    from streamer.window.emission import Emission
-    from streamer.window.grid import Grid
-    from streamer.window.packer import Packer
-    from streamer.window.row import Kind, Row
-    from streamer.window.shard import Shard, Step
-    from streamer.window.status import Closed, OpenWindow, Status
-    from streamer.window.store import DictStore, Store
-    from streamer.window.system import SystemWindow, problems
+    from streamer.window.assign.system_window_packer import SystemWindowPacker
+    from streamer.window.contract.clock import MicroBatchInfo, SystemClock
+    from streamer.window.contract.emission import Emission
+    from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
+    from streamer.window.contract.state_store import DictStore, StateStore
+    from streamer.window.contract.status import ClosedWindow, OpenWindow, Status
+    from streamer.window.settings.grid import Grid
+    from streamer.window.settings.system_window import SystemWindow, find_system_window_problems
+    from streamer.window.shard import Shard, ShardStep
 
 _HOMES = {
-    "Closed": "status",
-    "DictStore": "store",
-    "Emission": "emission",
-    "Grid": "grid",
-    "Kind": "row",
-    "OpenWindow": "status",
-    "Packer": "packer",
-    "Reading": "clock",
-    "Row": "row",
+    "ClosedWindow": "contract.status",
+    "DictStore": "contract.state_store",
+    "Emission": "contract.emission",
+    "Grid": "settings.grid",
+    "RowKind": "contract.shuffle_row",
+    "OpenWindow": "contract.status",
+    "SystemWindowPacker": "assign.system_window_packer",
+    "MicroBatchInfo": "contract.clock",
+    "ShuffleRow": "contract.shuffle_row",
     "Shard": "shard",
-    "Status": "status",
-    "Step": "shard",
-    "Store": "store",
-    "SystemClock": "clock",
-    "SystemWindow": "system",
-    "problems": "system",
+    "Status": "contract.status",
+    "ShardStep": "shard",
+    "StateStore": "contract.state_store",
+    "SystemClock": "contract.clock",
+    "SystemWindow": "settings.system_window",
+    "find_system_window_problems": "settings.system_window",
 }
 
 __all__ = [
-    "Closed",
+    "ClosedWindow",
     "DictStore",
     "Emission",
     "Grid",
-    "Kind",
+    "RowKind",
     "OpenWindow",
-    "Packer",
-    "Reading",
-    "Row",
+    "SystemWindowPacker",
+    "MicroBatchInfo",
+    "ShuffleRow",
     "Shard",
     "Status",
-    "Step",
-    "Store",
+    "ShardStep",
+    "StateStore",
     "SystemClock",
     "SystemWindow",
-    "problems",
+    "find_system_window_problems",
 ]
 
 

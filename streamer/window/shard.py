@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 
-from streamer.window.emission import Emission
-from streamer.window.event import EventWindow
+from streamer.window.contract.emission import Emission
+from streamer.window.contract.shuffle_row import ShuffleRow
+from streamer.window.contract.state_store import StateStore
+from streamer.window.contract.status import Status
+from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.keyed.join_step import JoinStep
 from streamer.window.keyed.step import KeyedStep
-from streamer.window.kinds import Join
-from streamer.window.pane_step import PaneStep
-from streamer.window.queries import Query
-from streamer.window.row import Row
-from streamer.window.status import Status
-from streamer.window.step import StepRun
-from streamer.window.store import Store
-from streamer.window.system import SystemWindow
-from streamer.window.system_step import SystemStep
+from streamer.window.panes.grid_step import GridStep
+from streamer.window.panes.pane_step import PaneStep
+from streamer.window.panes.system_step import SystemStep
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window_types import Join
 
 
-class Step:
+class ShardStep:
     """One micro-batch of a shard: iterate to the end, then ask for the status.
 
     The state is whole only when the iteration has ended; one that is broken off must be abandoned
@@ -51,11 +51,11 @@ class Shard:
     def __init__(
         self,
         window: SystemWindow | EventWindow,
-        store: Store,
+        store: StateStore,
         keep_dropped: bool = False,
-        having: Query | None = None,
-        folds: str | None = None,
-        together: bool = False,
+        having: CompiledMapping | None = None,
+        aggregated_mapping: str | None = None,
+        batch_emissions: bool = False,
     ) -> None:
         """Prepare.
 
@@ -64,18 +64,19 @@ class Shard:
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
             having: a compiled mapping; a window for which it is not true is suppressed.
-            folds: the mapping that windows decided key by key are folded for; None to keep their
-                messages. Other windows are folded by stage 1.
-            together: give batches of folded windows in runs, where there are many (`run.Run`).
+            aggregated_mapping: the mapping that windows decided key by key are folded for; None to
+                keep their messages. Other windows are folded by stage 1.
+            batch_emissions: give batches of folded windows in runs, where there are many
+                (`run.Run`).
         """
         self._window = window
         self._store = store
         self._keep_dropped = keep_dropped
         self._having = having
-        self._folds = folds
-        self._together = together
+        self._aggregated_mapping = aggregated_mapping
+        self._batch_emissions = batch_emissions
 
-    def step(self, rows: Iterable[Row]) -> Step:
+    def step(self, rows: Iterable[ShuffleRow]) -> ShardStep:
         """Process a micro-batch.
 
         Args:
@@ -84,18 +85,23 @@ class Shard:
         Raises:
             StreamerError: while it is iterated: a row or the state cannot be read.
         """
-        return Step(self._run(rows))
+        return ShardStep(self._run_step(rows))
 
-    def _run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
-        return (yield from self._step_run().run(rows))
+    def _run_step(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
+        return (yield from self._make_step().run(rows))
 
-    def _step_run(self) -> StepRun | JoinStep | KeyedStep:
+    def _make_step(self) -> GridStep | JoinStep | KeyedStep:
         window, store = self._window, self._store
         if isinstance(window, SystemWindow):
             return SystemStep(window, store, self._keep_dropped)
         if isinstance(window.kind, Join):
             return JoinStep(window, store, self._keep_dropped)
-        if window.way == "keys":
-            asked = (self._keep_dropped, self._having, self._folds, self._together)
-            return KeyedStep(window, store, *asked)
+        if window.strategy == "keys":
+            args = (
+                self._keep_dropped,
+                self._having,
+                self._aggregated_mapping,
+                self._batch_emissions,
+            )
+            return KeyedStep(window, store, *args)
         return PaneStep(window, store, self._keep_dropped, self._having)

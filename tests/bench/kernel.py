@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamer.bloblang import compile_interpolation, compile_mapping
-from streamer.durations import HOUR, SECOND
-from streamer.message import Execution
-from streamer.window import DictStore, Packer, Reading, Shard, SystemWindow
+from streamer.core.durations import HOUR, SECOND
+from streamer.core.message import Execution
+from streamer.window import DictStore, MicroBatchInfo, Shard, SystemWindow, SystemWindowPacker
 from tests.bench.traffic import chunks
 
 START = 1_628_330_400 * SECOND
@@ -49,20 +49,20 @@ def fill(window: SystemWindow, count: int, keyed: bool) -> tuple[DictStore, dict
     timestamp = compile_mapping("root = this.created_at")
     key = compile_interpolation('${! json("traffic_light") }') if keyed else None
     took = {"stage 1": 0.0, "keep": 0.0, "raw": 0.0}
-    packer, rows, arrival = Packer(window, 1, timestamp, key), [], 0
+    packer, rows, arrival = SystemWindowPacker(window, 1, timestamp, key), [], 0
     ex = Execution(lambda: START)
     for chunk in events(count):
         took["raw"] += sum(map(len, chunk))
         began = time.process_time()
         packer.add_raws(chunk, {"path": "events.jsonl"}, arrival, START, ex)
-        rows += packer.ready()
+        rows += packer.take_rows()
         arrival += len(chunk)
         if arrival % MICRO_BATCH < len(chunk) or arrival == count:
-            rows += packer.rows()
+            rows += packer.flush_rows()
             packed = time.process_time()
-            list(Shard(window, store).step([*rows, Reading(START, "bench").row(0)]))
+            list(Shard(window, store).step([*rows, MicroBatchInfo(START, "bench").to_row(0)]))
             took["keep"] += time.process_time() - packed
-            packer, rows = Packer(window, 1, timestamp, key), []
+            packer, rows = SystemWindowPacker(window, 1, timestamp, key), []
             took["stage 1"] += packed - began
         else:
             took["stage 1"] += time.process_time() - began
@@ -74,7 +74,7 @@ def release(window: SystemWindow, store: DictStore) -> tuple[int, float, int]:
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")
     before, began = memory("VmRSS"), time.process_time()
-    step = Shard(window, store).step([Reading(START + HOUR, "bench").row(0)])
+    step = Shard(window, store).step([MicroBatchInfo(START + HOUR, "bench").to_row(0)])
     batches = sum(1 for _ in step)
     return batches, time.process_time() - began, memory("VmHWM") - before
 

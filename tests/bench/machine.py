@@ -9,7 +9,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from streamer.spark.java import find_java
+from streamer.spark.jvm.java import find_java
 
 
 def java_home() -> Path:

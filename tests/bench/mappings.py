@@ -22,14 +22,14 @@ from typing import Any
 import orjson
 
 from streamer.bloblang import compile_mapping
-from streamer.documents import parser_for
-from streamer.engine.feed import feed
-from streamer.failure import Origin
-from streamer.message import Execution
-from streamer.processors.mapping import MappingProcessor
-from streamer.source.replayable import Raws
-from streamer.spec import Kind, ParsedComponent
-from streamer.value import dump_each
+from streamer.components.processors.mapping import MappingProcessor
+from streamer.core.json.bulk import choose_parser
+from streamer.core.message import Execution
+from streamer.core.value import dump_json_each
+from streamer.engine.stage.run_chunk import run_chunk
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.input.replayable import RawMessages
+from streamer.sdk.spec import Kind, ParsedComponent
 from tests.bench import report
 from tests.bench.mapping_cases import CASES, Case
 
@@ -72,12 +72,12 @@ print(time.process_time() - began)
 
 def product(mapping: str) -> Run:
     """Return a function that runs a mapping on payloads the way a stream does."""
-    origin = Origin(ParsedComponent(Kind.PROCESSOR, "mapping"))
+    origin = ComponentRef(ParsedComponent(Kind.PROCESSOR, "mapping"))
     processor = MappingProcessor(compile_mapping(mapping), origin)
     ex = Execution(time.time_ns)
 
     def run(raws: list[bytes]) -> list[bytes]:
-        made = feed([processor], Raws(raws, {}), ex, written=True)
+        made = run_chunk([processor], RawMessages(raws, {}), ex, written=True)
         return [message.raw for batch in made for message in batch]
 
     return run
@@ -98,8 +98,8 @@ def exactly(run: Callable[[Any], Any]) -> Run:
         made: list[bytes] = []
         for start in range(0, len(raws), _PIECE):
             piece = raws[start : start + _PIECE]
-            parse = parser_for(piece)
-            made += dump_each([run(parse(raw)) for raw in piece])
+            parse = choose_parser(piece)
+            made += dump_json_each([run(parse(raw)) for raw in piece])
         return made
 
     return every

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Any, TypeVar
 
-from streamer.catalog import build_context
+from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.engine.feed import feed
-from streamer.message import Batch, Execution, Message
-from streamer.pipeline import EachProcessor, Processor, run
-from streamer.pipeline.observed import Observed
-from streamer.source.replayable import Raws
+from streamer.core.message import Batch, Execution, Message
+from streamer.engine.stage.run_chunk import run_chunk
+from streamer.sdk.input.replayable import RawMessages
+from streamer.sdk.processing import BulkProcessor, Processor, run
+from streamer.sdk.processing.instrumented import InstrumentedProcessor
 from tests.bench import report
 from tests.bench.mapping_cases import CASES
 
@@ -50,12 +50,12 @@ _PIECE = 64  # as a stream has it
 
 def ten(observed: bool) -> list[Any]:
     """Build the ten processors as a stream has them, or bare."""
-    built: list[Any] = build_context().all(parse_config(TEN, env={}).processors)
+    built: list[Any] = build_context().build_all(parse_config(TEN, env={}).processors)
     return built if observed else [_bare(one) for one in built]
 
 
 def _bare(processor: Any) -> Any:
-    return processor.processor if isinstance(processor, Observed) else processor
+    return processor.processor if isinstance(processor, InstrumentedProcessor) else processor
 
 
 def _execution() -> Execution:
@@ -80,7 +80,7 @@ def _payloads(messages: Iterable[Message]) -> list[bytes]:
 
 
 def _fed(processors: Sequence[Any], raws: list[bytes], ex: Execution) -> list[bytes]:
-    made = feed(processors, Raws(raws, {}), ex, written=True)
+    made = run_chunk(processors, RawMessages(raws, {}), ex, written=True)
     return [message.raw for batch in made for message in batch]
 
 
@@ -93,7 +93,7 @@ def _alone(processor: Any, messages: list[Message], ex: Execution) -> list[Messa
     made: list[Message] = []
     for start in range(0, len(messages), _PIECE):
         piece = messages[start : start + _PIECE]
-        if isinstance(processor, EachProcessor):
+        if isinstance(processor, BulkProcessor):
             made += processor.process_each(piece, ex)
         else:
             made += [m for one in piece for batch in processor.process([one], ex) for m in batch]

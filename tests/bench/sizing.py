@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamer.source.replayable import Limit
+from streamer.sdk.input.replayable import Limit
 from tests.bench import report
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -77,7 +77,7 @@ class Load:
     def events(self, workers: int) -> int:
         """Return how many events a micro-batch has."""
         # Spark says two cores at least.
-        return self.most or Limit().on(max(workers, 2)).messages
+        return self.most or Limit().share_of(max(workers, 2)).messages
 
 
 EVEN = "100,000 keys, 1 Gbit/s"

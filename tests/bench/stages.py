@@ -15,15 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamer.catalog import build_context
+from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.engine.frame import Frame, FrameKind, parted
-from streamer.engine.intake import clock_rows, pack_piece
-from streamer.engine.release import release
-from streamer.engine.ticks import reading
+from streamer.engine.planner.trigger import make_batch_info
+from streamer.engine.report.result_frame import Frame, FrameKind, split_parts
+from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
+from streamer.engine.stage.shard_stage import run_shard
 from streamer.plan import make_plan
-from streamer.source.replayable import Limit
-from streamer.window import DictStore, Row
+from streamer.sdk.input.replayable import Limit
+from streamer.window import DictStore, ShuffleRow
 from tests.bench import jobs, report, traffic
 
 AHEAD = 7 * 24 * 3600
@@ -55,7 +55,7 @@ class Staged:
 def stages(work: Path, workers: Sequence[int], pace: float) -> None:
     """Print CPU and bytes of an event by the number of workers, folded and whole."""
     report.heading("stages: the main job's stages by the number of workers, without Spark")
-    share = Limit().on(1).messages
+    share = Limit().share_of(1).messages
     origin = time.time() // 10 * 10 + AHEAD
     traffic.write(work / "files", share * PIECES, PIECES, origin, pace)
     gc.set_threshold(200_000, 50, 100)  # as the workers do
@@ -87,20 +87,20 @@ def staged(files: Path, workers: int, share: int, *, whole: bool = False) -> Sta
     start, now = source.initial(), time.time_ns()
     end = source.latest(start, now, Limit(share * pieces))
     began = time.process_time()
-    rows: list[Row] = []
+    rows: list[ShuffleRow] = []
     for number, piece in enumerate(source.split(start, end.offset, pieces)):
         rows += pack_piece(plan, source, number, piece, now)
     packed = time.process_time() - began
-    rows += clock_rows(plan, reading({"start": "stages", "ended": True, "time": now}))
-    shards: list[list[Row]] = [[] for _ in range(workers)]
+    rows += make_clock_rows(plan, make_batch_info({"start": "stages", "ended": True, "time": now}))
+    shards: list[list[ShuffleRow]] = [[] for _ in range(workers)]
     for row in rows:
         shards[row.shard].append(row)
     began = time.process_time()
     frames: list[Frame] = []
     for shard, some in enumerate(shards):
-        frames += release(plan, shard, some, DictStore())
+        frames += run_shard(plan, shard, some, DictStore())
     released = time.process_time() - began
-    data = [frame.body for frame in parted(frames) if frame.kind == FrameKind.DATA]
+    data = [frame.body for frame in split_parts(frames) if frame.kind == FrameKind.DATA]
     statuses = [json.loads(frame.body) for frame in frames if frame.kind == FrameKind.STATUS]
     out = [line for body in data for line in body.splitlines()]
     events = sum(status["counters"]["taken"] for status in statuses)

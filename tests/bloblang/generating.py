@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from streamer.bloblang.catalogue import FUNCTIONS, METHODS
+from streamer.bloblang.catalog import FUNCTIONS, METHODS
 
 _DATA = Path(__file__).parent / "data" / "documented_examples.jsonl"
 EXAMPLES = [json.loads(line) for line in _DATA.open()]

@@ -1,8 +1,8 @@
 """Runs a mapping the way a test reads best: text in, text out."""
 
 from streamer.bloblang import compile_mapping
-from streamer.errors import MessageError
-from streamer.message import Execution, Message
+from streamer.core.errors import MessageError
+from streamer.core.message import Execution, Message
 
 NOW = 1_700_000_000_123_456_789
 
@@ -16,7 +16,7 @@ def run(mapping, *given, index=0, meta=None, ex=None, onto=False):
     batch = [Message(text.encode(), meta or {}) for text in given or ("{}",)]
     compiled = compile_mapping(mapping)
     try:
-        result = (compiled.overlay if onto else compiled.apply)(batch, index, ex or execution())
+        result = (compiled.mutate if onto else compiled.apply)(batch, index, ex or execution())
     except MessageError as e:
         return f'Error("{e}")'
     return "<deleted>" if result is None else result.raw.decode()

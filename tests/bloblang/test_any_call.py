@@ -5,11 +5,11 @@ import random
 import pytest
 
 from streamer.bloblang import BloblangError, compile_mapping, diagnostics
-from streamer.bloblang.catalogue import FUNCTIONS, METHODS
+from streamer.bloblang.catalog import FUNCTIONS, METHODS
 from streamer.bloblang.declare import REQUIRED
-from streamer.bloblang.errors import Prefixed, QueryError
-from streamer.errors import MessageError
-from streamer.message import Message
+from streamer.bloblang.errors import PrefixedError, QueryError
+from streamer.core.errors import MessageError
+from streamer.core.message import Message
 from tests.bloblang.running import execution
 
 VALUES = [
@@ -52,17 +52,17 @@ def calls(kind, name, declaration, count):
 def unforeseen(monkeypatch):
     """Collect the errors behind failures that no code raises on purpose."""
     found = []
-    start = diagnostics._start
+    start = diagnostics._start_finding
 
     def noted(error, table):
         inner = error
-        while isinstance(inner, Prefixed):
+        while isinstance(inner, PrefixedError):
             inner = inner.cause
         if not isinstance(inner, QueryError | MessageError):
             found.append(repr(inner))
         return start(error, table)
 
-    monkeypatch.setattr(diagnostics, "_start", noted)
+    monkeypatch.setattr(diagnostics, "_start_finding", noted)
     return found
 
 

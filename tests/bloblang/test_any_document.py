@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping, diagnostics
-from streamer.bloblang.errors import Prefixed, QueryError
-from streamer.errors import MessageError
-from streamer.message import Message
+from streamer.bloblang.errors import PrefixedError, QueryError
+from streamer.core.errors import MessageError
+from streamer.core.message import Message
 from tests.bloblang.generating import DOCUMENTED, expressions, mappings, payloads
 from tests.bloblang.running import execution
 from tests.examples import examples
@@ -26,24 +26,24 @@ MEANT = (QueryError, MessageError, RecursionError)
 def unforeseen():
     """Collect the errors behind failures that no code raises on purpose."""
     found = []
-    start = diagnostics._start
+    start = diagnostics._start_finding
 
     def noted(error, table):
         inner = error
-        while isinstance(inner, Prefixed):
+        while isinstance(inner, PrefixedError):
             inner = inner.cause
         if not isinstance(inner, MEANT):
             found.append(repr(inner))
         return start(error, table)
 
-    diagnostics._start = noted
+    diagnostics._start_finding = noted
     yield found
-    diagnostics._start = start
+    diagnostics._start_finding = start
 
 
 def answer(compiled, payload):
     """Run a mapping in each way that there is; failures are fine if they are messages' errors."""
-    for way in (compiled.apply, compiled.overlay, compiled.query):
+    for way in (compiled.apply, compiled.mutate, compiled.query):
         message = Message(payload, {"a": "x", "b": 1})
         try:
             result = way([message, Message(b'{"a":1}')], 0, execution())

@@ -3,8 +3,8 @@
 Each row of data/as_benthos/*.jsonl is a text, the name of a document (documents.json), and what
 Benthos 4.76 answers to both: `out`, `deleted`, `error`, or `parse` for a text that it cannot read;
 and the metadata after it, by Go type and value, where the mapping changed it. The rows of
-`generated` and `layout` were drawn at random. Where Benthos says `expected  or x`, for one thing
-that it names twice, the rows have `expected x`. What differs on purpose is listed in
+`generated` and `make_layout` were drawn at random. Where Benthos says `expected  or x`, for one
+thing that it names twice, the rows have `expected x`. What differs on purpose is listed in
 streamer/docs/bloblang-differences.md.
 """
 
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping, refusal
-from streamer.bloblang.runtime.text import go_text, go_type
-from streamer.errors import MessageError
-from streamer.message import Message
+from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping, error_parser
+from streamer.bloblang.golib.text import go_text, go_type
+from streamer.core.errors import MessageError
+from streamer.core.message import Message
 from tests.bloblang.running import execution
 
 DATA = Path(__file__).parent / "data" / "as_benthos"
@@ -75,7 +75,7 @@ def answer(text, document, *, onto=False):
     batch = [Message(DOCUMENTS[document].encode(), META)]
     try:
         mapping = compile_mapping(text)
-        result = (mapping.overlay if onto else mapping.apply)(batch, 0, execution())
+        result = (mapping.mutate if onto else mapping.apply)(batch, 0, execution())
     except BloblangError as e:
         return unread(e)
     except MessageError as e:
@@ -117,4 +117,4 @@ def test_an_interpolated_string_is_what_benthos_makes_of_it(name, group):
 def test_what_is_read_is_not_refused_by_the_reader_that_explains_refusals(name):
     for _, text, _, wanted in rows(name):
         if "parse" not in wanted:
-            assert refusal.mapping_error(text) is None, text
+            assert error_parser.find_mapping_error(text) is None, text

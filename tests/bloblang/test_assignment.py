@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang import compile_mapping
-from streamer.message import Message
-from streamer.value import DELETED, NOTHING
+from streamer.core.message import Message
+from streamer.core.value import DELETED, NOTHING
 from tests.bloblang.running import execution, run
 from tests.examples import examples
 
@@ -140,7 +140,7 @@ def test_sharing_cannot_be_told_from_copying(statements):
         for path, value in statements
     )
     wanted = plainly(statements, document)
-    message = Message.of(document)
+    message = Message.from_value(document)
     if wanted is not None:
         found = compile_mapping(mapping).query([message], 0, execution())
         assert found == wanted or found is wanted

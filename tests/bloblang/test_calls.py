@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from streamer.bloblang import BloblangError, catalogue, compile_mapping
-from streamer.errors import MessageError
-from streamer.message import Message
+from streamer.bloblang import BloblangError, catalog, compile_mapping
+from streamer.core.errors import MessageError
+from streamer.core.message import Message
 from tests.bloblang.running import execution
 
 DATA = Path(__file__).parent / "data"
@@ -56,7 +56,7 @@ def test_a_call_gives_what_benthos_gives(rows):
 
 
 def test_every_function_and_method_of_benthos_has_calls():
-    listed = {**catalogue.FUNCTIONS, **catalogue.METHODS}
+    listed = {**catalog.FUNCTIONS, **catalog.METHODS}
     ours = {name for name, declared in listed.items() if declared.origin == "benthos"}
     assert ours <= {row["name"] for rows in CALLS.values() for row in rows}
 
@@ -68,6 +68,6 @@ def test_every_method_is_shown_to_succeed_and_to_fail():
     # These take whatever they are given.
     forgiving = {"array", "bytes", "deleted", "from_all", "nothing", "string", "type"}
     forgiving |= {"catch", "or", "map"}
-    methods = {name for name, d in catalogue.METHODS.items() if d.origin == "benthos"}
+    methods = {name for name, d in catalog.METHODS.items() if d.origin == "benthos"}
     assert methods <= succeed
     assert methods - forgiving <= fail

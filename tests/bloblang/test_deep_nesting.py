@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
-from streamer.bloblang.compiler.perspective import METHODS
-from streamer.bloblang.resolver import AROUND
+from streamer.bloblang.compiler.batch_methods import METHODS
+from streamer.bloblang.resolver import NESTING_METHODS
 from tests.bloblang.running import run
 from tests.bloblang.test_growth import SHAPES, around
 
@@ -92,7 +92,7 @@ def test_the_error_of_a_target_caught_twenty_times_over_says_its_words_once():
 
 
 def test_names_of_methods_that_are_built_around_their_target_are_known():
-    assert set(METHODS) | {"not"} == AROUND
+    assert set(METHODS) | {"not"} == NESTING_METHODS
 
 
 def test_a_nested_interpolation_is_refused_where_it_is():

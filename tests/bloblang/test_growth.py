@@ -7,8 +7,8 @@ import time
 import pytest
 
 from streamer.bloblang import BloblangError
+from streamer.bloblang.environment import MappingEnvironment
 from streamer.bloblang.mapping import Mapping
-from streamer.bloblang.outside import Outside
 
 
 def numbered(line, end=""):
@@ -110,7 +110,7 @@ def work_of(text):
 
     sys.setprofile(count)
     try:
-        Mapping(text, Outside(False, ""))
+        Mapping(text, MappingEnvironment(False, ""))
     except BloblangError:
         pass
     finally:
@@ -128,7 +128,7 @@ def test_twice_the_length_is_twice_the_work(shape):
 def seconds_of(text):
     begin = time.process_time()
     with contextlib.suppress(BloblangError):
-        Mapping(text, Outside(False, ""))
+        Mapping(text, MappingEnvironment(False, ""))
     return time.process_time() - begin
 
 

@@ -4,7 +4,7 @@
 import pytest
 
 from streamer.bloblang import BloblangError, compile_mapping
-from streamer.message import Message
+from streamer.core.message import Message
 from tests.bloblang.running import execution, run
 
 FILES = {

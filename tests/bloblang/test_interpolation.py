@@ -3,8 +3,8 @@
 import pytest
 
 from streamer.bloblang import BloblangError, compile_interpolation
-from streamer.errors import MessageError
-from streamer.message import Message
+from streamer.core.errors import MessageError
+from streamer.core.message import Message
 from tests.bloblang.running import execution
 
 DOCUMENT = b'{"a":5,"b":"x","d":[1,2],"e":1.50}'

@@ -2,8 +2,8 @@
 
 import pytest
 
+from streamer.bloblang.environment import MappingEnvironment
 from streamer.bloblang.mapping import Mapping
-from streamer.bloblang.outside import Outside
 from tests.bloblang.running import run
 
 QUERIES = [
@@ -33,5 +33,5 @@ def test_a_query_is_the_same_among_many(query: str, document: str) -> None:
 
 
 def test_a_query_that_needs_nothing_is_no_function_within_a_function() -> None:
-    source = Mapping("root = this.sort_by(x -> x.a)", Outside(False, "")).source
+    source = Mapping("root = this.sort_by(x -> x.a)", MappingEnvironment(False, "")).source
     assert "    def " not in source

@@ -9,11 +9,11 @@ import zlib
 
 import pytest
 
-from streamer import zstd
 from streamer.bloblang import BloblangError, compile_mapping
-from streamer.bloblang.limits import MOST_GROUPS
-from streamer.limits import MOST_BYTES, MOST_ELEMENTS, Limits
-from streamer.message import Message
+from streamer.bloblang.limits import MAX_REGEX_GROUPS
+from streamer.core import zstd
+from streamer.core.limits import MAX_BYTES, MAX_ELEMENTS, Limits
+from streamer.core.message import Message
 from tests.bloblang.running import execution, run
 
 HUGE = '{"n":1000000000000}'
@@ -31,16 +31,16 @@ def refused(text, given="{}"):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("root = range(0, this.n)", f"more than the {MOST_ELEMENTS} that limits.elements allows"),
+        ("root = range(0, this.n)", f"more than the {MAX_ELEMENTS} that limits.elements allows"),
         (
             "root = range(0, -this.n, -3)",
-            f"more than the {MOST_ELEMENTS} that limits.elements allows",
+            f"more than the {MAX_ELEMENTS} that limits.elements allows",
         ),
         (
             "root = range(0, 1000000000000)",
-            f"more than the {MOST_ELEMENTS} that limits.elements allows",
+            f"more than the {MAX_ELEMENTS} that limits.elements allows",
         ),
-        ("root = bytes(this.n)", f"more than the {MOST_BYTES} that limits.bytes allows"),
+        ("root = bytes(this.n)", f"more than the {MAX_BYTES} that limits.bytes allows"),
         ('root = "ab".repeat(this.n)', "would overflow"),
         ("root = content().repeat(this.n)", "would overflow"),
         ("root = nanoid(this.n)", "more than the 1000000 allowed"),
@@ -62,10 +62,10 @@ def test_indented_json_is_bounded():
 
 
 def test_groups_of_a_regular_expression_are_bounded():
-    many = "(a)" * (MOST_GROUPS + 1)
+    many = "(a)" * (MAX_REGEX_GROUPS + 1)
     assert "groups" in refused(f'root = "a".re_match("{many}")')
     assert "groups" in refused("root = this.a.re_match(this.a)", '{"a":"' + many + '"}')
-    assert run(f'root = "a".re_match("{"(a)" * MOST_GROUPS}")') == "false"
+    assert run(f'root = "a".re_match("{"(a)" * MAX_REGEX_GROUPS}")') == "false"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_no_regular_expression_takes_exponential_time(pattern, text):
 
 def bomb(algorithm):
     zeros = b"\0" * (1 << 20)
-    times = MOST_BYTES // len(zeros) + 1
+    times = MAX_BYTES // len(zeros) + 1
     if algorithm == "bzip2":
         return bz2.compress(zeros) * times
     if algorithm in ("gzip", "pgzip"):
@@ -110,7 +110,7 @@ ALGORITHMS = ["bzip2", "gzip", "pgzip", "zlib", "flate", "lz4", "zstd", "snappy"
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_data_that_decompress_without_end_are_refused(algorithm):
     from streamer.bloblang import compile_mapping
-    from streamer.errors import MessageError
+    from streamer.core.errors import MessageError
 
     mapping = compile_mapping(f'root = content().decompress("{algorithm}").length()')
     with pytest.raises(MessageError, match="more than the"):
@@ -118,7 +118,7 @@ def test_data_that_decompress_without_end_are_refused(algorithm):
 
 
 def test_no_more_of_one_zstd_frame_is_unpacked_than_is_allowed(monkeypatch):
-    monkeypatch.setattr("streamer.limits._used", Limits(bytes=1 << 20))
+    monkeypatch.setattr("streamer.core.limits._current", Limits(bytes=1 << 20))
     packed = zstd.compress(bytes(64 << 20))
     assert len(packed) < 16 << 10
     tracemalloc.start()
@@ -251,4 +251,4 @@ def test_ordinary_mappings_are_not_weighed():
         for i in range(500)
     )
     lines += "root.c = root.c.uppercase() + root.d\n" * 500
-    assert "weigh" not in compile_mapping(f"let v = this.c\n{lines}").source
+    assert "check_json_size" not in compile_mapping(f"let v = this.c\n{lines}").source

@@ -33,4 +33,4 @@ def test_the_listing_is_python_and_names_its_constants():
     source = compile_mapping(MAPPING).source
     names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     document = next(name for name in names if name.startswith("document_"))
-    assert f"# {document} = streamer.bloblang.runtime.document.of_message" in source
+    assert f"# {document} = streamer.bloblang.runtime.document.get_document" in source

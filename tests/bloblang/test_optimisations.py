@@ -8,11 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang import BloblangError
-from streamer.bloblang.compiler.options import ALL, NONE, Optimisations
+from streamer.bloblang.compiler.options import ALL_OPTIMISATIONS, NO_OPTIMISATIONS, Optimisations
+from streamer.bloblang.environment import MappingEnvironment
 from streamer.bloblang.mapping import Mapping
-from streamer.bloblang.outside import Outside
-from streamer.errors import MessageError
-from streamer.message import Message
+from streamer.core.errors import MessageError
+from streamer.core.message import Message
 from tests.bloblang.generating import documents, mappings
 from tests.bloblang.running import execution
 from tests.examples import examples
@@ -68,14 +68,14 @@ objects = st.dictionaries(st.sampled_from("abc"), _inner, max_size=3)
 def outcome(text, options, docs, onto):
     """Return what a mapping makes of two messages that share a part, or the error's text."""
     shared = [{"a": [1, {"b": 2}]}, "x"]
-    batch = [Message.of(doc) for doc in (*docs, {"shared": shared}, shared)]
+    batch = [Message.from_value(doc) for doc in (*docs, {"shared": shared}, shared)]
     before = copy.deepcopy([message.doc for message in batch])
-    mapping = Mapping(text, Outside(False, ""), options)
+    mapping = Mapping(text, MappingEnvironment(False, ""), options)
     assume(not mapping.uses.random)
     ex = execution()
     results = []
     for index in range(len(docs)):
-        run = mapping.overlay if onto else mapping.apply
+        run = mapping.mutate if onto else mapping.apply
         try:
             made = run(batch, index, ex)
         except MessageError as e:
@@ -104,15 +104,15 @@ def _types(value):
 def same(text, docs, onto, *different):
     """Hold a mapping's outcome with all optimisations against that with others."""
     try:
-        wanted = outcome(text, NONE, docs, onto)
+        wanted = outcome(text, NO_OPTIMISATIONS, docs, onto)
     except BloblangError:
         return
-    for options in (ALL, *different):
+    for options in (ALL_OPTIMISATIONS, *different):
         assert outcome(text, options, docs, onto) == wanted, (options, text)
 
 
 _pairs = st.lists(objects | _inner, min_size=2, max_size=2)
-_each = [replace(ALL, **{field.name: False}) for field in fields(Optimisations)]
+_each = [replace(ALL_OPTIMISATIONS, **{field.name: False}) for field in fields(Optimisations)]
 
 
 @settings(max_examples=examples(20, 150), deadline=None)
@@ -143,5 +143,8 @@ def test_many_mappings_do_the_same_with_each_optimisation_off(text, docs, onto):
 
 def test_the_switches_are_told_apart_in_the_source():
     text = 'root = this\nroot.a = "x".uppercase() + "y"\nroot.c = this.d.re_match("a")'
-    sources = {Mapping(text, Outside(), options).source for options in (ALL, NONE, *_each)}
+    sources = {
+        Mapping(text, MappingEnvironment(), options).source
+        for options in (ALL_OPTIMISATIONS, NO_OPTIMISATIONS, *_each)
+    }
     assert len(sources) == 2 + len(_each)

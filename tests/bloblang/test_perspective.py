@@ -5,8 +5,8 @@ import pickle
 import pytest
 
 from streamer.bloblang import Uses, compile_interpolation, compile_mapping
-from streamer.errors import MessageError
-from streamer.message import Execution, Message
+from streamer.core.errors import MessageError
+from streamer.core.message import Execution, Message
 from tests.bloblang.running import NOW, execution, run
 
 BATCH = ('{"a":1,"x":"p"}', '{"a":2,"x":"q"}', '{"a":3,"x":"p"}')
@@ -153,7 +153,7 @@ def test_bounds_of_a_counter_are_those_of_the_first_message(arguments, documents
     found = []
     for a in documents:
         try:
-            found.append(mapping.apply([Message.of({"a": a})], 0, ex).doc)
+            found.append(mapping.apply([Message.from_value({"a": a})], 0, ex).doc)
         except MessageError:
             found.append("Error")
     assert " ".join(map(str, found)) == results

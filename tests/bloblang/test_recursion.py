@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from streamer.bloblang import compile_mapping
-from streamer.message import Message
+from streamer.core.message import Message
 from tests.bloblang.running import execution, run
 
 COUNT = """map f {

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
-from streamer.bloblang.catalogue import FUNCTIONS, METHODS
+from streamer.bloblang.catalog import FUNCTIONS, METHODS
 from streamer.bloblang.compiler import program as compiler
-from streamer.bloblang.compiler.options import NONE
-from streamer.bloblang.compiler.program import Compiled, compile_program
+from streamer.bloblang.compiler.options import NO_OPTIMISATIONS
+from streamer.bloblang.compiler.program import CompiledCode, compile_program
+from streamer.bloblang.environment import MappingEnvironment
 from streamer.bloblang.functions import environment
-from streamer.bloblang.outside import Outside
 from streamer.bloblang.program import read_program
 from tests.bloblang.generating import mutated
 from tests.bloblang.running import run
@@ -117,15 +117,15 @@ def quoted(text):
 
 def everything_compiled(text):
     """Return the generated modules of a mapping in all its forms."""
-    program, uses = read_program(text, Outside(False, ""))
+    program, uses = read_program(text, MappingEnvironment(False, ""))
     outside = uses.batch or uses.meta or uses.content or uses.now
-    forms = [{}, {"onto": True, "options": NONE}]
+    forms = [{}, {"mutates": True, "options": NO_OPTIMISATIONS}]
     if not (outside or uses.random or uses.error or uses.impure):
         forms.append({"document_only": True})
     return [compile_program(program, "x", **form) for form in forms]
 
 
-def complaints(compiled: Compiled):
+def complaints(compiled: CompiledCode):
     """Say what is in the source that should not be there."""
     tree = ast.parse(compiled.source)
     known = compiled_globals(compiled)
@@ -290,9 +290,14 @@ def test_only_the_environment_module_and_imports_open_files():
         for path in package.rglob("*.py")
         if opening.search(path.read_text())
     }
-    # tables.py pickles lark's tables when the project is built, never what a user gives.
-    # matching.py has Python read a dict display whose keys are quoted names of groups.
-    assert found <= {"outside.py", "functions/environment.py", "tables.py", "runtime/matching.py"}
+    # parser_tables.py pickles lark's tables when the project is built, never what a user gives.
+    # regex.py has Python read a dict display whose keys are quoted names of groups.
+    assert found <= {
+        "environment.py",
+        "functions/environment.py",
+        "parser_tables.py",
+        "runtime/regex.py",
+    }
 
 
 def test_the_name_of_a_group_is_nothing_but_a_text():

@@ -5,8 +5,8 @@ import pickle
 
 import pytest
 
-from streamer.value import UInt
-from streamer.window.metadata import decode_meta, encode_meta
+from streamer.core.value import UInt
+from streamer.window.pack.metadata_codec import decode_meta, encode_meta
 from tests.bloblang.running import run
 
 MOST = '"18446744073709551615".uint64()'

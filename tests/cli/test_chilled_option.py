@@ -8,8 +8,8 @@ import pytest
 
 from streamer.cli.main import invoke
 from streamer.config import load_config
-from streamer.config.rules import RULES
-from streamer.errors import ConfigError
+from streamer.config.lint.rules import RULES
+from streamer.core.errors import ConfigError
 
 GENERATE = "input: {generate: {mapping: root = 1, count: 1}}\n"
 CHILLED = {

@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streamer import catalog
 from streamer.cli.main import invoke
+from streamer.components import catalog
 from streamer.config import LintOptions, lint_config
+from streamer.config.known_names import suggest_available
 from streamer.config.sections import SECTIONS
-from streamer.config.unavailable import available_text
-from streamer.spec import Field, Kind, Spec
+from streamer.sdk.spec import Field, Kind, Spec
 
 PARTS = {Kind.INPUT: "{}//", Kind.PROCESSOR: "/{}/", Kind.OUTPUT: "//{}"}
 # What a `resource` refers to can only be named by whoever has it.
-ALL = [(kind, name) for kind in PARTS for name in catalog.names(kind) if name != "resource"]
+ALL = [
+    (kind, name) for kind in PARTS for name in catalog.component_names(kind) if name != "resource"
+]
 
 
 def created(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -37,7 +39,7 @@ def test_a_config_of_any_component_has_no_findings(
 ) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(created(capsys, *small, PARTS[kind].format(name)))
-    options = LintOptions(deprecated=catalog.spec(kind, name).status != "deprecated")  # type: ignore[union-attr]
+    options = LintOptions(deprecated=catalog.find_spec(kind, name).status != "deprecated")  # type: ignore[union-attr]
     assert [str(lint) for lint in lint_config(path, env={}, options=options)] == []
 
 
@@ -80,7 +82,7 @@ def test_advanced_fields_are_left_out_of_a_small_config(
         (
             "discord",
             "error: input 'discord' is not available: it is one of Redpanda Connect's own; "
-            f"{available_text(Kind.INPUT, 'discord')}\n",
+            f"{suggest_available(Kind.INPUT, 'discord')}\n",
         ),
     ],
 )
@@ -97,7 +99,7 @@ def test_several_of_a_kind_are_held_by_a_broker(
 ) -> None:
     fields = (Field(field, kind, "They are held here.", shape="array"),)
     broker = Spec(kind, "broker", "Holds others.", fields=fields)
-    with catalog.added([broker]):
+    with catalog.extra_components([broker]):
         found = yaml.safe_load(created(capsys, "-s", PARTS[kind].format("file,resource")))
     assert [list(one) for one in found[kind]["broker"][field]] == [["file"], ["resource"]]
 

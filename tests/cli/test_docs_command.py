@@ -7,33 +7,33 @@ from pathlib import Path
 
 import pytest
 
-from streamer import catalog
 from streamer.cli.main import invoke
+from streamer.components import catalog
 from streamer.config import lint_config
-from streamer.config.reference import PLURALS, page, pages
-from streamer.spec import Kind
+from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
+from streamer.sdk.spec import Kind
 
 SHIPPED = Path(catalog.__file__).parent / "docs" / "components"
-SPECS = [pytest.param(spec, id=f"{spec.kind}-{spec.name}") for spec in catalog.specs()]
+SPECS = [pytest.param(spec, id=f"{spec.kind}-{spec.name}") for spec in catalog.all_specs()]
 _YAML = re.compile(r"^```yaml\n(.*?)^```$", re.M | re.S)
 
 
 def test_shipped_pages_are_those_that_the_program_writes() -> None:
     shipped = {str(p.relative_to(SHIPPED)): p.read_text() for p in SHIPPED.rglob("*.md")}
-    assert shipped == pages(), f"run: streamer docs --write {SHIPPED}"
+    assert shipped == make_pages(), f"run: streamer docs --write {SHIPPED}"
 
 
 def test_there_is_a_page_for_every_component() -> None:
-    assert set(PLURALS.values()) == set(Kind)
+    assert set(KINDS_BY_PLURAL.values()) == set(Kind)
     # Besides, there are the index and the table of all.
-    assert len(pages()) == 2 + len(SPECS)
+    assert len(make_pages()) == 2 + len(SPECS)
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_page_names_every_field_and_its_configs_have_no_findings(
     spec: catalog.Spec, tmp_path: Path
 ) -> None:
-    text = page(spec)
+    text = format_page(spec)
     for field in spec.fields:
         assert field.deprecated != (f"### `{field.name}`" in text)
     defaults = text.partition("## Fields and defaults")[2].partition("\n## ")[0]
@@ -78,7 +78,7 @@ def test_the_examples_of_a_component_have_no_findings(spec: catalog.Spec, tmp_pa
 
 def test_the_index_leads_to_every_page() -> None:
     listed = re.findall(r"\]\(([^)]+)\)", (SHIPPED / "README.md").read_text())
-    assert sorted(listed) == sorted(set(pages()) - {"README.md"})
+    assert sorted(listed) == sorted(set(make_pages()) - {"README.md"})
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_pages_are_written_and_those_of_what_is_gone_removed(
     gone.write_text("")
     (tmp_path / "mine.md").write_text("")
     assert invoke(["docs", "--write", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == f"{len(pages())} pages written to {tmp_path}\n"
+    assert capsys.readouterr().out == f"{len(make_pages())} pages written to {tmp_path}\n"
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.md")}
-    assert written == {*pages(), "mine.md"}
+    assert written == {*make_pages(), "mine.md"}
 
 
 def test_a_directory_that_cannot_be_written_is_named(

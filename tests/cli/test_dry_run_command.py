@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamer.cli.main import invoke
-from streamer.spark.java import NoJavaError
+from streamer.spark.jvm.java import NoJavaError
 
 CONFIG = """\
 input: { file: { paths: [in.jsonl] } }
@@ -23,7 +23,9 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("c.yaml").write_text(CONFIG)
     Path("in.jsonl").write_text("{}\n")
-    monkeypatch.setattr("streamer.dryrun.surroundings.java", lambda env: "Java 17 at home")
+    monkeypatch.setattr(
+        "streamer.tools.dry_run.environment_checks.check_java", lambda env: "Java 17 at home"
+    )
     return tmp_path
 
 
@@ -48,7 +50,7 @@ def test_everything_that_fails_is_listed_and_the_exit_code_is_1(
     def java(env: object) -> str:
         raise NoJavaError("Spark needs Java")
 
-    monkeypatch.setattr("streamer.dryrun.surroundings.java", java)
+    monkeypatch.setattr("streamer.tools.dry_run.environment_checks.check_java", java)
     Path("in.jsonl").unlink()
     assert invoke(["dry-run", "c.yaml", "--format", "json", "-s", "output.file.path=."]) == 1
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from streamer.cli.main import cli, invoke
-from tests.retention.kept import Row, keep
+from tests.engine.results.kept import Row, keep
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 FILES = {

@@ -8,7 +8,7 @@ import pytest
 
 from streamer.cli import lint_files
 from streamer.cli.main import invoke
-from streamer.errors import Lint
+from streamer.core.errors import Lint
 
 GOOD = "input: {stdin: {}}\n"
 BAD = "inptu: {}\n"

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from streamer.cli.lint_files import Job
+from streamer.cli.lint_files import LintJob
 from streamer.cli.main import invoke
 from streamer.config import LintOptions
-from streamer.config.rules import RULES
+from streamer.config.lint.rules import RULES
 from tests.slowness import slowness
 
 ROOT = Path(__file__).parents[2]
@@ -275,7 +275,7 @@ def test_a_file_among_many_costs_milliseconds(tmp_path: Path) -> None:
         path = tmp_path / f"c{number}.yaml"
         path.write_text(re.sub("celsius", f"celsius{number}", text), encoding="utf-8")
         files.append(str(path))
-    job = Job(LintOptions(thorough=True))
+    job = LintJob(LintOptions(thorough=True))
     tries = []
     for part in range(3):
         began = time.process_time()

@@ -7,12 +7,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from streamer import catalog
-from streamer.bloblang.catalogue import FUNCTIONS, METHODS
+from streamer.bloblang.catalog import FUNCTIONS, METHODS
 from streamer.cli.listing import LISTS
 from streamer.cli.main import invoke
+from streamer.components import catalog
 from streamer.config.sections import SECTIONS
-from streamer.spec import Kind
+from streamer.sdk.spec import Kind
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -42,7 +42,8 @@ def test_lists_are_printed_as_benthos_prints_them(listed: Run) -> None:
         "Buffers:\n  - count_window\n  - hopping_window\n  - memory\n  - none\n"
         "  - session_window\n  - sliding_window\n  - system_window\n  - tumbling_window\n"
         "  - window_join\n\n"
-        "Scanners:\n" + "".join(f"  - {name}\n" for name in sorted(catalog.names(Kind.SCANNER))),
+        "Scanners:\n"
+        + "".join(f"  - {name}\n" for name in sorted(catalog.component_names(Kind.SCANNER))),
         "",
     )
 
@@ -58,7 +59,7 @@ def test_without_names_everything_is_listed(listed: Run, data: Callable[..., Any
     ]
     everything = data("--format", "json")
     assert tuple(everything) == LISTS
-    assert everything["rate-limits"] == sorted(catalog.names(Kind.RATE_LIMIT))
+    assert everything["rate-limits"] == sorted(catalog.component_names(Kind.RATE_LIMIT))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_one_name_is_shown_in_full(listed: Run) -> None:
 def test_components_come_with_their_fields_when_asked(data: Callable[..., Any]) -> None:
     (spec,) = data("inputs", "file", "--format", "json-full")["inputs"]
     fields = {field["name"]: field for field in spec["config"]["children"]}
-    expected = catalog.spec(Kind.INPUT, "file")
+    expected = catalog.find_spec(Kind.INPUT, "file")
     assert expected is not None
     assert list(fields) == [field.name for field in expected.fields]
     assert fields["paths"]["kind"] == "array" and "default" not in fields["paths"]

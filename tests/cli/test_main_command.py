@@ -70,8 +70,8 @@ def test_a_set_is_read_with_the_config(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_options_of_a_command_win_over_those_before_it() -> None:
     root = Options("a.yaml", ("x=1",), None, "INFO")
-    assert Options("b.yaml").over(root) == Options("b.yaml", ("x=1",), None, "INFO")
-    assert Options(sets=("y=2",), log_level="WARN").over(root) == Options(
+    assert Options("b.yaml").with_defaults(root) == Options("b.yaml", ("x=1",), None, "INFO")
+    assert Options(sets=("y=2",), log_level="WARN").with_defaults(root) == Options(
         "a.yaml", ("y=2",), None, "WARN"
     )
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from streamer import catalog
-from streamer.cli import run as run_module
+from streamer.cli import run_stream as run_module
 from streamer.cli.main import invoke
+from streamer.components import catalog
 from streamer.config.sections import SECTIONS
-from streamer.errors import StreamerError
-from streamer.spec import Field, Kind
+from streamer.core.errors import StreamerError
+from streamer.sdk.spec import Field, Kind
 
 SECRET: Final = "hunter2-hunter2"
 COMMANDS: Final = (
@@ -68,7 +68,7 @@ def _shaped(field: Field, value: Any) -> Any:
 def _secret_fields() -> Iterator[tuple[str, Any]]:
     for path, _, value in _places(SECTIONS, ""):
         yield path, value
-    for spec in catalog.specs():
+    for spec in catalog.all_specs():
         for path, _, value in _places(spec.fields, spec.name):
             body = {spec.name: value}
             if spec.kind in _SECTIONS:
@@ -383,7 +383,7 @@ def test_the_log_and_the_errors_of_a_run_are_without_secrets(
         run.log("WARN", f"in a message: {said}", {"a": said, "deep": {"list": [said]}})
         raise StreamerError(f"in an error: {said}")
 
-    monkeypatch.setattr(run_module, "_run", fails)
+    monkeypatch.setattr(run_module, "_run_stream", fails)
     file = tmp_path / "c.yaml"
     file.write_text(RUN.replace("DIR", str(tmp_path)))
     assert invoke(["run", str(file), "-s", f"logger.format={form}"]) == 1

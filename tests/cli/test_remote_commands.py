@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from streamer.cli.deploy import _late
+from streamer.cli.deploy import _explain_timeout
 from streamer.cli.main import invoke
-from tests.service.http.asking import Asking, asking
-from tests.service.streams.pretending import GENERATE, Stage, config_text
+from tests.service.api.asking import Asking, asking
+from tests.service.fleet.pretending import GENERATE, Stage, config_text
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_who_asks_must_be_known(
 
 def test_a_first_micro_batch_that_takes_long_is_no_failure_of_the_stream() -> None:
     progress = {"state": "running", "reason": "", "waits_for": "the first micro-batch: 5 messages"}
-    text = _late("lights", 30.0, progress)
+    text = _explain_timeout("lights", 30.0, progress)
     assert text.startswith(
         "lights is deployed and running, and has delivered nothing within 30 s: it waits for the "
         "first micro-batch: 5 messages."

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from streamer.cli.main import invoke
-from streamer.spark.checkpoint import Checkpoint
-from tests.spark.test_rescaling import PLAN, begun, text_of
+from streamer.spark.checkpoint.checkpoint import Checkpoint
+from tests.spark.checkpoint.test_rescaling import PLAN, begun, text_of
 
 
 @pytest.fixture(autouse=True)
@@ -29,18 +29,18 @@ def test_it_says_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
     assert "c: 2 shards are now 3; open windows: 0, messages in them: 0; " in first
     assert second.startswith("The former state stays in ") and "c/seed-1 until" in second
     checkpoint = Checkpoint("c")
-    assert checkpoint.check(PLAN.fingerprint)["shards"] == 3
+    assert checkpoint.check_fingerprint(PLAN.fingerprint)["shards"] == 3
     checkpoint.close()
 
 
 def test_the_same_number_is_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     checkpoint = begun(Path("c"))
-    record = checkpoint.record()
+    record = checkpoint.read_record()
     checkpoint.close()
     assert call("--shards", "2") == 0
     assert "has 2 shards already; nothing to do" in capsys.readouterr().out
     checkpoint = Checkpoint("c")
-    assert checkpoint.record() == record
+    assert checkpoint.read_record() == record
     checkpoint.close()
 
 

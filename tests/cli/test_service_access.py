@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamer.cli.service import about_access
+from streamer.cli.service import describe_access
 from streamer.config import parse_config
 
 TOKEN = "{ name: ci, token_hash: n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg= }"
@@ -28,7 +28,7 @@ def test_one_is_told_who_reaches_the_service(http: str, api: bool, said: str) ->
     section = parse_config(f"http: {{ {http} }}\n", env={}).http
     found = [
         f"{level} {words}"
-        for level, text in about_access(section, api)
+        for level, text in describe_access(section, api)
         for words in WORDS
         if words in text
     ]

@@ -15,11 +15,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from streamer.cli.standby import Standby, advertised, opened, take
+from streamer.cli.standby import Standby, open_lock, resolve_public_url, take_lock
 from streamer.config import parse_config
-from streamer.errors import StreamerError
-from streamer.service.streams.faults import RefusedError
-from streamer.service.streams.store import Draft, Store
+from streamer.core.errors import StreamerError
+from streamer.service.fleet.deployment_store import DeploymentStore, RevisionDraft
+from streamer.service.fleet.errors import RefusedError
 
 ROOT = "http: { address: '127.0.0.1:0' }\n"
 
@@ -28,7 +28,7 @@ class Waiting:
     """A service that stands by, in a thread."""
 
     def __init__(self, directory: Path, root: str = ROOT) -> None:
-        self.lock = opened(directory)
+        self.lock = open_lock(directory)
         self.lines: list[tuple[str, dict[str, Any]]] = []
         self.asked = threading.Event()
         self.has: list[bool] = []
@@ -71,8 +71,8 @@ def waiting(directory: Path, root: str = ROOT) -> Iterator[Waiting]:
 
 
 def test_it_answers_who_is_active_and_takes_over_when_that_one_ends(tmp_path: Path) -> None:
-    active = opened(tmp_path)
-    take(active, str(tmp_path))
+    active = open_lock(tmp_path)
+    take_lock(active, str(tmp_path))
     active.sign("http://there:4195")
     with waiting(tmp_path) as second, second.client() as client:
         assert client.get("/ping").text == "pong"
@@ -97,8 +97,8 @@ def test_it_answers_who_is_active_and_takes_over_when_that_one_ends(tmp_path: Pa
 
 
 def test_one_after_the_other_takes_over(tmp_path: Path) -> None:
-    first = opened(tmp_path)
-    take(first, str(tmp_path))
+    first = open_lock(tmp_path)
+    take_lock(first, str(tmp_path))
     with waiting(tmp_path) as one, waiting(tmp_path) as two:
         for each in (one, two):
             each.until(partial(each.said, "Standing by"))
@@ -108,7 +108,7 @@ def test_one_after_the_other_takes_over(tmp_path: Path) -> None:
         active, other = (one, two) if one.has else (two, one)
         active.lock.close()
         other.until(lambda: other.has)
-        active.lock = opened(tmp_path)
+        active.lock = open_lock(tmp_path)
 
 
 def test_alone_it_is_active_at_once(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_alone_it_is_active_at_once(tmp_path: Path) -> None:
 
 
 def test_it_can_be_told_to_stop_while_it_waits(tmp_path: Path) -> None:
-    with closing(opened(tmp_path)) as active:
-        take(active, str(tmp_path))
+    with closing(open_lock(tmp_path)) as active:
+        take_lock(active, str(tmp_path))
         with waiting(tmp_path) as second:
             second.until(lambda: second.said("Standing by"))
             second.asked.set()
@@ -131,8 +131,8 @@ def test_it_asks_who_one_is(tmp_path: Path) -> None:
     digest = base64.b64encode(hashlib.sha256(b"secret").digest()).decode()
     tokens = f"bearer_auth: {{ enabled: true, tokens: [ {{ name: ci, token_hash: {digest} }} ] }}"
     root = f"http: {{ address: '127.0.0.1:0', {tokens} }}\n"
-    with closing(opened(tmp_path)) as active:
-        take(active, str(tmp_path))
+    with closing(open_lock(tmp_path)) as active:
+        take_lock(active, str(tmp_path))
         with waiting(tmp_path, root) as second, second.client() as client:
             assert client.get("/ping").status_code == 401
             known = {"Authorization": "Bearer secret"}
@@ -142,12 +142,12 @@ def test_it_asks_who_one_is(tmp_path: Path) -> None:
 def test_a_second_one_that_does_not_stand_by_is_told_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamer.cli.standby._WAIT", 0.0)
-    with closing(opened(tmp_path)) as active, closing(opened(tmp_path)) as second:
-        take(active, str(tmp_path))
+    monkeypatch.setattr("streamer.cli.standby._LOCK_TIMEOUT_S", 0.0)
+    with closing(open_lock(tmp_path)) as active, closing(open_lock(tmp_path)) as second:
+        take_lock(active, str(tmp_path))
         active.sign("http://there:4195")
         with pytest.raises(StreamerError) as caught:
-            take(second, str(tmp_path))
+            take_lock(second, str(tmp_path))
     text = str(caught.value)
     assert f":{os.getpid()} at http://there:4195" in text and "\n" not in text
     assert "--standby" in text and "--checkpoints" in text
@@ -157,22 +157,22 @@ def test_an_address_that_stands_for_all_is_told_with_the_name_of_the_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "web-1")
-    assert advertised("http://0.0.0.0:4195") == "http://web-1:4195"
-    assert advertised("https://[::]:1") == "https://web-1:1"
-    assert advertised("http://10.0.0.7:4195") == "http://10.0.0.7:4195"
+    assert resolve_public_url("http://0.0.0.0:4195") == "http://web-1:4195"
+    assert resolve_public_url("https://[::]:1") == "https://web-1:1"
+    assert resolve_public_url("http://10.0.0.7:4195") == "http://10.0.0.7:4195"
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_whoever_was_taken_over_from_changes_nothing_any_more(shared: bool, tmp_path: Path) -> None:
-    draft = Draft("input: {}", "me", "api", 1)
-    former = Store(tmp_path / "store.db", shared)
+    draft = RevisionDraft("input: {}", "me", "api", 1)
+    former = DeploymentStore(tmp_path / "store.db", shared)
     former.deploy("a", draft)
-    assert not former.is_over()
-    successor = Store(tmp_path / "store.db", shared)
-    assert former.is_over() and not successor.is_over()
+    assert not former.is_superseded()
+    successor = DeploymentStore(tmp_path / "store.db", shared)
+    assert former.is_superseded() and not successor.is_superseded()
     for change in (
         lambda: former.deploy("a", draft),
-        lambda: former.set_wanted("a", "paused"),
+        lambda: former.set_desired_state("a", "paused"),
         lambda: former.remove("a"),
     ):
         with pytest.raises(RefusedError, match="another service has taken over"):
@@ -184,9 +184,9 @@ def test_whoever_was_taken_over_from_changes_nothing_any_more(shared: bool, tmp_
 
 
 def test_a_store_of_a_service_that_stood_alone_is_taken_over(tmp_path: Path) -> None:
-    alone = Store(tmp_path / "store.db")
-    alone.deploy("a", Draft("input: {}", "me", "api", 1))
+    alone = DeploymentStore(tmp_path / "store.db")
+    alone.deploy("a", RevisionDraft("input: {}", "me", "api", 1))
     alone.close()
-    shared = Store(tmp_path / "store.db", shared=True)
+    shared = DeploymentStore(tmp_path / "store.db", shared=True)
     assert list(shared.streams()) == ["a"]
     shared.close()

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from streamer.cli.contents import Contents, contents_of
-from streamer.cli.driver import OUTCOME
-from streamer.cli.job import DIRECTORY, Job, forget_ended, shared_archive, write_job
 from streamer.cli.main import invoke
 from streamer.cli.options import Options
+from streamer.cli.submit.driver import OUTCOME_FILE
+from streamer.cli.submit.driver_bundle import DriverBundle, bundle_config
+from streamer.cli.submit.job import JOBS_DIRECTORY, Job, delete_ended_jobs, share_archive, write_job
 from streamer.config import load_config
-from streamer.config.templates.installed import installed
+from streamer.config.templates.installation import install_templates
 from tests.processes import runs
 
 CONFIG = """\
@@ -50,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def job_of(contents: Contents, archive: str | None = None, jars: tuple[Path, ...] = ()) -> Job:
+def job_of(contents: DriverBundle, archive: str | None = None, jars: tuple[Path, ...] = ()) -> Job:
     return write_job(contents, Path("checkpoint").absolute(), archive, list(jars))
 
 
@@ -65,9 +65,9 @@ def test_a_job_holds_all_that_the_config_is_made_of_and_only_what_it_asks_for(
     jar = folder / "kafka.jar"
     jar.write_bytes(b"jar")
     options = Options(resources=("r.yaml",), sets=("spark.shards=2",), log_level="DEBUG")
-    with installed(["t.yaml"]):
+    with install_templates(["t.yaml"]):
         config = load_config("c.yaml", resources=options.resources)
-        job = job_of(contents_of(config, options, "cars"), "s3a://ours/env.tar.gz", (jar,))
+        job = job_of(bundle_config(config, options, "cars"), "s3a://ours/env.tar.gz", (jar,))
     arguments = about(job)["arguments"]
     assert arguments[:6] == ["run", "cars.yaml", "-r", "r0-r.yaml", "-t", "t0-t.yaml"]
     assert {"spark.shards=2", "spark.environment=s3a://ours/env.tar.gz", "DEBUG"} <= set(arguments)
@@ -93,20 +93,22 @@ def test_jobs_of_drivers_that_have_ended_are_deleted_and_so_are_archives_of_none
     checkpoint = folder / "checkpoint"
     packed = folder / "environment-1.tar.gz"
     packed.write_bytes(b"1")
-    archive = shared_archive(packed, checkpoint)
+    archive = share_archive(packed, checkpoint)
     assert (
-        shared_archive(packed, checkpoint) == archive == str(checkpoint / DIRECTORY / packed.name)
+        share_archive(packed, checkpoint)
+        == archive
+        == str(checkpoint / JOBS_DIRECTORY / packed.name)
     )
-    (checkpoint / DIRECTORY / "environment-0.tar.gz").write_bytes(b"0")
-    ended, runs = job_of(Contents((), {}, {})), job_of(Contents((), {}, {}), archive)
+    (checkpoint / JOBS_DIRECTORY / "environment-0.tar.gz").write_bytes(b"0")
+    ended, runs = job_of(DriverBundle((), {}, {})), job_of(DriverBundle((), {}, {}), archive)
     # Executors read it where it lies.
     assert about(runs)["arguments"] == ["-s", f"spark.environment=local:{archive}"]
     assert (runs.directory / "environment_cache.py").is_file()
-    unknown = job_of(Contents((), {}, {}))
-    ended.submitted("driver-1")
-    runs.submitted("driver-2")
-    forget_ended(checkpoint, lambda id: id == "driver-1")
-    left = {path.name for path in (checkpoint / DIRECTORY).iterdir()}
+    unknown = job_of(DriverBundle((), {}, {}))
+    ended.record_driver_id("driver-1")
+    runs.record_driver_id("driver-2")
+    delete_ended_jobs(checkpoint, lambda id: id == "driver-1")
+    left = {path.name for path in (checkpoint / JOBS_DIRECTORY).iterdir()}
     assert left == {runs.directory.name, unknown.directory.name, packed.name}
 
 
@@ -143,15 +145,15 @@ class Started:
 
 
 def outcome(job: Job) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((job.directory / OUTCOME).read_text())
+    found: dict[str, Any] = json.loads((job.directory / OUTCOME_FILE).read_text())
     return found
 
 
 def test_the_program_runs_with_its_files_and_leaves_its_last_words(folder: Path) -> None:
-    good = job_of(Contents(("lint", "a.yaml"), {"a.yaml": "output: {drop: {}}\n"}, {}))
+    good = job_of(DriverBundle(("lint", "a.yaml"), {"a.yaml": "output: {drop: {}}\n"}, {}))
     assert Started(good, folder / "work-1").end() == (0, "")
     assert outcome(good)["code"] == 0
-    bad = job_of(Contents(("lint", "a.yaml"), {"a.yaml": "inptu: {}\n"}, {}))
+    bad = job_of(DriverBundle(("lint", "a.yaml"), {"a.yaml": "inptu: {}\n"}, {}))
     code, _ = Started(bad, folder / "work-2").end()
     assert code == outcome(bad)["code"] == 1
 
@@ -189,7 +191,7 @@ WAITS = "#!/bin/sh\necho $$ >'{folder}/pid'\necho ready >&2\nexec sleep 60\n"
 
 
 def test_it_is_stopped_when_sparks_process_has_gone(folder: Path) -> None:
-    job = job_of(Contents((), {}, {}), environment(folder, WAITS.format(folder=folder)))
+    job = job_of(DriverBundle((), {}, {}), environment(folder, WAITS.format(folder=folder)))
     (job.directory / "files").mkdir()
     started = Started(job, folder / "work")
     pid = child(folder)
@@ -203,7 +205,7 @@ def test_it_is_stopped_when_sparks_process_has_gone(folder: Path) -> None:
 
 
 def test_it_does_not_outlive_the_one_that_looks_after_it(folder: Path) -> None:
-    job = job_of(Contents((), {}, {}), environment(folder, WAITS.format(folder=folder)))
+    job = job_of(DriverBundle((), {}, {}), environment(folder, WAITS.format(folder=folder)))
     (job.directory / "files").mkdir()
     started = Started(job, folder / "work")
     pid = child(folder)
@@ -212,7 +214,7 @@ def test_it_does_not_outlive_the_one_that_looks_after_it(folder: Path) -> None:
 
 
 def test_an_archive_that_cannot_be_unpacked_is_named(folder: Path) -> None:
-    job = job_of(Contents((), {}, {}), str(folder / "nowhere.tar.gz"))
+    job = job_of(DriverBundle((), {}, {}), str(folder / "nowhere.tar.gz"))
     code, out = Started(job, folder / "work").end()
     assert code == 1
     assert "cannot unpack" in out and "No such file" in outcome(job)["last"][-1]

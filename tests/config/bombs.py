@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from streamer.config.file import MAX_BYTES
+from streamer.config.file import MAX_CONFIG_BYTES
 
-_FULL: Final = MAX_BYTES - 200
+_FULL: Final = MAX_CONFIG_BYTES - 200
 
 
 def _filled(piece: str, before: str = "", after: str = "") -> str:
@@ -107,7 +107,7 @@ _BOMBS: Final[dict[str, Callable[[], str | bytes]]] = {
     "combining marks": lambda: _filled("e\u0301", "a: ")[: _FULL // 3],
     "separators of lines": lambda: _filled("\u2028\u2029\x85", "a: ")[: _FULL // 3],
     "beyond the first plane": lambda: _filled("\U0001f600")[: _FULL // 4],
-    "too large by a byte": lambda: "#" * (MAX_BYTES + 1),
+    "too large by a byte": lambda: "#" * (MAX_CONFIG_BYTES + 1),
 }
 _PROCESSORS: Final = "pipeline:\n  processors:\n"
 _MAPPING: Final = _PROCESSORS + "    - mapping: |\n"

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from streamer.config import parse_config
-from streamer.errors import ConfigError
+from streamer.core.errors import ConfigError
 
 Findings = Callable[..., list[str]]
 

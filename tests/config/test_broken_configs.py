@@ -12,11 +12,11 @@ import pytest
 import yaml
 
 from streamer.config import LintOptions, lint_config, parse_config
-from streamer.config.file import MAX_BYTES
-from streamer.config.read import MAX_DEPTH, MAX_VALUES
-from streamer.config.rules import RULES
-from streamer.config.rules_page import MARK, PAGE, page
-from streamer.errors import ConfigError
+from streamer.config.file import MAX_CONFIG_BYTES
+from streamer.config.lint.rules import RULES
+from streamer.config.rules_page import MARK, PAGE, update_page
+from streamer.config.yaml_reader import MAX_DEPTH, MAX_VALUES
+from streamer.core.errors import ConfigError
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parents[1] / "streamer"
@@ -48,7 +48,7 @@ def test_the_table_is_long_and_its_names_tell_cases_apart() -> None:
         ("too_deep", "a: " + "[" * (MAX_DEPTH + 1)),
         ("too_large", "a: [" + "1," * (MAX_VALUES + 1) + "]"),
         ("too_many", "".join(f"f{i}: 1\n" for i in range(1_100))),
-        ("unreadable", "#" * (MAX_BYTES + 1)),
+        ("unreadable", "#" * (MAX_CONFIG_BYTES + 1)),
     ],
 )
 def test_what_is_beyond_bounds(code: str, text: str, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_every_rule_is_met() -> None:
 
 def _codes() -> Iterator[str]:
     """Return the codes that the sources give to findings."""
-    places = {"at": 1, "at_offset": 2, "inside": 2, "_Refused": 1}
+    places = {"add_at": 1, "add_at_offset": 2, "add_inside": 2, "_ReadError": 1}
     for path in (PACKAGE / "config").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call):
@@ -106,5 +106,5 @@ def test_rules_are_sorted_and_have_something_to_say() -> None:
 
 def test_the_page_has_every_rule_as_the_program_writes_it() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert text == page(text), "python -m streamer.config.rules_page writes it"
+    assert text == update_page(text), "python -m streamer.config.rules_page writes it"
     assert re.findall(r"^### (\w+)$", text.partition(MARK)[2], re.M) == list(RULES)

@@ -13,9 +13,8 @@ import yaml
 from jsonschema import Draft7Validator as Validator
 from jsonschema import ValidationError
 
-from streamer import catalog
-from streamer.config.create import create
-from streamer.config.definitions import is_definition
+from streamer.components import catalog
+from streamer.config.create import create_config
 from streamer.config.schema import (
     PATH,
     TEMPLATE_PATH,
@@ -24,7 +23,8 @@ from streamer.config.schema import (
     schema_text,
     template_schema_text,
 )
-from streamer.spec import Kind
+from streamer.config.unit_tests.definitions import is_definition
+from streamer.sdk.spec import Kind
 
 FILES = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 CONFIGS = [path for path in FILES if not is_definition(path)]
@@ -148,8 +148,8 @@ def test_it_takes_what_the_documentation_shows(schema: Validator, text: str) -> 
 def test_it_takes_what_create_makes_of_every_component(schema: Validator, small: bool) -> None:
     parts = {Kind.INPUT: "{}//", Kind.PROCESSOR: "/{}/", Kind.OUTPUT: "//{}"}
     for kind, part in parts.items():
-        for name in catalog.names(kind):
-            text = create(part.format(name), small)
+        for name in catalog.component_names(kind):
+            text = create_config(part.format(name), small)
             schema.validate(yaml.load(text, EditorsLoader))
 
 

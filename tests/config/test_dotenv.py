@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamer.config.dotenv import read_env_file
-from streamer.errors import ConfigError
+from streamer.core.errors import ConfigError
 
 
 def written(directory: Path, text: str) -> str:

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from streamer.config.env import replace_variables
+from streamer.config.env_variables import replace_variables
 from streamer.config.findings import Findings
-from streamer.config.source import Source
+from streamer.config.source_map import Source
 
 ENV = {"A": "x", "EMPTY": "", "LINES": "1\n2", "B64": "aGk=", "a.b": "dotted", "ESC": "${{A}}"}
 
@@ -14,7 +14,7 @@ ENV = {"A": "x", "EMPTY": "", "LINES": "1\n2", "B64": "aGk=", "a.b": "dotted", "
 def replaced(text: str) -> tuple[str, list[str]]:
     source, findings = Source("f", text), Findings()
     replace_variables(source, ENV, findings)
-    return source.text, [str(lint) for lint in findings.sorted()]
+    return source.text, [str(lint) for lint in findings.to_sorted()]
 
 
 @pytest.mark.parametrize(
@@ -85,5 +85,5 @@ def test_places_are_those_of_the_text_before() -> None:
     replace_variables(source, ENV, Findings())
     assert source.text == "k: a\\nbc\r\nl: ${A}d xe"
     for mark, place in (("c", (2, 3)), ("l", (3, 1)), ("d", (3, 10)), ("e", (3, 16))):
-        assert source.place(source.text.index(mark)) == place
-    assert source.place(len(source.text)) == (3, 17)
+        assert source.locate(source.text.index(mark)) == place
+    assert source.locate(len(source.text)) == (3, 17)

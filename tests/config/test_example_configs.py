@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from streamer.bloblang import compile_mapping
-from streamer.catalog import build_context
+from streamer.components.catalog import build_context
 from streamer.config import lint_config, load_config
-from streamer.config.definitions import is_definition
-from streamer.config.reading import LintOptions
-from streamer.durations import SECOND
-from streamer.message import Execution, Message
-from streamer.pipeline import run
-from streamer.timestamps import parse_event_time
+from streamer.config.read_context import LintOptions
+from streamer.config.unit_tests.definitions import is_definition
+from streamer.core.durations import SECOND
+from streamer.core.message import Execution, Message
+from streamer.core.timestamps import parse_event_time
+from streamer.sdk.processing import run
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "configs").glob("**/*.yaml"))
@@ -67,11 +67,13 @@ def test_what_an_example_makes_of_what_it_generates(name: str, output: set[str])
     source = compile_mapping(config.input.config["mapping"])
     made = [source.apply([Message(b"")], 0, ex) for _ in range(200)]
     timestamp = compile_mapping(config.buffer.config["timestamp_mapping"])
-    window = [message.with_meta(window_end_timestamp="end") for message in made if message]
+    window = [
+        message.with_added_metadata(window_end_timestamp="end") for message in made if message
+    ]
     times = [parse_event_time(timestamp.query([message], 0, ex)) for message in window]
     assert all(0 <= ex.now() - at <= 20 * SECOND for at in times)
     context = build_context(config.resources)
-    batches = list(run(context.all(config.processors), [window], ex))
+    batches = list(run(context.build_all(config.processors), [window], ex))
     docs = [message.doc for batch in batches for message in batch]
     assert docs
     assert all(set(doc) == output for doc in docs)

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from streamer import catalog
-from streamer.catalog import build_context
+from streamer.components import catalog
+from streamer.components.catalog import build_context
 from streamer.config import LintOptions, lint_config, parse_config
-from streamer.errors import ConfigError, StreamerError
-from streamer.spec import REQUIRED, Field, Kind, ParsedComponent, Spec
-from streamer.spec.inside import inside
-from streamer.spec.probe import Probing
+from streamer.core.errors import ConfigError, StreamerError
+from streamer.sdk.spec import REQUIRED, Field, Kind, ParsedComponent, Spec
+from streamer.sdk.spec.checks import SupportsProbe
+from streamer.sdk.spec.children import child_components
 
 _SAMPLE = 800
 _RESOLVE = socket.getaddrinfo
@@ -161,7 +161,11 @@ def config_of(spec: Spec, way: tuple[Field, ...], value: str) -> str:
 
 
 def all_cases() -> list[tuple[Spec, tuple[Field, ...], str]]:
-    specs = [catalog.spec(kind, name) for kind in Kind for name in sorted(catalog.names(kind))]
+    specs = [
+        catalog.find_spec(kind, name)
+        for kind in Kind
+        for name in sorted(catalog.component_names(kind))
+    ]
     return [
         (spec, way, value)
         for spec in specs
@@ -183,11 +187,11 @@ def look_at(text: str) -> None:
     pending += config.resources.values()
     while pending:
         component = pending.pop()
-        pending += [*inside(component), *component.processors]
+        pending += [*child_components(component), *component.processors]
         if component.kind not in (Kind.BUFFER, Kind.METRICS, Kind.TRACER):
             try:
                 built = build_context(config.resources, component).build(component)
-                if isinstance(built, Probing) and not _waits_long(component):
+                if isinstance(built, SupportsProbe) and not _waits_long(component):
                     built.probe()
             except (StreamerError, OSError):
                 continue

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from streamer.endpoints.address import split_address
+from streamer.connectors.http_server.address import split_address
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streamer.config import lint_config
-from streamer.config.reading import LintOptions
+from streamer.config.read_context import LintOptions
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from streamer.config import load_config, parse_config
-from streamer.durations import SECOND
-from streamer.errors import ConfigError
-from streamer.spec import Kind
+from streamer.core.durations import SECOND
+from streamer.core.errors import ConfigError
+from streamer.sdk.spec import Kind
 
 
 def test_without_input_and_output_stdin_goes_to_stdout() -> None:
@@ -93,9 +93,9 @@ def test_sections_have_their_defaults_filled_in() -> None:
 
 def test_what_was_written_can_be_told_from_a_default() -> None:
     config = parse_config(CONFIG)
-    assert config.spark.given("shards")
+    assert config.spark.is_given("shards")
     assert config.spark.place("shards") == (25, 11)
-    assert not config.spark.given("master")
+    assert not config.spark.is_given("master")
 
 
 def test_a_config_can_be_pickled() -> None:

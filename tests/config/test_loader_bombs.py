@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from streamer.config.file import MAX_BYTES
+from streamer.config.file import MAX_CONFIG_BYTES
 from tests.config.bombs import bombs, mutilated
 from tests.slowness import slowness
 
@@ -117,7 +117,9 @@ def test_what_is_no_config_ends_with_findings(tmp_path: Path) -> None:
         text = mutilated(examples, chance)
         paths.append(tmp_path / f"{seed}-{number}.yaml")
         whole = number % 4 == 0
-        paths[-1].write_bytes(chance.randbytes(chance.randrange(1, MAX_BYTES)) if whole else text)
+        paths[-1].write_bytes(
+            chance.randbytes(chance.randrange(1, MAX_CONFIG_BYTES)) if whole else text
+        )
     for path, seconds, codes, _ in linted(paths):
         # A change may have hit a comment, so that there is nothing to find.
         assert isinstance(codes, list), (path, codes)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.config import parse_config
-from streamer.errors import ConfigError
+from streamer.core.errors import ConfigError
 
 EXAMPLE = (Path(__file__).parents[2] / "configs" / "traffic_light.yaml").read_text()
 YAML_BITS = st.sampled_from(

@@ -15,9 +15,9 @@ import pytest
 from streamer.bloblang.functions import fake
 from streamer.cli.main import invoke
 from streamer.config import LintOptions, lint_config, load_config, parse_config
-from streamer.errors import ConfigError
-from streamer.service.streams.configs import Reader
-from streamer.service.streams.faults import BadConfigError
+from streamer.core.errors import ConfigError
+from streamer.service.fleet.config_reader import ConfigReader
+from streamer.service.fleet.errors import BadConfigError
 
 CONFIG = """\
 input:
@@ -181,9 +181,9 @@ def test_a_template_names_itself(tmp_path: Path, hide: Callable[..., None]) -> N
     )
     path = tmp_path / "config.yaml"
     path.write_text("cache_resources: [{label: a, kept: {}}]\n")
-    from streamer.config.templates.installed import installed
+    from streamer.config.templates.installation import install_templates
 
-    with installed([str(template)]):
+    with install_templates([str(template)]):
         (lint,) = lint_config(path)
     assert lint.code == "missing_package"
     assert "template kept" in lint.message and "cache redis needs" in lint.message
@@ -192,7 +192,7 @@ def test_a_template_names_itself(tmp_path: Path, hide: Callable[..., None]) -> N
 def test_a_command_that_needs_a_package_says_so(
     monkeypatch: pytest.MonkeyPatch, hide: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("interactive", "colours"):
+    for name in ("interactive", "syntax_colours"):
         monkeypatch.delitem(sys.modules, f"streamer.cli.blobl.{name}", raising=False)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{}")))
     hide("prompt_toolkit")
@@ -217,22 +217,22 @@ def test_a_mapping_that_is_tried_out_says_so(
     hide: Callable[..., None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{}")))
-    fake._people.cache_clear()
+    fake._make_faker.cache_clear()
     hide("faker")
     invoke(["blobl", 'root = fake("name")'])
     assert "pip install 'spark-streamer[fake]'" in capsys.readouterr().err
 
 
 def test_a_deploy_by_the_api_is_refused_with_it(hide: Callable[..., None]) -> None:
-    reader = Reader(parse_config("{}", env={}))
+    reader = ConfigReader(parse_config("{}", env={}))
     text = (
         "input: { generate: { mapping: root = 1 } }\n"
         "output: { redis_list: { url: 'tcp://localhost:6379', key: a } }\n"
     )
-    assert reader.of_api(text, "cars").output.name == "redis_list"
+    assert reader.read_api_config(text, "cars").output.name == "redis_list"
     hide("redis")
     with pytest.raises(BadConfigError, match=r"output redis_list needs the package redis") as error:
-        reader.of_api(text, "cars")
+        reader.read_api_config(text, "cars")
     assert "pip install 'spark-streamer[redis]'" in str(error.value)
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.config.findings import Findings
-from streamer.config.inside import offset_inside
 from streamer.config.nodes import Mapping, Scalar
-from streamer.config.read import read_yaml
-from streamer.config.source import Source
+from streamer.config.source_map import Source
+from streamer.config.text_offsets import find_offset
+from streamer.config.yaml_reader import read_yaml
 
 
 def scalar(text: str) -> Scalar:
@@ -24,7 +24,7 @@ def scalar(text: str) -> Scalar:
 
 def offset_of(node: Scalar, mark: str) -> int:
     before = node.text[: node.text.index(mark)]
-    return offset_inside(node, before.count("\n") + 1, len(before) - before.rfind("\n"))
+    return find_offset(node, before.count("\n") + 1, len(before) - before.rfind("\n"))
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_the_mark_is_found_again(text: str) -> None:
 
 def test_the_end_of_the_text_is_where_the_scalar_ends() -> None:
     text = "k: 'ab' # @"
-    assert offset_inside(scalar(text), 1, 3) == text.index("' #")
-    assert offset_inside(scalar("k: |\n  ab\n"), 1, 3) == len("k: |\n  ab")
+    assert find_offset(scalar(text), 1, 3) == text.index("' #")
+    assert find_offset(scalar("k: |\n  ab\n"), 1, 3) == len("k: |\n  ab")
 
 
 def test_a_place_that_is_not_in_the_text_is_the_scalar_itself() -> None:
-    assert offset_inside(scalar("k: ab"), 7, 1) == 3
+    assert find_offset(scalar("k: ab"), 7, 1) == 3
 
 
 LINES = st.lists(st.text(alphabet="ab \\'\"#:", max_size=6), max_size=5)

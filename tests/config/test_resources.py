@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from streamer.catalog import build_context
+from streamer.components.catalog import build_context
 from streamer.config import lint_config, load_config
-from streamer.errors import ConfigError
-from streamer.message import Execution, Message
-from streamer.spec import Kind
+from streamer.core.errors import ConfigError
+from streamer.core.message import Execution, Message
+from streamer.sdk.spec import Kind
 
 USES = "pipeline: { processors: [ { resource: up } ] }\n"
 UP = """\
@@ -52,7 +52,7 @@ def test_a_processor_resource_does_what_it_says_wherever_it_is_used(files: Path)
     )
     Path("c.yaml").write_text(USES.replace("up", "twice") + UP + nested.replace("b'!'", '"!"'))
     config = load_config("c.yaml", env={})
-    [processor] = build_context(config.resources).all(config.processors)
+    [processor] = build_context(config.resources).build_all(config.processors)
     [[message]] = processor.process([Message(b"a")], Execution(lambda: 0))
     assert message.raw == b"A!" and message.error is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamer.config import parse_config
-from streamer.errors import ConfigError
+from streamer.core.errors import ConfigError
 
 SECRET = "hunter2-hunter2"
 

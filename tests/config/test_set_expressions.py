@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from streamer.config import Config, parse_config
-from streamer.errors import ConfigError
+from streamer.core.errors import ConfigError
 
 CONFIG = """\
 input:

@@ -6,15 +6,15 @@ from textwrap import dedent
 import pytest
 
 from streamer.config.findings import Findings
-from streamer.config.nodes import plain
-from streamer.config.read import MAX_DEPTH, read_yaml
-from streamer.config.source import Source
+from streamer.config.nodes import to_python
+from streamer.config.source_map import Source
+from streamer.config.yaml_reader import MAX_DEPTH, read_yaml
 
 
 def read(text: str) -> tuple[object, list[str]]:
     found = Findings()
     node = read_yaml(Source("f", text), found)
-    return None if node is None else plain(node), [str(lint) for lint in found.sorted()]
+    return None if node is None else to_python(node), [str(lint) for lint in found.to_sorted()]
 
 
 def test_maps_lists_and_scalars() -> None:

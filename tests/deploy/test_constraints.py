@@ -12,7 +12,7 @@ from packaging.markers import Environment, default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from streamer.extras import ALL, DISTRIBUTION
+from streamer.core.extras import ALL, DISTRIBUTION
 from tests.deploy.image import CONSTRAINTS, ROOT
 
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -168,7 +168,7 @@ def s3(tmp_path: Path) -> Iterator[str]:
 
 _S3 = """
 import os
-from streamer.spark.session import start_session
+from streamer.spark.session.session_start import start_session
 session = start_session("s3", "local[1]", {
     "spark.hadoop.fs.s3a.endpoint": os.environ["S3"],
     "spark.hadoop.fs.s3a.path.style.access": "true",

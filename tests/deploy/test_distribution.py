@@ -24,8 +24,8 @@ import pytest
 from uv import find_uv_bin
 
 from streamer import __version__
-from streamer.extras import ALL, DISTRIBUTION, EXTRA_OF, EXTRAS, install_command
-from tests.retention.kept import Row, keep
+from streamer.core.extras import ALL, DISTRIBUTION, EXTRA_OF, EXTRAS, install_command
+from tests.engine.results.kept import Row, keep
 from tests.servers import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -250,7 +250,7 @@ def test_all_extras_install_together(installed: Installed) -> None:
 def test_without_extras_it_is_whole_and_small(installed: Installed, tmp_path: Path) -> None:
     uv("pip", "check", "--python", installed.bin / "python")
     code = (
-        "from streamer.extras import EXTRA_OF, missing; "
+        "from streamer.core.extras import EXTRA_OF, missing; "
         "print(*(set(EXTRA_OF) - set(missing(EXTRA_OF))))"
     )
     found = subprocess.run(
@@ -343,8 +343,8 @@ def test_with_its_extra_alone_spans_are_sent(
     assert alone.run("lint", config, cwd=tmp_path) == (0, "", "")
     code = (
         "import sys; from streamer.config import load_config; "
-        "from streamer.service.tracing import tracer_of; "
-        "print(tracer_of(load_config(sys.argv[1]).tracer, 'cars') is not None)"
+        "from streamer.service.monitoring.tracing import tracer_of; "
+        "print(make_tracer(load_config(sys.argv[1]).tracer, 'cars') is not None)"
     )
     made = subprocess.run(
         [alone.bin / "python", "-c", code, config], capture_output=True, text=True, timeout=60

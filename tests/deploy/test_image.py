@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from streamer import __version__
-from streamer.extras import DISTRIBUTION, EXTRAS
+from streamer.core.extras import DISTRIBUTION, EXTRAS
 from tests.deploy.container import USER, Container
 from tests.deploy.image import ROOT, Image
 
@@ -134,9 +134,7 @@ def test_it_knows_its_version_and_its_jars(image: Image, tmp_path: Path) -> None
     with Container(image, tmp_path / "data", "--version") as container:
         code, said, _ = container.ended()
     assert code == 0 and __version__ in said
-    program = (
-        "import os; from streamer.spark.jars import connector_jars as c; print(*c(os.environ))"
-    )
+    program = "import os; from streamer.spark.jars.kafka_jars import connector_jars as c; print(*c(os.environ))"
     command = ["/opt/streamer/bin/python", "-c", program]
     with Container(image, tmp_path / "data", command=command) as container:
         code, said, _ = container.ended()
@@ -146,12 +144,12 @@ def test_it_knows_its_version_and_its_jars(image: Image, tmp_path: Path) -> None
 
 _ARCHIVE = """
 import os, subprocess
-from streamer.spark.class_archive import ClassArchive
-from streamer.spark.gateway import MODULE_OPTIONS, class_path
-from streamer.spark.java import find_java
-from streamer.spark.session import JAVA_OPTIONS
+from streamer.spark.session.class_archive import ClassArchive
+from streamer.spark.jvm.gateway import MODULE_OPTIONS, class_path
+from streamer.spark.jvm.java import find_java
+from streamer.spark.session.session_start import JAVA_OPTIONS
 java, jars = find_java(os.environ), class_path(os.environ)
-archive = ClassArchive.of(java, jars, os.environ)
+archive = ClassArchive.for_jvm(java, jars, os.environ)
 print(archive.file, *archive.use_options()[:1])
 # Java refuses to start where the archive does not fit.
 strict = ["-XX:AOTMode=on", f"-XX:AOTCache={archive.file}", "-cp", ":".join(jars)]

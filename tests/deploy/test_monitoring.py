@@ -12,15 +12,15 @@ from unittest.mock import patch
 import pytest
 import yaml
 
+from streamer.components.metrics.docs_page import format_tables
+from streamer.components.metrics.metric import MetricKind
+from streamer.components.metrics.metric_names import METRIC_GROUPS, METRICS
 from streamer.config import parse_config
-from streamer.engine.meters import Meters
-from streamer.engine.snapshot import Snapshot
-from streamer.metrics.catalogue import GROUPS, METRICS
-from streamer.metrics.metric import MetricKind
-from streamer.metrics.page import tables
-from streamer.service.exposition import exposition_of_all
-from streamer.service.samples import Sample
-from streamer.service.view import Now, Standing, StreamView
+from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import StreamMetrics
+from streamer.service.monitoring.exposition import make_fleet_exposition
+from streamer.service.monitoring.metric_samples import Sample
+from streamer.service.monitoring.stream_view import ManagedState, StreamState, StreamView
 from tests.servers import installed
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def series() -> set[str]:
 
 def exposed() -> str:
     """Return what a stream of the service exposes, for Prometheus."""
-    meters = Meters()
+    meters = StreamMetrics()
     for name in ("window_close_delay_seconds", "batch_duration_seconds"):
         meters.time(name, {}, 10**9)
     place = {"label": "in", "path": "root.input"}
@@ -77,20 +77,20 @@ def exposed() -> str:
             meters.set(name, {**place, "topic": "t", "partition": "0"}, 3)
     meters.set("input_oldest_unread_timestamp_seconds", place, 5)
     meters.set("event_time_lag_seconds", {}, 1)
-    view = StreamView(parse_config(CONFIG), lambda: Standing("running", 0, 1, 2.0))
+    view = StreamView(parse_config(CONFIG), lambda: ManagedState("running", 0, 1, 2.0))
     held = {"retention_rows": 1, "retention_bytes": 2, "retention_files": 1, "backlog": 3}
     held |= {"checkpoint_bytes": 5, "checkpoint_free_bytes": 6}
     shot = Snapshot(batch=1, closed_until=7)
-    now = Now(shot, meters.counts, "", meters.times(), lambda: held, last_delivery=8.0)
-    view.running(lambda: now)
-    serve = exposition_of_all(view.config.metrics, lambda: {"cars": view})
+    now = StreamState(shot, meters.counts, "", meters.times(), lambda: held, last_delivery=8.0)
+    view.set_running(lambda: now)
+    serve = make_fleet_exposition(view.config.metrics, lambda: {"cars": view})
     assert serve is not None
     # Those of the JVM are there while Spark is up.
     process = [
         Sample(metric.name, dict.fromkeys(metric.labels, "x"), 1, metric)
-        for metric in GROUPS["The process"]
+        for metric in METRIC_GROUPS["The process"]
     ]
-    with patch("streamer.service.exposition.process_samples", lambda: process):
+    with patch("streamer.service.monitoring.exposition.process_samples", lambda: process):
         return serve()[0].decode()
 
 
@@ -136,7 +136,9 @@ def test_every_exposed_metric_is_in_the_catalogue() -> None:
 
 
 def test_the_page_has_the_tables_of_the_catalogue_and_a_section_for_each_alert() -> None:
-    assert tables() in PAGE, "stale: write streamer.metrics.page.tables() into the page"
+    assert format_tables() in PAGE, (
+        "stale: write streamer.components.metrics.docs_page.format_tables() into the page"
+    )
     sections = {line[4:].strip().lower() for line in PAGE.splitlines() if line.startswith("### ")}
     for rule in ALERTS:
         page, _, anchor = rule["annotations"]["runbook"].partition("#")

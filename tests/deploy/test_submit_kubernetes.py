@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import kubernetes_validate
 import pytest
 
-from streamer.bloblang import outside
+from streamer.bloblang import environment
 from streamer.cli.main import cli, invoke
 from streamer.config import lint_config
 from tests.deploy.restricted import assert_restricted
@@ -41,8 +41,8 @@ spark:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what mappings of other tests have asked for: a command's process has no others."""
-    for name in ("_noted", "_brought"):
-        monkeypatch.setattr(outside, name, {})
+    for name in ("_recorded_inputs", "_restored_inputs"):
+        monkeypatch.setattr(environment, name, {})
 
 
 class Api(ThreadingHTTPServer):
@@ -212,7 +212,7 @@ def test_sparks_client_gets_settings_in_a_file_and_its_deepest_cause_is_told(
     client = tmp_path / "bin" / "spark-submit"
     client.write_text(CLIENT.format(to=tmp_path))
     client.chmod(0o755)
-    monkeypatch.setattr("streamer.spark.gateway.spark_home", lambda: tmp_path)
+    monkeypatch.setattr("streamer.spark.jvm.gateway.spark_home", lambda: tmp_path)
     monkeypatch.setenv("TOPIC", "counts")
     config = tmp_path / "lights.yaml"
     config.write_text(CONFIG)

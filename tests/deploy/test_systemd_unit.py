@@ -11,7 +11,7 @@ import pytest
 
 from streamer.cli.main import cli
 from streamer.config import parse_config
-from streamer.durations import SECOND, parse_duration
+from streamer.core.durations import SECOND, parse_duration
 
 ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))

@@ -23,15 +23,15 @@ from pathlib import Path
 
 import pytest
 
-from streamer import catalog
-from streamer.buffers import system_window
+from streamer.components import catalog
+from streamer.components.buffers import system_window
 from streamer.config import lint_config
 from streamer.config.templates.file import lint_template
-from streamer.config.tests_fields import CONDITIONS, STEP
-from streamer.config.tests_section import CASE
-from streamer.spec import Kind
-from streamer.unit_tests.template_case import check_template
-from streamer.windowing.fields import event_time_fields
+from streamer.config.unit_tests.fields import CONDITION_FIELDS, STEP_FIELDS
+from streamer.config.unit_tests.section import CASE_FIELDS
+from streamer.sdk.spec import Kind
+from streamer.sdk.window_buffer.fields import event_time_fields
+from streamer.tools.unit_tests.template_case import check_template
 from tests.forked import forked_commands
 
 ROOT = Path(__file__).parents[2]
@@ -198,7 +198,7 @@ def test_the_page_on_window_systems_leads_to_every_recipe() -> None:
 def test_the_page_on_tests_has_every_field() -> None:
     page = (ROOT / "streamer" / "docs" / "testing.md").read_text()
     tables = "\n".join(line for line in page.splitlines() if line.startswith("|"))
-    fields = [field.name for field in (*CASE, *CONDITIONS, *STEP)]
+    fields = [field.name for field in (*CASE_FIELDS, *CONDITION_FIELDS, *STEP_FIELDS)]
     assert [name for name in fields if f"`{name}`" not in tables] == []
 
 
@@ -230,4 +230,4 @@ def test_the_readme_installs_and_runs_in_one_line_and_tests_in_one() -> None:
 def test_the_page_on_configs_names_all_components_of_a_section(kind: Kind) -> None:
     page = (ROOT / "streamer" / "docs" / "configs.md").read_text()
     [row] = re.findall(rf"^\| `{kind}` \|(.*)$", page, re.M)
-    assert set(re.findall(r"`(\w+)`", row)) == set(catalog.names(kind))
+    assert set(re.findall(r"`(\w+)`", row)) == set(catalog.component_names(kind))

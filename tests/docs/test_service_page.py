@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.docs.test_docs import ROOT, blocks
 from tests.forked import forked_commands
-from tests.service.http.asking import asking
+from tests.service.api.asking import asking
 
 PAGE = ROOT / "streamer" / "docs" / "service.md"
 
@@ -53,7 +53,7 @@ def test_the_page_has_every_path_and_every_option(tmp_path: Path) -> None:
 
     page = PAGE.read_text()
     with asking(tmp_path) as server:
-        paths = {endpoint.path for endpoint in server.api.endpoints()}
+        paths = {endpoint.path for endpoint in server.api.list_endpoints()}
     for path in paths - {"/stats", "/openapi.json"}:
         last = path.removeprefix("/streams/{id}") or path
         assert f"{last}`" in page, path

@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import replace
 
-from streamer.durations import SECOND
-from streamer.plan.fold import Folding
-from streamer.source.replayable import Limit
+from streamer.core.durations import SECOND
+from streamer.plan.aggregation import Aggregation
+from streamer.sdk.input.replayable import Limit
 
 from .stream import Run, write_lines
 
@@ -29,9 +29,9 @@ def outcome(directory, text, steps, folds):
     path = directory / "cars.jsonl"
     path.write_bytes(b"")
     run = Run(text)
-    assert run.plan.folding.text is not None, run.plan.folding.obstacle
+    assert run.plan.aggregation.text is not None, run.plan.aggregation.obstacle
     if not folds:
-        run.plan = replace(run.plan, folding=Folding(None))
+        run.plan = replace(run.plan, aggregation=Aggregation(None))
     printed = []
     for second, documents, limit in steps:
         write_lines(path, documents)

@@ -13,26 +13,30 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from streamer.catalog import build_context
+from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.engine.delivery import Delivery
-from streamer.engine.direct import DirectStage
-from streamer.engine.folding import FROM_THE_START, FoldedSince, next_folded
-from streamer.engine.frame import Frame, FrameKind
-from streamer.engine.intake import clock_rows, pack_piece
-from streamer.engine.keeping import Keeper
-from streamer.engine.places import Places
-from streamer.engine.rejections import Rejections
-from streamer.engine.release import release
-from streamer.engine.replay import replay
-from streamer.engine.snapshot import Snapshot
-from streamer.engine.ticks import reading
-from streamer.engine.writers import StreamWriter
+from streamer.engine.driver.delivery import Delivery
+from streamer.engine.driver.rejections import Rejections
+from streamer.engine.driver.results_factory import ResultsWriter
+from streamer.engine.driver.writers import StreamWriter
+from streamer.engine.planner.aggregation_switch import (
+    FROM_THE_START,
+    AggregatesFrom,
+    next_aggregates_from,
+)
+from streamer.engine.planner.trigger import make_batch_info
+from streamer.engine.report.metric_labels import EndpointLabels
+from streamer.engine.report.result_frame import Frame, FrameKind
+from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
+from streamer.engine.stage.replay import replay_rejected
+from streamer.engine.stage.shard_stage import run_shard
+from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.plan import Plan, make_plan
-from streamer.plan.rejecting import replays
-from streamer.source.replayable import Limit, Offset
+from streamer.plan.rejection import replays
+from streamer.sdk.input.replayable import Limit, Offset
 from streamer.window import DictStore
-from streamer.window.pressure import Pressure
+from streamer.window.settings.back_pressure import BackPressure
 
 PIECES = 3
 ALL = Limit()
@@ -47,7 +51,7 @@ class MicroBatch:
     t: int
     start_id: str
     ended: bool
-    folded: FoldedSince
+    folded: AggregatesFrom
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class State:
     stores: list[DictStore] = field(default_factory=list)
     number: int = 0
     rejected: Any = field(default_factory=MemoryPlace)
-    folded: FoldedSince = FROM_THE_START
+    folded: AggregatesFrom = FROM_THE_START
 
 
 class Run:
@@ -97,7 +101,7 @@ class Run:
         text: str,
         state: State | None = None,
         start_id: str = "first",
-        results: Keeper | None = None,
+        results: ResultsWriter | None = None,
         writers: Callable[[Plan], list[Any]] | None = None,
     ) -> None:
         self.plan = make_plan(parse_config(text, "test.yaml"))
@@ -108,7 +112,7 @@ class Run:
             self.state.offset = self.source.initial()
         self.start_id = start_id
         self.chance = random.Random(7)
-        self.outs = [io.BytesIO() for _ in self.plan.written]
+        self.outs = [io.BytesIO() for _ in self.plan.driver_outputs]
         self.log: list[tuple[str, str, dict[str, Any]]] = []
         self.clock = 0
         self.woken = 0
@@ -120,7 +124,7 @@ class Run:
             wake=self._wake,
             replays=replays(self.plan.input, self.plan.resources),
             clock=lambda: self.clock,
-            begin=lambda work: work(),
+            start_work=lambda work: work(),
         )
         self.delivery = Delivery(
             self.writers() if writers is None else writers(self.plan),
@@ -128,7 +132,7 @@ class Run:
             lambda: False,
             on_answers=lambda *said: self.answered.append(said),
             rejections=self.rejections,
-            places=Places.of(self.plan),
+            endpoint_labels=EndpointLabels.of(self.plan),
             results=results,
             window=self.plan.window,
             clock=lambda: self.clock,
@@ -140,7 +144,9 @@ class Run:
 
     def resend(self, rejected: Any) -> list[Frame]:
         """Send rejected messages again, as a worker does."""
-        return list(replay(pickle.loads(pickle.dumps(self.plan)), rejected, lambda: self.clock))
+        return list(
+            replay_rejected(pickle.loads(pickle.dumps(self.plan)), rejected, lambda: self.clock)
+        )
 
     def _wake(self) -> None:
         self.woken += 1
@@ -152,8 +158,8 @@ class Run:
         ends = [s.get("newest_end") for s in self.delivery.statuses.values()]
         ends = [end for end in ends if end]
         known = len(self.delivery.statuses) >= self.plan.shards
-        folded = next_folded(
-            self.state.folded, self.plan.folding.identity, max(ends, default=None), known
+        folded = next_aggregates_from(
+            self.state.folded, self.plan.aggregation.identity, max(ends, default=None), known
         )
         batch = MicroBatch(self.state.offset, latest.offset, t, self.start_id, latest.ended, folded)
         before = copy.deepcopy(self.state.stores)
@@ -176,7 +182,7 @@ class Run:
         # What workers get has been pickled.
         plan, source, pieces = pickle.loads(pickle.dumps((self.plan, self.source, pieces)))
         if plan.window is None:
-            stage = DirectStage(plan)
+            stage = StatelessStage(plan)
             found = [f for number, piece in pieces for f in stage.frames(source, number, piece)]
             return [*found, stage.status(batch.ended)]
         rows = [
@@ -187,13 +193,13 @@ class Run:
         offset = {"start": batch.start_id, "ended": batch.ended, "time": batch.t}
         # It was at work all the time.
         busy = ((self.at or batch.t, batch.t),)
-        offset["pressure"] = Pressure(busy, 0, busy[0][1] - busy[0][0]).as_fields()
-        rows += clock_rows(plan, reading(offset))
+        offset["pressure"] = BackPressure(busy, 0, busy[0][1] - busy[0][0]).to_fields()
+        rows += make_clock_rows(plan, make_batch_info(offset))
         self.chance.shuffle(rows)
         return [
             frame
             for shard, store in enumerate(self.state.stores)
-            for frame in release(plan, shard, [row for row in rows if row.shard == shard], store)
+            for frame in run_shard(plan, shard, [row for row in rows if row.shard == shard], store)
         ]
 
     def printed(self, output: int = 0) -> list[Any]:
@@ -210,7 +216,7 @@ class Run:
     @property
     def snapshot(self) -> Snapshot:
         delivery = self.delivery
-        return Snapshot.of(delivery.statuses.values(), delivery.meters.counts, delivery.batch)
+        return Snapshot.of(delivery.statuses.values(), delivery.metrics.counts, delivery.batch)
 
 
 def _lasting(frames: list[Frame]) -> list[Frame]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamer.engine.frame import FrameKind
-from streamer.engine.meters import Meters
+from streamer.engine.report.result_frame import FrameKind
+from streamer.engine.report.stream_metrics import StreamMetrics
 
 from .stream import Run, write_lines
 
@@ -67,7 +67,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def counted(meters: Meters, kind: str, path: str) -> tuple[int, ...]:
+def counted(meters: StreamMetrics, kind: str, path: str) -> tuple[int, ...]:
     return tuple(
         sum(
             number
@@ -78,7 +78,7 @@ def counted(meters: Meters, kind: str, path: str) -> tuple[int, ...]:
     )
 
 
-def timed(meters: Meters, name: str, path: str) -> int:
+def timed(meters: StreamMetrics, name: str, path: str) -> int:
     """Return how many times were taken of a component."""
     return sum(
         times.count
@@ -91,7 +91,7 @@ def test_components_are_counted_as_benthos_counts_them(source: Path) -> None:
     write_lines(source, [{"n": 1, "k": "a"}, {"n": "x", "k": "b"}, {"n": 3, "k": "a"}])
     run = Run(WAY)
     run.step(T, tries=2)
-    meters = run.delivery.meters
+    meters = run.delivery.metrics
     assert {path: counted(meters, "processor", path) for path in COUNTED_BY_BENTHOS} == (
         COUNTED_BY_BENTHOS
     )
@@ -116,7 +116,7 @@ def test_messages_that_are_processed_together_are_batches_by_themselves(source: 
         "else { deleted() }' } ] }\noutput: { drop: {} }\n"
     )
     run.step(T)
-    meters = run.delivery.meters
+    meters = run.delivery.metrics
     assert counted(meters, "processor", "pipeline.processors.0") == (1_000, 1_000, 500, 500)
     assert counted(meters, "output", "output")[2:] == (500, 500)
     assert timed(meters, "processor_latency_ns", "pipeline.processors.0") == 1_000
@@ -129,9 +129,9 @@ def test_grouped_windows_are_counted_as_if_the_processors_had_grouped_them(
     at = 1_700_000_001
     write_lines(source, [{"at": at + 10 * (n % 2), "k": n % 5} for n in range(100)])
     run = Run(WINDOW % more)
-    assert (run.plan.folding.text is None) is bool(more)
+    assert (run.plan.aggregation.text is None) is bool(more)
     run.step(T, tries=2)
-    meters = run.delivery.meters
+    meters = run.delivery.metrics
     assert counted(meters, "buffer", "buffer") == (100, 100, 0, 0)
     run.step(T + 11 * SECOND, tries=2)
     run.step(T + 21 * SECOND, tries=2)
@@ -153,7 +153,7 @@ def test_a_micro_batch_that_comes_again_is_counted_and_timed_once(source: Path) 
     batch = run.step(T)
     # Its commit failed after it had been delivered.
     run.delivery.deliver(0, run.frames(batch))
-    meters = run.delivery.meters
+    meters = run.delivery.metrics
     assert counted(meters, "processor", "pipeline.processors.0") == (1, 1, 1, 1)
     assert timed(meters, "processor_latency_ns", "pipeline.processors.0") == 1
     assert timed(meters, "input_latency_ns", "input") == 1
@@ -162,7 +162,7 @@ def test_a_micro_batch_that_comes_again_is_counted_and_timed_once(source: Path) 
 def test_a_batch_on_which_a_processor_breaks_down_is_counted_at_its_place(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from streamer.processors.mutation import MutationProcessor
+    from streamer.components.processors.mutation import MutationProcessor
 
     def broken(*_: object) -> None:
         raise RuntimeError("oh")
@@ -176,7 +176,7 @@ def test_a_batch_on_which_a_processor_breaks_down_is_counted_at_its_place(
     )
     run.step(T)
     assert run.printed() == [b"m", b"m"]
-    meters = run.delivery.meters
+    meters = run.delivery.metrics
     assert counted(meters, "processor", "pipeline.processors.0") == (2, 2, 2, 2)
     place = (("label", "m"), ("path", "root.pipeline.processors.0"))
     assert meters.counts["processor_error", place] == 2
@@ -190,7 +190,7 @@ def test_a_message_whose_path_fails_is_not_sent(source: Path, tmp_path: Path) ->
     )
     run = Run(text)
     run.step(T)
-    assert counted(run.delivery.meters, "output", "output")[2] == 1
+    assert counted(run.delivery.metrics, "output", "output")[2] == 1
 
 
 def test_times_travel_apart_from_counts_so_that_a_replay_gives_the_same(source: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_window_of_a_key_is_a_batch_by_itself(source: Path) -> None:
     )
     run.step(T)
     run.step(T + 11 * SECOND)
-    assert counted(run.delivery.meters, "buffer", "buffer") == (20, 20, 20, 5)
+    assert counted(run.delivery.metrics, "buffer", "buffer") == (20, 20, 20, 5)
 
 
 @pytest.mark.parametrize("window", ["", "buffer: { system_window: { size: 10s } }\n"])
@@ -230,7 +230,7 @@ def test_metrics_of_the_config_count_once_when_tasks_are_tried_again(
         + "    - metric: { type: timing, name: Took, value: '${! this.n }' }\n"
     )
     run.step(T, tries=3)
-    meters = run.delivery.meters
+    meters = run.delivery.metrics
     found = {name: number for (name, _), number in meters.counts.items()}
     assert (found["Sum"], found["Newest"]) == (45, 9)
     assert [times.count for (name, _), times in meters.times().items() if name == "Took"] == [10]
@@ -261,7 +261,7 @@ def test_inputs_inside_of_others_count_what_has_come_through_them(buffer: str) -
         "input_resources.0": 5,
         f"{inner}.broker.inputs.1": 3,
     }
-    counts = run.delivery.meters.counts
+    counts = run.delivery.metrics.counts
     found = {
         dict(labels)["path"].removeprefix("root."): number
         for (name, labels), number in counts.items()

@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
-from streamer.engine.crash_search import CRASH_ORDER, CrashesFoundError, CrashOrder
-from streamer.pipeline.crashes import Crash
+from streamer.engine.stage.crash_search import (
+    CRASH_INSTRUCTIONS,
+    CrashesFoundError,
+    CrashInstructions,
+)
+from streamer.sdk.processing.crashes import Crash
 
 from .stream import Run, write_lines
 
@@ -75,9 +79,9 @@ def cars(tmp_path: Path, monkeypatch: Any) -> Path:
 
 
 @pytest.fixture
-def order() -> Iterator[Callable[[CrashOrder | None], None]]:
-    yield CRASH_ORDER.set
-    CRASH_ORDER.set(None)
+def order() -> Iterator[Callable[[CrashInstructions | None], None]]:
+    yield CRASH_INSTRUCTIONS.set
+    CRASH_INSTRUCTIONS.set(None)
 
 
 def without(text: str) -> list[Any]:
@@ -88,7 +92,9 @@ def without(text: str) -> list[Any]:
     return run.printed()
 
 
-def past(text: str, order: Callable[[CrashOrder | None], None]) -> tuple[Run, tuple[Crash, ...]]:
+def past(
+    text: str, order: Callable[[CrashInstructions | None], None]
+) -> tuple[Run, tuple[Crash, ...]]:
     """Run a stream as the driver does it: what is found is known to the next try."""
     run = Run(text)
     known: tuple[Crash, ...] = ()
@@ -96,7 +102,7 @@ def past(text: str, order: Callable[[CrashOrder | None], None]) -> tuple[Run, tu
         known_here: tuple[Crash, ...] = ()
         for _ in range(9):
             before = copy.deepcopy(run.state.stores), copy.copy(run.state.offset)
-            order(CrashOrder.of(CrashOrder(True, known_here).text()))
+            order(CrashInstructions.from_json(CrashInstructions(True, known_here).to_json()))
             try:
                 run.step(t, tries=2)
                 break

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamer.source.replayable import Limit
+from streamer.sdk.input.replayable import Limit
 
 from .stream import Run, write_lines
 
@@ -85,7 +85,7 @@ def test_a_message_that_fails_goes_on_and_is_said(source):
     [(level, _, fields)] = run.said("failed assignment")
     assert (level, fields["path"]) == ("ERROR", "root.pipeline.processors.0")
     place = (("label", ""), ("path", "root.pipeline.processors.0"))
-    assert run.delivery.meters.counts["processor_error", place] == 1
+    assert run.delivery.metrics.counts["processor_error", place] == 1
 
 
 def test_lines_that_are_left_out_count_as_messages_that_were_dropped(source):

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from streamer.durations import SECOND
-from streamer.plan.fold import Folding
-from streamer.source.replayable import Limit
+from streamer.core.durations import SECOND
+from streamer.plan.aggregation import Aggregation
+from streamer.sdk.input.replayable import Limit
 from tests.examples import examples
 
 from .folded import T, line, rounded
@@ -97,9 +97,9 @@ def outcome(directory, text, steps, folds):
         else:
             run = Run(text, before.state, before.start_id + "'")
             run.delivery.statuses = before.delivery.statuses
-        assert run.plan.folding.text is not None, run.plan.folding.obstacle
+        assert run.plan.aggregation.text is not None, run.plan.aggregation.obstacle
         if not folds:
-            run.plan = replace(run.plan, folding=Folding(None))
+            run.plan = replace(run.plan, aggregation=Aggregation(None))
         return run
 
     run = started(None)
@@ -203,7 +203,7 @@ def test_windows_of_keys_finish_on_the_mapping_that_they_began_with(tmp_path, mo
     write_lines(path, cars([1, 2]))
     first = Run(COUNTING % (tumbling, "old"))
     if not before:
-        first.plan = replace(first.plan, folding=Folding(None))
+        first.plan = replace(first.plan, aggregation=Aggregation(None))
     first.step((T + 2) * SECOND)
     again = Run(COUNTING % (tumbling, "new"), first.state, "second")
     write_lines(path, cars([3, 11], p=5))

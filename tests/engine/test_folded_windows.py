@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamer.durations import SECOND
-from streamer.engine.folding import FoldedSince, next_folded
-from streamer.errors import StreamerError
-from streamer.plan.fold import Folding
+from streamer.core.durations import SECOND
+from streamer.core.errors import StreamerError
+from streamer.engine.planner.aggregation_switch import AggregatesFrom, next_aggregates_from
+from streamer.plan.aggregation import Aggregation
 from tests.examples import examples
 
 from .folded import T, outcome
@@ -154,7 +154,7 @@ def test_a_window_finishes_on_the_mapping_that_it_began_with(tmp_path, monkeypat
     first.step((T + 2) * SECOND)
     other = COUNTING.replace('"count": batch_size()', '"new": json("p").from_all().sum()')
     again = Run(other, first.state, "second")
-    assert again.plan.folding.identity != first.plan.folding.identity
+    assert again.plan.aggregation.identity != first.plan.aggregation.identity
     # In the window that is open, and in one that is not.
     write_lines(cars, [{"ts": T + t, "light": "a", "plate": "y", "p": 2} for t in (3, 12)])
     again.step((T + 4) * SECOND)
@@ -169,14 +169,14 @@ def test_a_window_finishes_on_the_mapping_that_it_began_with(tmp_path, monkeypat
 
 
 def test_the_offset_says_since_when_windows_fold_for_a_new_mapping():
-    begun = next_folded(FoldedSince(None, None), "m1", None, known=False)
-    assert begun == FoldedSince("m1", None)
-    assert next_folded(begun, "m1", 90, known=True) == begun
+    begun = next_aggregates_from(AggregatesFrom(None, None), "m1", None, known=False)
+    assert begun == AggregatesFrom("m1", None)
+    assert next_aggregates_from(begun, "m1", 90, known=True) == begun
     # Another mapping waits for how far the old one's windows reach.
-    assert next_folded(begun, "m2", None, known=False) == begun
-    assert next_folded(begun, "m2", 90, known=True) == FoldedSince("m2", 90)
+    assert next_aggregates_from(begun, "m2", None, known=False) == begun
+    assert next_aggregates_from(begun, "m2", 90, known=True) == AggregatesFrom("m2", 90)
     # A config without a mapping that folds leaves it as it is.
-    assert next_folded(begun, "", 90, known=True) == begun
+    assert next_aggregates_from(begun, "", 90, known=True) == begun
 
 
 def test_groups_that_are_hardly_bigger_than_a_message_are_kept_whole(tmp_path, monkeypatch):
@@ -234,7 +234,7 @@ def test_a_state_that_is_held_by_an_earlier_start_is_read(tmp_path, monkeypatch)
     cars = tmp_path / "cars.jsonl"
     write_lines(cars, [{"ts": T + 1, "light": "a", "plate": "x", "p": 1}])
     first = Run(COUNTING)
-    first.plan = replace(first.plan, folding=Folding(None))
+    first.plan = replace(first.plan, aggregation=Aggregation(None))
     first.step((T + 2) * SECOND)
     again = Run(COUNTING, State(first.state.offset, first.state.stores, 1), "second")
     write_lines(cars, [{"ts": T + 3, "light": "a", "plate": "y", "p": 2}])
@@ -250,7 +250,7 @@ def test_a_checkpoint_that_a_newer_streamer_wrote_is_refused(tmp_path, monkeypat
     write_lines(tmp_path / "cars.jsonl", [{"ts": T + 1, "light": "a", "plate": "x", "p": 1}])
     run = Run(COUNTING)
     if not folds:
-        run.plan = replace(run.plan, folding=Folding(None))
+        run.plan = replace(run.plan, aggregation=Aggregation(None))
     run.step((T + 2) * SECOND)
     packs = [
         (store, place) for store in run.state.stores for place in store.values if place[1] >= 0

@@ -14,9 +14,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from streamer.config import parse_config
-from streamer.durations import SECOND
-from streamer.plan.judgement import Effect, judge
-from streamer.plan.judgement.buffers import BY_VALUE, RULINGS
+from streamer.core.durations import SECOND
+from streamer.plan.change_impact import Effect, judge
+from streamer.plan.change_impact.buffer_rulings import BY_VALUE, RULINGS
 from tests.examples import examples
 
 from .folded import T

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streamer.engine.beside import is_before, newest_planned, planned
-from streamer.errors import StreamerError
-from streamer.kafka.reading import Offsets
+from streamer.connectors.kafka.input.input_protocol import Offsets
+from streamer.core.errors import StreamerError
+from streamer.engine.planner.kafka_inputs import is_before, read_newest_planned, read_planned
 
 TEXT = 'v1\n{"batchTimestampMs":12,"conf":{}}\n{"pos":3}\n-\n{"cars":{"0":5}}'
 
@@ -21,7 +21,7 @@ def spark(tmp_path: Path) -> Path:
 
 
 def test_the_newest_micro_batch_is_read(spark: Path) -> None:
-    assert newest_planned(spark) == (7, {"pos": 3}, [{}, {"cars": {"0": 5}}])
+    assert read_newest_planned(spark) == (7, {"pos": 3}, [{}, {"cars": {"0": 5}}])
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_the_newest_micro_batch_is_read(spark: Path) -> None:
 def test_a_damaged_log_is_named_with_what_to_do(spark: Path, content: bytes, how: str) -> None:
     (spark / "offsets" / "7").write_bytes(content)
     with pytest.raises(StreamerError, match=f"^{spark}/offsets/7 .*{how}") as caught:
-        planned(spark, 7)
+        read_planned(spark, 7)
     assert "restore the checkpoint from a backup, or start anew" in str(caught.value)
 
 
 def test_a_log_of_another_version_of_spark_is_told_from_a_damaged_one(spark: Path) -> None:
     (spark / "offsets" / "7").write_text(TEXT.replace("v1", "v2"))
     with pytest.raises(StreamerError, match="form v2, expected v1: another version of Spark"):
-        planned(spark, 7)
+        read_planned(spark, 7)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streamer.durations import SECOND
-from streamer.source.replayable import Limit
+from streamer.core.durations import SECOND
+from streamer.sdk.input.replayable import Limit
 from streamer.window import DictStore
-from streamer.window.rescaling.rescale import rescale
+from streamer.window.rescale.rescale_state import rescale
 from tests.examples import examples
 
 from . import test_folded_keys as keys
@@ -45,7 +45,7 @@ def outcome(directory: Any, text: str, steps: list[Any], turns: list[int] | None
     path = directory / "cars.jsonl"
     path.write_bytes(b"")
     run = Run(text)
-    assert run.plan.folding.text is not None, run.plan.folding.obstacle
+    assert run.plan.aggregation.text is not None, run.plan.aggregation.obstacle
     printed = []
     for number, (second, documents, limit, *_) in enumerate(steps):
         write_lines(path, documents)

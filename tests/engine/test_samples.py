@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from streamer.durations import SECOND
-from streamer.engine.tapping import Tap
-from streamer.sampling import WANTED
+from streamer.core.durations import SECOND
+from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
+from streamer.engine.report.message_samples import MessageSamples
 
 from .stream import Run, write_lines
 
@@ -36,15 +36,15 @@ FOLDED = "{ mapping: 'root = if batch_index() == 0 { json(\"n\").from_all().sum(
 
 @pytest.fixture(autouse=True)
 def watched() -> Iterator[None]:
-    before = WANTED.set(2)
+    before = SAMPLES_PER_COMPONENT.set(2)
     yield
-    WANTED.reset(before)
+    SAMPLES_PER_COMPONENT.reset(before)
 
 
 def tapped(run: Run, *times: int) -> list[dict[str, Any]]:
     """The samples of micro-batches at these times."""
-    tap = Tap()
-    run.delivery._on_samples = tap.hear
+    tap = MessageSamples()
+    run.delivery._on_samples = tap.record
     for t in times:
         run.step(t)
     return tap.samples()
@@ -95,15 +95,15 @@ def test_what_a_folded_window_writes_is_seen(source: Path) -> None:
 
 
 def test_without_anybody_who_watches_there_are_none(source: Path) -> None:
-    WANTED.set(0)
+    SAMPLES_PER_COMPONENT.set(0)
     assert tapped(Run(INPUT + FAILING), 0) == []
 
 
 def test_what_is_watched_comes_out_the_same(source: Path) -> None:
     watched = Run(INPUT + FAILING)
     watched.step(0)
-    WANTED.set(0)
+    SAMPLES_PER_COMPONENT.set(0)
     alone = Run(INPUT + FAILING)
     alone.step(0)
     assert watched.printed() == alone.printed()
-    assert watched.delivery.meters.counts == alone.delivery.meters.counts
+    assert watched.delivery.metrics.counts == alone.delivery.metrics.counts

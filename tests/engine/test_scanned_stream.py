@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamer.source.replayable import Limit
+from streamer.sdk.input.replayable import Limit
 
 from .stream import Run
 

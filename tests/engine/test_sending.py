@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from streamer.engine.delivery import Delivery
-from streamer.engine.places import Places
-from streamer.engine.writers import writers_of
+from streamer.engine.driver.delivery import Delivery
+from streamer.engine.driver.writers import make_writers
+from streamer.engine.report.metric_labels import EndpointLabels
 from tests.servers.http import Asked, Reply, http_server
 
 from .stream import Run, write_lines
@@ -28,7 +28,7 @@ spark: {master: "local[2]"}
 def source(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # What is tried again need not wait.
-    monkeypatch.setattr("streamer.backoff.random.uniform", lambda low, high: 0.0)
+    monkeypatch.setattr("streamer.sdk.backoff.random.uniform", lambda low, high: 0.0)
     path = tmp_path / "in"
     path.touch()
     return path
@@ -49,10 +49,10 @@ class Failing:
 def delivery(run: Run, directory: Any) -> Delivery:
     """Return what writes the files of a stream, as a start of the program does."""
     return Delivery(
-        writers_of(run.plan, directory, io.BytesIO()),
+        make_writers(run.plan, directory, io.BytesIO()),
         lambda *line: run.log.append(line),
         lambda: False,
-        places=Places.of(run.plan),
+        endpoint_labels=EndpointLabels.of(run.plan),
     )
 
 
@@ -68,7 +68,7 @@ def test_what_a_server_refuses_is_sent_again_in_order(source):
         *[b"17"] * 2,
         *(b"%d" % n for n in range(18, 40)),
     ]
-    counts = run.delivery.meters.counts
+    counts = run.delivery.metrics.counts
     place = (("label", ""), ("path", "root.output"))
     assert (counts["output_sent", place], counts["output_error", place]) == (40, 5)
     assert counts["output_batch_sent", place] == 40
@@ -135,7 +135,7 @@ def test_a_message_that_a_server_refuses_falls_back_to_a_file(source, tmp_path):
     assert server.bodies == [b"a", b"b", b"b", b"c"]
     written = (tmp_path / "refused.txt").read_text()
     assert written.startswith(f"b {server.url}: HTTP request returned") and written.count("\n") == 1
-    counts = run.delivery.meters.counts
+    counts = run.delivery.metrics.counts
     sent = {
         dict(labels)["path"]: number
         for (name, labels), number in counts.items()
@@ -167,8 +167,8 @@ def test_late_messages_go_to_an_output_of_any_kind(source):
 
 def test_nothing_is_sent_to_real_outputs_when_a_script_is_played(source):
     from streamer.config import parse_config
-    from streamer.engine.scripted import ScriptedStream, Sent
-    from streamer.message import Message
+    from streamer.core.message import Message
+    from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
     from streamer.plan import make_plan
 
     with http_server() as server:
@@ -177,6 +177,6 @@ def test_nothing_is_sent_to_real_outputs_when_a_script_is_played(source):
                 CONFIG % f"fallback: [http_client: {{url: '{server.url}'}}, file: {{path: f}}]"
             )
         )
-        outcome = ScriptedStream(plan).micro_batch(0, [Sent(Message(b"a"))])
+        outcome = ScriptedStream(plan).run_micro_batch(0, [ScriptedMessage(Message(b"a"))])
     assert [message.raw for batch in outcome.batches for message in batch] == [b"a"]
     assert server.asked == [] and not (source.parent / "f").exists()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamer.message import Execution, Message
-from streamer.pipeline import run_each
+from streamer.core.message import Execution, Message
+from streamer.sdk.processing import run_each
 
 from .stream import Run, write_lines
 
@@ -35,7 +35,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def rejected(run: Run) -> int:
     place = (("label", ""), ("path", "root.output"), ("reason", "config"))
-    return run.delivery.meters.counts["output_rejected", place]
+    return run.delivery.metrics.counts["output_rejected", place]
 
 
 def test_a_message_that_has_failed_is_rejected_by_itself(source: Path) -> None:
@@ -63,16 +63,16 @@ def test_what_has_failed_goes_through_the_processors_again(source: Path) -> None
     again.step(T)
     again.rejections.tick()
     again.step(T)
-    assert again.printed() == [{"m": "x"}] and again.rejections.is_over
+    assert again.printed() == [{"m": "x"}] and again.rejections.is_finished
 
 
 @pytest.mark.parametrize("each", ["{ noop: {} }", "{ split: {} }"], ids=["together", "one by one"])
 def test_a_failed_message_skips_the_processors_that_follow(each: str) -> None:
-    from streamer.catalog import build_context
+    from streamer.components.catalog import build_context
     from streamer.config import parse_config
 
     text = (NUMBERS % each).replace("root.m = this.n", 'root = "reached"')
-    processors = build_context().all(parse_config(text).processors)
+    processors = build_context().build_all(parse_config(text).processors)
     for strict in (False, True):
         ex = Execution(lambda: 0, strict=strict)
         messages = [Message(b'{"n":"x"}'), Message(b'{"n":1}')]

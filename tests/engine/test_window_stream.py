@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from streamer.durations import SECOND
-from streamer.source.replayable import Limit
+from streamer.core.durations import SECOND
+from streamer.sdk.input.replayable import Limit
 
 from .stream import Run, write_lines
 

@@ -245,14 +245,14 @@ def test_on_a_cluster_no_disk_is_shared_by_the_drivers(tmp_path: Path, s3: S3) -
 
 ASKED = """
 import json, os, sys, time
-from streamer.errors import StreamerError
-from streamer.spark.elsewhere import settings_for, take_elsewhere
-from streamer.spark.s3_jars import s3_settings
-from streamer.spark.session import start_session
+from streamer.core.errors import StreamerError
+from streamer.spark.checkpoint.remote_checkpoint import settings_for, take_elsewhere
+from streamer.spark.jars.s3_jars import s3_settings
+from streamer.spark.session.session_start import start_session
 
 conf = json.loads(sys.argv[1])
 said = lambda *line: None
-conf |= s3_settings(conf, os.environ, said) | settings_for("s3a://x/y")
+conf |= s3_settings(conf, os.environ, said) | file_manager_settings("s3a://x/y")
 session = start_session("asked", "local[1]", conf, said, "OFF")
 hadoop = session.sparkContext._jsc.hadoopConfiguration()
 for line in sys.stdin:
@@ -260,7 +260,7 @@ for line in sys.stdin:
     hadoop.set("fs.s3a.endpoint", endpoint)
     began = time.monotonic()
     try:
-        held, _ = take_elsewhere(url, {"XDG_STATE_HOME": sys.argv[2]}, lambda lock: session, said)
+        held, _ = start_and_acquire(url, {"XDG_STATE_HOME": sys.argv[2]}, lambda lock: session, said)
         held.root.files.create(url + "/once", b"first")
         try:
             held.root.files.create(url + "/once", b"second")

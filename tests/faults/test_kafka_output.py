@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.reader import first_times
+from tests.connectors.kafka.reader import first_times
 from tests.servers.kafka.broker import Broker
 
 from .program import program

@@ -124,7 +124,7 @@ def test_every_event_is_in_exactly_its_windows(tmp_path, slide, output, repeats,
     every = ".unique()" if folds else ""
     text = CONFIG.format(size=SIZE, slide=slide, output=target, first=1, all=every)
     config.write_text(text)
-    assert (make_plan(parse_config(text, "kill.yaml")).folding.text is not None) == folds
+    assert (make_plan(parse_config(text, "kill.yaml")).aggregation.text is not None) == folds
     checkpoint = tmp_path / "checkpoint"
 
     def run(*more: str):

@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from streamer.packing import packed
-from streamer.spark.cluster import cache_directory
+from streamer.spark.cluster.worker_setup import cache_directory
+from streamer.spark.worker_archive import find_or_pack
 from tests.processes import descendants
 from tests.servers import free_port
 from tests.servers.spark_cluster import Cluster, spark_cluster
@@ -227,7 +227,7 @@ def test_a_driver_comes_back_whether_it_or_its_worker_is_killed_and_its_windows_
     text = CONFIG.format(first=1, size=10, slide="", all="", output=output)
     config.write_text(f"{text}\nhttp: {{address: '127.0.0.1:{port}'}}\n")
     # The environment is known.
-    packed(cache_directory(os.environ))
+    find_or_pack(cache_directory(os.environ))
     slow = stretch()
     began = time.monotonic()
     sent = streamer(

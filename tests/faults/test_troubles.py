@@ -108,7 +108,9 @@ spark: { master: 'local[2]' }
 
 
 def test_what_breaks_down_in_a_stream_is_said_in_a_sentence(tmp_path: Path, monkeypatch):
-    more, fault = with_fault(tmp_path, "streamer.engine.leaving", "Leaving", "payloads", once=False)
+    more, fault = with_fault(
+        tmp_path, "streamer.engine.stage.window_pipeline", "Leaving", "payloads", once=False
+    )
     monkeypatch.setenv("PYTHONPATH", more["PYTHONPATH"])
     config = tmp_path / "cars.yaml"
     config.write_text(WINDOW)
@@ -157,7 +159,9 @@ spark: {{ master: 'local[2,4]' }}
 
 
 def test_what_a_task_counted_that_is_done_again_counts_once(tmp_path: Path, monkeypatch):
-    more, fault = with_fault(tmp_path, "streamer.engine.direct", "DirectStage", "frames", once=True)
+    more, fault = with_fault(
+        tmp_path, "streamer.engine.stage.stateless_stage", "DirectStage", "frames", once=True
+    )
     monkeypatch.setenv("PYTHONPATH", more["PYTHONPATH"])
     source, out, metrics = tmp_path / "in", tmp_path / "out", tmp_path / "metrics"
     source.write_text("".join(json.dumps({"n": n}) + "\n" for n in range(5_000)))

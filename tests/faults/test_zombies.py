@@ -48,7 +48,7 @@ def daemons(running: Service) -> list[int]:
 
 def forkers(running: Service) -> list[int]:
     found = descendants(running.process.pid)
-    ours = {pid for pid in found if "streamer.spark.forks" in command(pid)}
+    ours = {pid for pid in found if "streamer.spark.fork_server.fork_server" in command(pid)}
     return [pid for pid in ours if parent(pid) == running.process.pid]
 
 

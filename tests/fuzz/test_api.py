@@ -20,8 +20,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.service.http.asking import asking
-from tests.service.streams.pretending import config_text
+from tests.service.api.asking import asking
+from tests.service.fleet.pretending import config_text
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

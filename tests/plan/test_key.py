@@ -3,7 +3,7 @@
 import pytest
 
 from streamer.config import parse_config
-from streamer.message import Execution, Message
+from streamer.core.message import Execution, Message
 from streamer.plan import make_plan
 
 BASE = "buffer: {system_window: {size: 10s}}\npipeline:\n  processors:\n"
@@ -37,7 +37,7 @@ def test_group_by_value(value, keyed):
 def test_group_by_is_keyed_by_its_first_true_check():
     found = key("    - group_by:\n        - check: this.n > 10\n        - check: this.n > 5\n")
     assert found is not None and not found.replaces_grouping
-    compiled = found.compiled()
+    compiled = found.compile()
     ex = Execution(lambda: 0)
     numbers = [
         compiled.query([Message(b'{"n":%s}' % n)], 0, ex) for n in (b"11", b"6", b"1", b'"x"')

@@ -5,10 +5,15 @@ import json
 import pytest
 
 from streamer.config import parse_config
-from streamer.durations import MILLISECOND, SECOND
-from streamer.errors import StreamerError
+from streamer.core.durations import MILLISECOND, SECOND
+from streamer.core.errors import StreamerError
 from streamer.plan import Plan, make_plan
-from streamer.plan.plan import DIRECT_INTERVAL, WINDOW_INTERVAL, cores, guesses_shards
+from streamer.plan.plan import (
+    STATELESS_INTERVAL_NS,
+    WINDOW_INTERVAL_NS,
+    count_cores,
+    guesses_shards,
+)
 
 WINDOW = "buffer: {system_window: {size: 10s}}\n"
 MEMORY = "buffer: {memory: {limit: 1000, batch_policy: {enabled: true, %s}}}\n"
@@ -21,7 +26,7 @@ def plan(text: str, name: str = "") -> Plan:
 def test_without_a_window_buffer_there_are_no_shards_and_no_key():
     made = plan("pipeline: {processors: [{group_by_value: {value: '${! this.a }'}}]}\n")
     assert (made.window, made.key, made.shards, made.timestamp) == (None, None, 0, "")
-    assert made.interval == DIRECT_INTERVAL
+    assert made.interval == STATELESS_INTERVAL_NS
     assert made.fingerprint["window"] == "none"
 
 
@@ -32,7 +37,7 @@ def test_a_window_buffer_gives_windows_their_mapping_and_shards():
     )
     assert made.window is not None
     assert (made.window.size, made.window.slide) == (3600 * SECOND, 600 * SECOND)
-    assert (made.timestamp, made.shards, made.interval) == ("root = this.t", 3, WINDOW_INTERVAL)
+    assert (made.timestamp, made.shards, made.interval) == ("root = this.t", 3, WINDOW_INTERVAL_NS)
 
 
 def test_shards_of_the_config_win_over_the_cores():
@@ -44,12 +49,14 @@ def test_shards_of_the_config_win_over_the_cores():
     [("local", 1), ("local[4]", 4), ("local[4,3]", 4), ("local[12, 1]", 12)],
 )
 def test_a_local_master_says_how_many_cores_it_has(master, expected):
-    assert cores(master) == expected
+    assert count_cores(master) == expected
 
 
 def test_another_master_counts_as_this_machine(monkeypatch):
     monkeypatch.setattr("streamer.plan.plan.os.sched_getaffinity", lambda pid: {0, 1, 2, 5, 7})
-    assert [cores(master) for master in ("local[*]", "local[*,2]", "spark://host:7077")] == [5] * 3
+    assert [count_cores(master) for master in ("local[*]", "local[*,2]", "spark://host:7077")] == [
+        5
+    ] * 3
 
 
 @pytest.mark.parametrize(
@@ -66,12 +73,12 @@ def test_a_cluster_has_as_many_shards_as_cores_are_asked_of_it(monkeypatch, conf
     monkeypatch.setattr("streamer.plan.plan.os.sched_getaffinity", lambda pid: set(range(5)))
     section = {"master": "spark://host:7077", "conf": conf}
     assert plan(WINDOW + json.dumps({"spark": section})[1:-1] + "\n").shards == expected
-    assert cores("local[2]", conf) == 2
+    assert count_cores("local[2]", conf) == 2
 
 
 def test_yarn_gives_two_executors_where_nothing_says_how_many():
     given = ({}, {"spark.executor.cores": "3"}, {"spark.executor.instances": "1"})
-    assert [cores("yarn", conf) for conf in given] == [2, 6, 1]
+    assert [count_cores("yarn", conf) for conf in given] == [2, 6, 1]
 
 
 @pytest.mark.parametrize(
@@ -87,10 +94,10 @@ def test_yarn_gives_two_executors_where_nothing_says_how_many():
             "output_resources: [{label: a, http_client: {url: x, batching: {period: 7s}}}]\n",
             7 * SECOND,
         ),
-        (WINDOW + "output: {http_client: {url: x, batching: {period: 9s}}}\n", WINDOW_INTERVAL),
+        (WINDOW + "output: {http_client: {url: x, batching: {period: 9s}}}\n", WINDOW_INTERVAL_NS),
         (MEMORY % "period: 3s", 3 * SECOND),
-        (MEMORY % "period: 10ms", DIRECT_INTERVAL),
-        (MEMORY % "count: 9", DIRECT_INTERVAL),
+        (MEMORY % "period: 10ms", STATELESS_INTERVAL_NS),
+        (MEMORY % "count: 9", STATELESS_INTERVAL_NS),
         (MEMORY % "period: 3s" + "spark: {trigger_interval: 1s}\n", SECOND),
     ],
 )
@@ -153,8 +160,8 @@ def test_a_plan_carries_what_its_mappings_have_read(tmp_path):
     file.write_text("map m {\n  root = 1\n}\n")
     processor = f"[{{mapping: 'import \"{file}\"'}}]"
     made = plan(f"pipeline: {{processors: {processor}}}\n")
-    assert made.luggage.read["file", str(file)] == file.read_bytes()
-    assert made.luggage.impure
+    assert made.captured_inputs.read["file", str(file)] == file.read_bytes()
+    assert made.captured_inputs.impure
 
 
 @pytest.mark.parametrize(

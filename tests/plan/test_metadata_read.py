@@ -4,7 +4,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.plan import make_plan
-from streamer.plan.metadata_read import metadata_read
+from streamer.plan.metadata_read import find_read_metadata
 
 WINDOW = """
 buffer: {system_window: {timestamp_mapping: 'root = this.at', size: 30s}}
@@ -13,7 +13,7 @@ pipeline: {processors: [{mapping: 'root.end = @window_end_timestamp'}]}
 
 
 def read(text: str) -> frozenset[str] | None:
-    return metadata_read(make_plan(parse_config(text, "test.yaml")))
+    return find_read_metadata(make_plan(parse_config(text, "test.yaml")))
 
 
 def of_mapping(text: str) -> frozenset[str] | None:

@@ -3,10 +3,10 @@
 import pytest
 
 from streamer.config import parse_config
-from streamer.errors import StreamerError
+from streamer.core.errors import StreamerError
 from streamer.plan import Plan, make_plan
-from streamer.plan.resources import resource_of
-from streamer.spec import Kind
+from streamer.plan.resources import get_resource
+from streamer.sdk.spec import Kind
 
 WINDOW = "buffer: { system_window: { size: 10s, late_output: rest } }\n"
 REST = """\
@@ -52,4 +52,4 @@ def test_a_resource_that_is_not_there_is_named():
     made = plan(REST)
     message = r"there is no output resource with the label 'rst'; output_resources has rest"
     with pytest.raises(StreamerError, match=message):
-        resource_of(made.resources, Kind.OUTPUT, "rst")
+        get_resource(made.resources, Kind.OUTPUT, "rst")

@@ -53,8 +53,8 @@ def test_no_limit_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("nodeid", "tests", "together", "expected"),
     [
-        ("tests/spark/test_stream.py::test_a", 9, True, "tests/spark"),
-        ("tests/spark/test_stream.py::test_a", 9, False, "tests/spark/test_stream.py"),
+        ("tests/spark/query/test_stream.py::test_a", 9, True, "tests/spark"),
+        ("tests/spark/query/test_stream.py::test_a", 9, False, "tests/spark/query/test_stream.py"),
         ("tests/faults/test_kill.py::test_a[x]", 3, True, "tests/faults/test_kill.py"),
         ("tests/deploy/test_image.py::test_a", 8, False, "tests/deploy"),
         ("tests/cli/test_x.py::test_a[b]", 150, True, "tests/cli/test_x.py"),

@@ -86,7 +86,7 @@ def check_markers(items: list[pytest.Item]) -> None:
             continue
         if kind_of(item) in ("fast", "proof"):
             raise pytest.UsageError(
-                f"{item.nodeid} is marked `smoke`, which is for tests of `spark` and `slow`: "
+                f"{item.nodeid} is marked `smoke`, which is for tests of `spark` and `is_slow`: "
                 "fast tests run by default without it, rows of the proof need a broker"
             )
         tools = TOOL_FIXTURES.intersection(getattr(item, "fixturenames", ()))

@@ -20,16 +20,16 @@ from typing import Any
 import orjson
 
 from streamer.config import parse_config
-from streamer.engine.frame import Frame, FrameKind, in_order
-from streamer.engine.intake import clock_rows, pack_piece
-from streamer.engine.kafka_rows import FIRST_NUMBER
-from streamer.engine.release import release
-from streamer.engine.snapshot import Snapshot
-from streamer.message import NO_META
+from streamer.core.message import NO_META
+from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
+from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.stage.kafka_messages import FIRST_PIECE_NUMBER
+from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
+from streamer.engine.stage.shard_stage import run_shard
 from streamer.plan import make_plan
-from streamer.source.replayable import Raws
-from streamer.window import Reading, Row
-from streamer.window.row import PIECE_BITS
+from streamer.sdk.input.replayable import RawMessages
+from streamer.window import MicroBatchInfo, ShuffleRow
+from streamer.window.contract.shuffle_row import PIECE_BITS
 from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events
 from tests.proof.kinds import Hopping, Windows
 from tests.proof.oracle import MicroBatch
@@ -67,8 +67,8 @@ class _Store(dict[tuple[int, int], bytes]):
 class _Source:
     """Reads a piece, which is the messages."""
 
-    def read(self, piece: list[bytes], ex: Any) -> Iterator[Raws]:
-        yield Raws(piece, NO_META)
+    def read(self, piece: list[bytes], ex: Any) -> Iterator[RawMessages]:
+        yield RawMessages(piece, NO_META)
 
 
 @dataclass
@@ -129,7 +129,7 @@ class Kernel:
             t = _END
         # After the second start it works off what waited.
         backlog = 0 <= number - MICRO_BATCHES // 2 < _BACKLOG
-        rows = [*clock_rows(self._plan, Reading(t, start, backlog))]
+        rows = [*make_clock_rows(self._plan, MicroBatchInfo(t, start, backlog))]
         for partition in sorted({partition for partition, _ in made}):
             rows += self._packed(partition, [one for there, one in made if there == partition], t)
         self._cuts.append(MicroBatch(t, dict(self._ends), start, backlog))
@@ -137,16 +137,16 @@ class Kernel:
         frames: list[Frame] = []
         for shard, store in enumerate(self._stores):
             mine = [row for row in rows if row.shard == shard]
-            frames += release(self._plan, shard, mine, store, now=lambda: t)
-        for frame in in_order(frames):
+            frames += run_shard(self._plan, shard, mine, store, now=lambda: t)
+        for frame in sort_frames(frames):
             if frame.kind == FrameKind.STATUS:
                 self._statuses[frame.shard] = orjson.loads(frame.body)
             elif frame.kind == FrameKind.DATA:
                 self._lines[frame.route] += filter(None, frame.body.split(b"\n"))
 
-    def _packed(self, partition: int, found: list[Event], t: int) -> Iterator[Row]:
+    def _packed(self, partition: int, found: list[Event], t: int) -> Iterator[ShuffleRow]:
         """Pack what a partition brings; the numbers are as those of Kafka's."""
-        first, piece = self._ends.get(partition, 0), FIRST_NUMBER + partition
+        first, piece = self._ends.get(partition, 0), FIRST_PIECE_NUMBER + partition
         for offset, one in enumerate(found, first):
             self._sent[partition, offset] = one
         self._ends[partition] = first + len(found)

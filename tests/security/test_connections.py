@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from streamer.cli.serving import served
+from streamer.cli.run_server import serve_stream
 from streamer.config import parse_config
-from streamer.endpoints import connections
-from streamer.endpoints.connections import ConnectionLimits, default_limit
-from streamer.service.http import reading
-from streamer.service.view import StreamView
-from streamer.source.opening import opened
-from tests.inputs.reading import built
-from tests.inputs.rooms import lodging
+from streamer.connectors.http_server import connections
+from streamer.connectors.http_server.connections import ConnectionLimits, default_limit
+from streamer.sdk.input.input_context import open_input
+from streamer.service.api import request_parsing
+from streamer.service.monitoring.stream_view import StreamView
+from tests.components.inputs.reading import built
+from tests.components.inputs.rooms import lodging
 from tests.security.clients import connected, half_open, is_closed, raw_answer
 from tests.servers import free_port
-from tests.service.http.asking import asking
+from tests.service.api.asking import asking
 from tests.service.serving import serving
 
 PING = b"GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -95,8 +95,8 @@ def test_without_a_server_of_the_program_those_of_components_keep_the_bounds(
     text = f"input: {{{component.format(port)}}}\n"
     bounds = "http: {enabled: false, max_connections: 6, max_connections_per_address: 4}\n"
     view = StreamView(parse_config(bounds + text, env={}))
-    with served(view, lambda *line: None), lodging(tmp_path) as lodged:
-        opened(built(text), lodged.room)
+    with serve_stream(view, lambda *line: None), lodging(tmp_path) as lodged:
+        open_input(built(text), lodged.room)
         with half_open(f"http://127.0.0.1:{port}", 20) as held:
             until = time.monotonic() + 5
             while sum(is_closed(one, 0.01) for one in held) < 16:
@@ -151,7 +151,7 @@ def test_an_answer_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch
 def test_a_body_of_the_api_that_drips_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_BODY_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(request_parsing, "_BODY_TIMEOUT_S", 0.3)
     head = b"POST /streams/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\ninput"
     with asking(tmp_path, "max_connections: 5") as asked, connected(asked.url) as client:
         client.sendall(head)

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.engine.house import House
-from streamer.landing import connecting
-from streamer.redisdb.client import own_client
-from streamer.redisdb.errors import RedisError, redis_errors
-from streamer.source.opening import opened
-from streamer.sql import mysql
-from tests.inputs.reading import built
-from tests.inputs.rooms import lodging
+from streamer.connectors.redis.client import own_client
+from streamer.connectors.redis.errors import RedisError, redis_errors
+from streamer.connectors.spool import connection_state
+from streamer.connectors.sql import mysql
+from streamer.engine.driver.input_host import InputHost
+from streamer.sdk.input.input_context import open_input
+from tests.components.inputs.reading import built
+from tests.components.inputs.rooms import lodging
 from tests.servers.hostile import Serve, dripping, raw_server, silent
 
 
@@ -49,38 +49,38 @@ INPUTS = {
 def test_an_input_says_in_state_and_log_what_it_waits_for_and_since_when(
     config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from streamer.inputs import socket as socket_input
-    from streamer.inputs import websocket
-    from streamer.redisdb import receiving
+    from streamer.components.inputs import socket as socket_input
+    from streamer.components.inputs import websocket
+    from streamer.connectors.redis import input_base
 
-    for module in (connecting, socket_input, websocket):
+    for module in (connection_state, socket_input, websocket):
         monkeypatch.setattr(module, "GREETING_TIMEOUT_S", 0.4)
-    monkeypatch.setattr(receiving, "_PATIENCE", 0.4)
+    monkeypatch.setattr(input_base, "_REPLY_MARGIN_S", 0.4)
     with raw_server(silent) as address, lodging(tmp_path / "spool") as lodged:
-        opened(built(f"input: {{{config.format(address)}}}"), lodged.room)
-        house: House = lodged.house
-        _until(lambda: house.waiting)
-        assert "; waiting since 20" in house.waiting
+        open_input(built(f"input: {{{config.format(address)}}}"), lodged.room)
+        house: InputHost = lodged.house
+        _until(lambda: house.waiting_text)
+        assert "; waiting since 20" in house.waiting_text
         _until(lambda: any(level in ("WARN", "ERROR") for level, _ in lodged.log))
 
 
 def test_what_answers_is_not_waited_for_any_more(tmp_path: Path) -> None:
     with lodging(tmp_path / "spool") as lodged:
-        one = connecting.Connecting(lodged.room, "redis")
-        one.failed("connection refused")
-        first = lodged.house.waiting
-        one.failed("connection reset")
+        one = connection_state.ConnectionState(lodged.room, "redis")
+        one.set_failed("connection refused")
+        first = lodged.house.waiting_text
+        one.set_failed("connection reset")
         assert first.startswith("redis: connection refused; waiting since ")
         # Since when is that of the first failure.
-        assert lodged.house.waiting.partition(";")[2] == first.partition(";")[2]
-        one.up()
-        assert lodged.house.waiting == ""
+        assert lodged.house.waiting_text.partition(";")[2] == first.partition(";")[2]
+        one.set_connected()
+        assert lodged.house.waiting_text == ""
 
 
 def test_mysql_is_given_ten_seconds_to_its_greeting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mysql, "_GREETING_TIMEOUT_S", 0.4)
     with raw_server(silent) as address:
-        engine = mysql.Mysql().engine(f"root:x@tcp({address})/db")
+        engine = mysql.MysqlDriver().engine(f"root:x@tcp({address})/db")
         began = time.monotonic()
         with pytest.raises(Exception, match="Lost connection to MySQL server"):
             engine.connect()

@@ -14,12 +14,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from streamer.endpoints import requests
-from streamer.landing import store
-from streamer.source.opening import opened
-from streamer.source.replayable import Limit
-from tests.inputs.reading import Said, batches_of, built
-from tests.inputs.rooms import Lodging, lodging
+from streamer.connectors.http_server import requests
+from streamer.connectors.spool import store
+from streamer.sdk.input.input_context import open_input
+from streamer.sdk.input.replayable import Limit
+from tests.components.inputs.reading import Said, batches_of, built
+from tests.components.inputs.rooms import Lodging, lodging
 from tests.security.clients import connected, is_closed
 
 SMALL = 1000
@@ -62,7 +62,7 @@ def taking(tmp_path: Path, fields: str = "") -> Iterator[Taking]:
     more = f"address: '127.0.0.1:0', max_body_size: {SMALL}, max_parts: 5{fields}"
     source = built(f"input: {{http_server: {{{more}}}}}")
     with lodging(tmp_path / "spool") as lodged:
-        yield Taking(lodged, opened(source, lodged.room), lodged.said("url"))
+        yield Taking(lodged, open_input(source, lodged.room), lodged.said("url"))
 
 
 def test_a_body_that_is_too_large_is_answered_413_and_does_not_land(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_large_multipart_body_does_not_hold_the_loop(tmp_path: Path) -> None:
     body = b"".join(b"--B\r\n\r\n\r\n" for _ in range(300_000)) + b"--B--"
     source = f"address: '127.0.0.1:0', max_body_size: 100000000{fields}"
     with lodging(tmp_path / "spool") as lodged:
-        opened(built(f"input: {{http_server: {{{source}}}}}"), lodged.room)
+        open_input(built(f"input: {{http_server: {{{source}}}}}"), lodged.room)
         url = lodged.said("url")
 
         async def main() -> tuple[float, float]:
@@ -133,7 +133,7 @@ def test_what_is_answered_408_does_not_land(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, goes_on = threading.Event(), threading.Event()
-    append = store.Store.append
+    append = store.SpoolStore.append
 
     def slow(self: Any, *given: Any) -> None:
         began.set()
@@ -145,7 +145,7 @@ def test_what_is_answered_408_does_not_land(
         with connected(server.url) as client:
             client.sendall(b"POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nsome")
             assert client.recv(1000).startswith(b"HTTP/1.1 408")
-        monkeypatch.setattr(store.Store, "append", slow)
+        monkeypatch.setattr(store.SpoolStore, "append", slow)
 
         async def post(session: aiohttp.ClientSession, data: bytes) -> int:
             async with session.post("/post", data=data) as found:
@@ -185,7 +185,7 @@ def test_a_websocket_message_that_is_too_large_ends_the_connection(tmp_path: Pat
 def socket_server(tmp_path: Path, fields: str) -> Iterator[Taking]:
     source = built(f"input: {{socket_server: {{network: tcp, address: '127.0.0.1:0', {fields}}}}}")
     with lodging(tmp_path / "spool") as lodged:
-        made = opened(source, lodged.room)
+        made = open_input(source, lodged.room)
         yield Taking(lodged, made, f"tcp://{lodged.said('address')}")
 
 
@@ -232,12 +232,12 @@ def test_a_stream_without_an_end_is_not_held(tmp_path: Path) -> None:
 def test_a_tls_handshake_that_does_not_end_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from streamer.inputs import socket_server as module
+    from streamer.components.inputs import socket_server as module
 
     monkeypatch.setattr(module, "TLS_HANDSHAKE_TIMEOUT_S", 0.3)
     fields = "network: tls, address: '127.0.0.1:0', tls: {self_signed: true}"
     with lodging(tmp_path / "spool") as lodged:
-        opened(built(f"input: {{socket_server: {{{fields}}}}}"), lodged.room)
+        open_input(built(f"input: {{socket_server: {{{fields}}}}}"), lodged.room)
         host, _, port = str(lodged.said("address")).rpartition(":")
         with socket.create_connection((host, int(port)), 10) as client:
             assert is_closed(client, 5)
@@ -246,16 +246,16 @@ def test_a_tls_handshake_that_does_not_end_is_given_up(
 def test_bodies_together_have_a_bound_and_one_alone_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests.BODIES, "limit", 500)
+    monkeypatch.setattr(requests.BODY_MEMORY, "limit", 500)
     with taking(tmp_path, ", timeout: 20s") as server:
         assert server.post(b"x" * SMALL) == 200
         with connected(server.url) as client:
             head = b"POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n"
             client.sendall(head + b"y" * 400)
-            _until(lambda: requests.BODIES._held == 400)
+            _until(lambda: requests.BODY_MEMORY._used == 400)
             assert server.post(b"z" * 200) == 503
             assert server.post(b"z" * 50) == 200
             client.sendall(b"y" * 500)
             assert client.recv(1000).startswith(b"HTTP/1.1 200")
-        _until(lambda: requests.BODIES._held == 0)
+        _until(lambda: requests.BODY_MEMORY._used == 0)
         assert server.taken() == [b"x" * SMALL, b"z" * 50, b"y" * 900]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from streamer.cli.main import invoke
-from streamer.logs.form import escape_controls
-from tests.service.http.asking import asking
-from tests.service.streams.pretending import config_text
+from streamer.core.log_format import escape_controls
+from tests.service.api.asking import asking
+from tests.service.fleet.pretending import config_text
 
 SLY = "x\nlevel=error msg=forged\x1b]0;title\x07\x1b[31m\u202e\x9b31m\u2066"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from streamer.service.auth import Throttle
+from streamer.service.access.auth import LoginThrottle
 from tests.security.clients import raw_answer
-from tests.service.http.asking import asking
+from tests.service.api.asking import asking
+from tests.service.fleet.pretending import config_text
 from tests.service.serving import serving
-from tests.service.streams.pretending import config_text
 
 ANYWHERE = "0.0.0.0:0"
 
@@ -89,15 +89,15 @@ def test_an_address_tries_few_passwords_and_who_is_known_does_not_wait() -> None
 
 def test_those_who_wait_for_their_turn_are_few() -> None:
     now = [100.0]
-    throttle = Throttle(lambda: now[0])
+    throttle = LoginThrottle(lambda: now[0])
     for _ in range(5):
-        assert throttle.wait("a") == 0.0
-        throttle.failed("a")
-    waits = [throttle.wait("a") for _ in range(10)]
+        assert throttle.reserve_attempt("a") == 0.0
+        throttle.record_failure("a")
+    waits = [throttle.reserve_attempt("a") for _ in range(10)]
     assert waits[:6] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] and waits[6:] == [None] * 4
-    assert throttle.wait("b") == 0.0
+    assert throttle.reserve_attempt("b") == 0.0
     now[0] += 601
-    assert throttle.wait("a") == 0.0
+    assert throttle.reserve_attempt("a") == 0.0
     for number in range(20_000):
-        throttle.failed(str(number))
+        throttle.record_failure(str(number))
     assert len(throttle._failures) <= 10_000

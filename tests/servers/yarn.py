@@ -21,9 +21,9 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from streamer.spark.gateway import spark_home
-from streamer.spark.jar_directories import kept
-from streamer.spark.java import find_java
+from streamer.spark.jars.jar_directories import user_jar_directory
+from streamer.spark.jvm.gateway import spark_home
+from streamer.spark.jvm.java import find_java
 from tests.servers import lasting_port, running
 
 _POM = "deploy/dev/yarn-pom.xml"
@@ -98,7 +98,9 @@ class Yarn:
 @contextmanager
 def yarn(directory: Path) -> Iterator[Yarn]:
     """Run a cluster with 7 GB of memory on one node, or skip the test and say what to fetch."""
-    place = Path(os.environ.get("STREAMER_YARN_JARS") or kept(os.environ).with_name("yarn"))
+    place = Path(
+        os.environ.get("STREAMER_YARN_JARS") or user_jar_directory(os.environ).with_name("yarn")
+    )
     if not list(place.glob("hadoop-yarn-server-nodemanager-*.jar")):
         pytest.skip(
             f"no YARN in {place} (fetch: mvn -f {_POM} dependency:copy-dependencies "

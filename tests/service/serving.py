@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamer.config import parse_config
-from streamer.service.server import HttpServer
-from streamer.service.view import StreamView
+from streamer.service.api.server import HttpServer
+from streamer.service.monitoring.stream_view import StreamView
 
 
 @dataclass
@@ -41,7 +41,7 @@ def serving(http: str = "", rest: str = "", address: str = "127.0.0.1:0") -> Ite
     """Serve a config on a free port; `http` are further fields of its section."""
     text = f"http: {{ address: '{address}'{', ' if http else ''}{http} }}\n{rest}"
     view = StreamView(parse_config(text, env={}))
-    server = HttpServer.of_stream(view)
+    server = HttpServer.for_stream(view)
     try:
         yield Served(view, server.url)
     finally:

@@ -17,11 +17,11 @@ from argon2 import PasswordHasher
 
 from streamer import __version__
 from streamer.config import parse_config
-from streamer.engine.snapshot import Snapshot
-from streamer.errors import StreamerError
-from streamer.service.auth import Access
-from streamer.service.server import HttpServer
-from streamer.service.view import Now, StreamView
+from streamer.core.errors import StreamerError
+from streamer.engine.report.snapshot import Snapshot
+from streamer.service.access.auth import Authenticator
+from streamer.service.api.server import HttpServer
+from streamer.service.monitoring.stream_view import StreamState, StreamView
 from tests.servers.certificates import certificate
 
 from .serving import serving
@@ -90,16 +90,16 @@ def test_ready_says_which_end_is_connected() -> None:
 
         assert server.get("/ready")[0] == 503
         assert server.json("/ready") == {"statuses": statuses(False, False)}
-        server.view.running(lambda: Now(Snapshot(), {}))
+        server.view.set_running(lambda: StreamState(Snapshot(), {}))
         assert server.json("/ready") == {"statuses": statuses(True, False)}
         assert server.get("/ready")[0] == 503
-        server.view.running(lambda: Now(Snapshot(batch=0), {}))
+        server.view.set_running(lambda: StreamState(Snapshot(batch=0), {}))
         assert server.json("/ready") == {"statuses": statuses(True, True)}
         assert server.get("/ready")[0] == 200
-        server.view.running(lambda: Now(Snapshot(batch=3), {}, "disk full"))
+        server.view.set_running(lambda: StreamState(Snapshot(batch=3), {}, "disk full"))
         assert server.json("/ready") == {"statuses": statuses(False, False, error="disk full")}
-        server.view.running(lambda: Now(Snapshot(batch=3), {}))
-        server.view.ended()
+        server.view.set_running(lambda: StreamState(Snapshot(batch=3), {}))
+        server.view.set_ended()
         code, body, _ = server.get("/ready")
         assert code == 503 and b'"error":"stream terminated"' in body
 
@@ -132,8 +132,8 @@ def test_probes_have_no_credentials_and_hear_no_more_than_a_status(root: str) ->
         right, wrong = "Bearer token", "Bearer tokem"
         assert b"statuses" in server.get(f"{root}/ready", Authorization=right)[1]
         assert server.get(f"{root}/ready", Authorization=wrong)[0] == 401
-        now = Now(Snapshot(batch=0), {})
-        server.view.running(lambda: now)
+        now = StreamState(Snapshot(batch=0), {})
+        server.view.set_running(lambda: now)
         assert server.get(f"{root}/ready")[:2] == (200, b"OK")
         for path in ("/", "/version", "/endpoints", "/metrics", "/ping/", "/x/ping", "/x/ready"):
             assert server.get(root + path)[0] == 401
@@ -153,7 +153,7 @@ def hashed(algorithm: str, salt: bytes = b"salty") -> bytes:
 
 @pytest.mark.parametrize("algorithm", ["md5", "sha256", "bcrypt", "scrypt", "argon2"])
 def test_every_kind_of_hash_is_known(algorithm: str) -> None:
-    from streamer.service.auth import BasicAuth
+    from streamer.service.access.auth import BasicAuth
 
     section = {
         "username": "me",
@@ -182,20 +182,20 @@ def test_tokens_let_programs_in_beside_the_user_and_say_whose_they_are() -> None
                 assert server.get("/version", Authorization=f"Bearer {wrong}")[0] == 401
             for _ in range(2):
                 assert server.get("/version", Authorization=user)[0] == users
-    access = Access(parse_config(f"http: {{ {bearer} }}", env={}).http)
-    assert access.author("bearer long and random") == "ci"
+    access = Authenticator(parse_config(f"http: {{ {bearer} }}", env={}).http)
+    assert access.authenticate("bearer long and random") == "ci"
 
 
 def test_a_password_that_was_right_is_known_for_a_while_and_no_other_one_is() -> None:
     password = base64.b64encode(hashlib.sha256(b"sesame").digest()).decode()
     section = f"basic_auth: {{ enabled: true, username: me, password_hash: {password} }}"
-    access = Access(parse_config(f"http: {{ {section} }}", env={}).http)
+    access = Authenticator(parse_config(f"http: {{ {section} }}", env={}).http)
     right, wrong = (
         "Basic " + base64.b64encode(given).decode() for given in (b"me:sesame", b"me:sesam")
     )
-    assert access.known(right) is None
-    assert (access.author(right), access.author(wrong)) == ("me", None)
-    assert (access.known(right), access.known(wrong)) == ("me", None)
+    assert access.recent_author(right) is None
+    assert (access.authenticate(right), access.authenticate(wrong)) == ("me", None)
+    assert (access.recent_author(right), access.recent_author(wrong)) == ("me", None)
 
 
 def test_pages_of_allowed_origins_may_read_answers() -> None:
@@ -242,7 +242,7 @@ def test_a_port_in_use_is_named() -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         view = StreamView(parse_config(f"http: {{ address: '{address}' }}", env={}))
         with pytest.raises(StreamerError) as raised:
-            HttpServer.of_stream(view)
+            HttpServer.for_stream(view)
     assert str(raised.value) == (
         f"cannot listen on {address}: address already in use; "
         "set http.address to another one, or http.enabled to false"

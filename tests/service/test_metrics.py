@@ -15,21 +15,21 @@ from typing import Any
 import pytest
 from prometheus_client.exposition import generate_latest
 
-from streamer.cli.exporting import exported
+from streamer.cli.metrics_export import export_metrics
 from streamer.config import parse_config
-from streamer.config.templates.installed import installed
-from streamer.engine.delivery import LogLine
-from streamer.engine.meters import Meters
-from streamer.engine.snapshot import Snapshot
-from streamer.engine.timing import Times
-from streamer.service.exposition import by_name, exposition, registry_of_all
-from streamer.service.metrics_log import MetricsLog
-from streamer.service.text_format import text_of
-from streamer.service.view import Now, StreamView
-from streamer.tally import bucket_of
+from streamer.config.templates.installation import install_templates
+from streamer.core.component_stats import bucket_of
+from streamer.engine.driver.delivery import LogLine
+from streamer.engine.report.latency import LatencySnapshot
+from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import StreamMetrics
+from streamer.service.monitoring.exposition import make_exposition, make_registry, metrics_by_name
+from streamer.service.monitoring.metrics_log import MetricsLog
+from streamer.service.monitoring.stream_view import StreamState, StreamView
+from streamer.service.monitoring.text_format import render_text
 
 WINDOW = "input: { label: in, stdin: {} }\nbuffer: { system_window: { size: 10s } }\n"
-NOW = Now(
+NOW = StreamState(
     Snapshot(7, 2, 5, 1_500_000_000, {"late": 1, "expired": 0}, False, 4, 80, 3),
     {("input_received", ()): 7, ("output_dropped", (("reason", "path"),)): 3},
 )
@@ -37,18 +37,18 @@ NOW = Now(
 
 def view(text: str) -> StreamView:
     made = StreamView(parse_config(text, env={}))
-    made.running(lambda: NOW)
+    made.set_running(lambda: NOW)
     return made
 
 
 def served(text: str) -> str:
-    serve = exposition(view(text))
+    serve = make_exposition(view(text))
     assert serve is not None
     return serve()[0].decode()
 
 
 def exporting(view: StreamView, log: LogLine) -> AbstractContextManager[None]:
-    return exported(view.config.metrics, lambda: {"": view}, log)
+    return export_metrics(view.config.metrics, lambda: {"": view}, log)
 
 
 def lines_of(text: str) -> dict[str, float]:
@@ -95,7 +95,7 @@ MOVED = ("received", "batch_received", "sent", "batch_sent")
 
 
 def test_every_component_has_its_metrics_before_anything_has_happened() -> None:
-    found = by_name(view(WAY + "metrics: { json_api: {} }"))
+    found = metrics_by_name(view(WAY + "metrics: { json_api: {} }"))
     processor = (*MOVED, "error", "latency_ns")
     places = {
         ("src", "root.input"): ("input", ("received", "latency_ns", *CONNECTION)),
@@ -126,13 +126,13 @@ def test_every_component_has_its_metrics_before_anything_has_happened() -> None:
 
 def timed(metrics: str) -> StreamView:
     """A stream whose only processor took 1 to 100 milliseconds."""
-    meters = Meters(lambda: 0.0)
+    meters = StreamMetrics(lambda: 0.0)
     for ms in range(1, 101):
         meters.time("processor_latency_ns", PLACE, ms * 1_000_000)
     made = StreamView(
         parse_config(f"pipeline: {{ processors: [ {{ mapping: root = 1 }} ] }}\n{metrics}")
     )
-    made.running(lambda: Now(Snapshot(), {}, "", meters.times()))
+    made.set_running(lambda: StreamState(Snapshot(), {}, "", meters.times()))
     return made
 
 
@@ -141,7 +141,7 @@ PLACE = {"label": "", "path": "root.pipeline.processors.0"}
 
 def test_times_are_summaries_in_nanoseconds() -> None:
     quantiles = "summary_quantiles_objectives: [ { quantile: 0.5 }, { quantile: 0.95 } ]"
-    serve = exposition(timed(f"metrics: {{ prometheus: {{ {quantiles} }} }}"))
+    serve = make_exposition(timed(f"metrics: {{ prometheus: {{ {quantiles} }} }}"))
     assert serve is not None
     text = serve()[0].decode()
     assert "# TYPE processor_latency_ns summary" in text
@@ -156,7 +156,7 @@ def test_times_are_summaries_in_nanoseconds() -> None:
 
 def test_times_are_histograms_in_seconds_when_asked_for() -> None:
     more = "use_histogram_timing: true, histogram_buckets: [ 0.05, 0.01, 1 ]"
-    serve = exposition(timed(f"metrics: {{ prometheus: {{ {more} }} }}"))
+    serve = make_exposition(timed(f"metrics: {{ prometheus: {{ {more} }} }}"))
     assert serve is not None
     text = serve()[0].decode()
     assert "# TYPE processor_latency_ns histogram" in text
@@ -174,7 +174,7 @@ def test_times_are_histograms_in_seconds_when_asked_for() -> None:
 
 
 def test_times_are_percentiles_in_json_and_in_the_log() -> None:
-    found = by_name(timed("metrics: { json_api: {} }"))
+    found = metrics_by_name(timed("metrics: { json_api: {} }"))
     shown = found['processor_latency_ns{label="",path="root.pipeline.processors.0"}']
     assert isinstance(shown, dict) and list(shown) == ["p50", "p90", "p99"]
     assert shown["p90"] == pytest.approx(90e6, rel=0.04)
@@ -217,8 +217,8 @@ def with_templates(directory: Path, text: str) -> dict[str, Any]:
         path = directory / f"{name}.yaml"
         path.write_text(template)
         files.append(str(path))
-    with installed(files):
-        return by_name(view(text))
+    with install_templates(files):
+        return metrics_by_name(view(text))
 
 
 def test_a_template_maps_the_metrics_of_what_it_makes_and_of_nothing_else(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_json_has_metrics_by_name_and_labels() -> None:
 
 @pytest.mark.parametrize("metrics", ["none: {}", "logger: {}"])
 def test_metrics_that_are_not_served_have_no_endpoint(metrics: str) -> None:
-    assert exposition(view(f"metrics: {{ {metrics} }}")) is None
+    assert make_exposition(view(f"metrics: {{ {metrics} }}")) is None
 
 
 def test_a_mapping_renames_labels_and_drops_metrics() -> None:
@@ -255,7 +255,7 @@ def test_a_mapping_renames_labels_and_drops_metrics() -> None:
         '    root = if this.has_prefix("window_") { deleted() } else { "my_" + this }\n'
         '    meta label = deleted()\n    meta team = "blue"\n'
     )
-    found = by_name(view(WINDOW + mapping))
+    found = metrics_by_name(view(WINDOW + mapping))
     assert found['my_input_received{path="root.input",team="blue"}'] == 7
     assert not [name for name in found if "window" in name]
 
@@ -267,7 +267,7 @@ def test_a_mapping_that_computes_for_ever_holds_nobody_who_asks_for_metrics() ->
         ".fold(0, a -> a.tally + range(0, 9999).fold(0, b -> b.tally + 1)) } else { this }\n"
     )
     began = time.monotonic()
-    found = by_name(view(WINDOW + mapping))
+    found = metrics_by_name(view(WINDOW + mapping))
     assert time.monotonic() - began < 5
     assert "input_received" in found and len(found) > 5
 
@@ -284,27 +284,27 @@ def test_a_mapping_that_computes_for_ever_holds_nobody_who_asks_for_metrics() ->
 )
 def test_a_metric_is_mapped_once(mapping: str) -> None:
     made = view(f'input: {{ stdin: {{}} }}\nmetrics: {{ mapping: "{mapping}", prometheus: {{}} }}')
-    first = by_name(made)
-    assert all(by_name(made).keys() == first.keys() for _ in range(3))
+    first = metrics_by_name(made)
+    assert all(metrics_by_name(made).keys() == first.keys() for _ in range(3))
     assert "counter" not in mapping or len({key.split("number=")[1] for key in first}) == len(first)
     # What is there later is mapped when it is there.
     counts = {**NOW.counts, ("output_dropped", (("reason", "new"),)): 1}
-    made.running(lambda: replace(NOW, counts=counts))
-    later = by_name(made)
-    assert first.keys() <= later.keys() and by_name(made).keys() == later.keys()
+    made.set_running(lambda: replace(NOW, counts=counts))
+    later = metrics_by_name(made)
+    assert first.keys() <= later.keys() and metrics_by_name(made).keys() == later.keys()
 
 
 def test_another_config_maps_metrics_anew() -> None:
     text = 'input: {{ stdin: {{}} }}\nmetrics: {{ mapping: root = this + "{}", prometheus: {{}} }}'
     made = view(text.format("_a"))
-    assert all("_a" in name for name in by_name(made))
-    made.replaced(parse_config(text.format("_b"), env={}))
-    assert all("_b" in name for name in by_name(made))
+    assert all("_a" in name for name in metrics_by_name(made))
+    made.set_config(parse_config(text.format("_b"), env={}))
+    assert all("_b" in name for name in metrics_by_name(made))
 
 
 def test_a_metric_on_which_the_mapping_fails_keeps_its_name() -> None:
     mapping = 'metrics:\n  json_api: {}\n  mapping: root = throw("no")\n'
-    assert by_name(view(WINDOW + mapping))["input_received"] == 7
+    assert metrics_by_name(view(WINDOW + mapping))["input_received"] == 7
 
 
 def test_metrics_of_the_process_are_added_when_asked_for() -> None:
@@ -326,7 +326,7 @@ def test_metrics_are_logged_at_the_end_and_flushed_counters_begin_anew() -> None
     assert {**received, "value": 7} in lines
     lines.clear()
     shown = view("metrics: { logger: {} }")
-    writer = MetricsLog(lambda: {"": shown}, log, flushes=True)
+    writer = MetricsLog(lambda: {"": shown}, log, resets_counters=True)
     writer.write(False)
     writer.write(True)
     assert [line["value"] for line in lines if line["name"] == "input_received"] == [7, 0]
@@ -389,11 +389,11 @@ def test_metrics_of_many_streams_are_logged_and_written_with_their_ids(tmp_path:
     text = f"metrics: {{ prometheus: {{ file_output_path: {path} }} }}"
     views = {name: view(WINDOW) for name in ("cars", "carts")}
     logged = parse_config("metrics: { logger: {} }", env={}).metrics
-    with exported(logged, lambda: views, lambda level, text, fields: lines.append(fields)):
+    with export_metrics(logged, lambda: views, lambda level, text, fields: lines.append(fields)):
         pass
     received = [one for one in lines if one["name"] == "input_received"]
     assert [(one["stream"], one["value"]) for one in received] == [("cars", 7), ("carts", 7)]
-    with exported(parse_config(text, env={}).metrics, lambda: views, lambda *line: None):
+    with export_metrics(parse_config(text, env={}).metrics, lambda: views, lambda *line: None):
         pass
     assert 'window_open{stream="carts"} 2.0' in path.read_text()
 
@@ -410,17 +410,17 @@ metrics:
 """
     key = "processor_latency_ns", (("label", "a"), ("path", "root.x"))
     made = view(WINDOW + mapping % histograms)
-    made.running(lambda: replace(NOW, times={key: _times()}))
-    registry = registry_of_all(made.config.metrics, lambda: {"a": made, "b": made})
-    ours = text_of(registry).decode()
+    made.set_running(lambda: replace(NOW, times={key: _times()}))
+    registry = make_registry(made.config.metrics, lambda: {"a": made, "b": made})
+    ours = render_text(registry).decode()
     # The process goes on between the two.
     assert _streams(ours) == _streams(generate_latest(registry).decode())
     assert "odd__" in ours and 'stream="b"' in ours and "process_cpu_seconds_total" in ours
     assert ('quantile="' in ours) == (histograms == "false")
 
 
-def _times() -> Times:
-    return Times(3, 7_000_000, {bucket_of(2_000_000): 1, bucket_of(2_500_000): 2}, {})
+def _times() -> LatencySnapshot:
+    return LatencySnapshot(3, 7_000_000, {bucket_of(2_000_000): 1, bucket_of(2_500_000): 2}, {})
 
 
 def _streams(text: str) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamer.config import parse_config
-from streamer.engine.snapshot import Snapshot
-from streamer.service.server import HttpServer
-from streamer.service.view import Now, StreamView
+from streamer.engine.report.snapshot import Snapshot
+from streamer.service.api.server import HttpServer
+from streamer.service.monitoring.stream_view import StreamState, StreamView
 
 from .serving import Served
 
@@ -26,8 +26,8 @@ SAID = " ".join(f"{name}-{SECRET}" for name in ("env", "hash", "url", "conf", "p
 def test_no_endpoint_tells_a_secret() -> None:
     view = StreamView(parse_config(CONFIG, env={"X": f"env-{SECRET}"}))
     problem = f"the source failed: {SAID} amqp://u:{SECRET}@host"
-    view.running(lambda: Now(Snapshot(), {}, problem))
-    server = HttpServer.of_stream(view)
+    view.set_running(lambda: StreamState(Snapshot(), {}, problem))
+    server = HttpServer.for_stream(view)
     try:
         served = Served(view, server.url)
         paths = sorted(served.json("/endpoints"))

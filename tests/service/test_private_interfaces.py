@@ -23,7 +23,7 @@ from prometheus_client.openmetrics.exposition import (
 from prometheus_client.utils import floatToGoString
 from watchfiles._rust_notify import RustNotify
 
-from streamer.service.exposition import _COUNTER
+from streamer.service.monitoring.exposition import _COUNTER
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 

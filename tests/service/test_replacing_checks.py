@@ -9,7 +9,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.plan import Plan, make_plan
-from streamer.service.replacing import DeployError, check_ready
+from streamer.service.run.revision_switch import DeployError, check_connections
 
 
 def plan(text: str) -> Plan:
@@ -31,26 +31,26 @@ def served(address: str, path: str = "/a") -> str:
 
 
 def test_what_runs_is_not_tried_again(taken: str) -> None:
-    check_ready(plan(served(taken)), plan(served(taken)))
+    check_connections(plan(served(taken)), plan(served(taken)))
 
 
 def test_an_address_that_the_stream_itself_listens_on_is_no_obstacle(taken: str) -> None:
-    check_ready(plan(served(taken, "/b")), plan(served(taken)))
+    check_connections(plan(served(taken, "/b")), plan(served(taken)))
 
 
 def test_an_address_that_somebody_else_listens_on_is_one(taken: str) -> None:
     with pytest.raises(DeployError, match=f"does not connect.*{taken}"):
-        check_ready(plan(served(taken)), plan(served("127.0.0.1:0")))
+        check_connections(plan(served(taken)), plan(served("127.0.0.1:0")))
 
 
 def test_a_file_that_is_missing_is_one() -> None:
     missing = "input: {file: {paths: [/nope.jsonl]}}\noutput: {drop: {}}\n"
     with pytest.raises(DeployError, match="/nope.jsonl"):
-        check_ready(plan(missing), plan("input: {stdin: {}}\n"))
+        check_connections(plan(missing), plan("input: {stdin: {}}\n"))
 
 
 def test_the_standard_input_is_read_in_one_way() -> None:
     lines, words = "input: {stdin: {}}\n", "input: {stdin: {scanner: {re_match: {pattern: ' '}}}}\n"
-    check_ready(plan(lines + "output: {drop: {}}\n"), plan(lines))
+    check_connections(plan(lines + "output: {drop: {}}\n"), plan(lines))
     with pytest.raises(DeployError, match="standard input.*start it again"):
-        check_ready(plan(words), plan(lines))
+        check_connections(plan(words), plan(lines))

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.engine.snapshot import Counts, Snapshot
+from streamer.engine.report.snapshot import Counts, Snapshot
 from streamer.plan import make_plan
 from tests.servers.kafka.jars import connector_conf
 
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
-    from streamer.spark.jars import with_s3
-    from streamer.spark.session import start_session
+    from streamer.spark.jars.kafka_jars import with_s3_jars
+    from streamer.spark.session.session_start import start_session
 
     def log(*line: object) -> None: ...
 
-    conf = with_s3(connector_conf(), os.environ, log, None, "s3a://of/tests")
+    conf = with_s3_jars(connector_conf(), os.environ, log, None, "s3a://of/tests")
     spark = start_session("tests", "local[2]", conf, log, "INFO")
     yield spark
     spark.stop()
@@ -59,8 +59,8 @@ Runner = Callable[..., Ran]
 @pytest.fixture
 def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
     """Run a config's text until its input ends, or until `until` says so; `watch` looks on."""
-    from streamer.spark.checkpoint import Checkpoint
-    from streamer.spark.stream import Stream
+    from streamer.spark.checkpoint.checkpoint import Checkpoint
+    from streamer.spark.query.stream import Stream
 
     def run(
         text: str,
@@ -74,7 +74,7 @@ def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ran = Ran(b"")
         held = Checkpoint(tmp_path / checkpoint)
         pipe = io.BytesIO(stdin)
-        monkeypatch.setattr("streamer.spark.stream.sys.stdout", stdout)
+        monkeypatch.setattr("streamer.spark.query.stream.sys.stdout", stdout)
         try:
             plan = make_plan(parse_config(text, "test.yaml"))
             stream = Stream(plan, held, lambda *line: ran.log.append(line), read_stdin=pipe.read)

@@ -20,17 +20,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from streamer.engine.delivery import Delivery
-from streamer.engine.frame import Frame
-from streamer.engine.snapshot import Snapshot
-from streamer.engine.writers import StreamWriter
-from streamer.message import Execution, Message
+from streamer.core.message import Execution, Message
+from streamer.engine.driver.delivery import Delivery
+from streamer.engine.driver.writers import StreamWriter
+from streamer.engine.report.result_frame import Frame
+from streamer.engine.report.snapshot import Snapshot
 from streamer.plan import Plan
-from streamer.source.replayable import Chunk
-from streamer.spark.source import SCHEMA
-from streamer.spark.stages import frames_of
-from streamer.unit_tests.script import Turn
-from streamer.window.pressure import Pressure
+from streamer.sdk.input.replayable import Chunk
+from streamer.spark.query.source import SOURCE_SCHEMA
+from streamer.spark.tasks.stages import build_frames
+from streamer.tools.unit_tests.steps import ScriptStep
+from streamer.window.settings.back_pressure import BackPressure
 
 Piece = tuple[int, list[tuple[bytes, dict[str, Any], str | None]]]
 
@@ -41,25 +41,25 @@ class Messages:
     def read(self, piece: Piece, ex: Execution) -> Iterator[Chunk]:
         yield [[Message(raw, meta, error)] for raw, meta, error in piece[1]]
 
-    def partition(self, piece: Piece) -> str:
+    def partition_of(self, piece: Piece) -> str:
         return str(piece[0])
 
 
-def pieces_of(turn: Turn) -> list[bytes]:
+def pieces_of(turn: ScriptStep) -> list[bytes]:
     return [
         pickle.dumps(
             (number, [(m.raw, dict(m.meta), m.error) for m in (one.message for one in group)])
         )
-        for number, group in groupby(turn.sent, lambda one: one.partition)
+        for number, group in groupby(turn.messages, lambda one: one.partition)
     ]
 
 
-def scripted_source(turns: Sequence[Turn]) -> type[DataSource]:
+def scripted_source(turns: Sequence[ScriptStep]) -> type[DataSource]:
     """Return a source that gives one turn to each micro-batch; offsets count turns."""
     # What the process that plans micro-batches gets is pickled: plain values only.
-    steps = [(turn.t, turn.ended, pieces_of(turn)) for turn in turns]
+    steps = [(turn.time_ns, turn.ends_input, pieces_of(turn)) for turn in turns]
     starts = [sum(turn.restart for turn in turns[:n]) for n in range(len(turns) + 1)]
-    runs = [turn.runs for turn in turns]
+    runs = [turn.runs_batch for turn in turns]
 
     class Reader(DataSourceStreamReader):
         def initialOffset(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def scripted_source(turns: Sequence[Turn]) -> type[DataSource]:
             ended = ended or (start["ended"] and start["start"] == started)
             # A jump of the clock is a blocked stream.
             before = start["time"]
-            pressure = Pressure(((before, time),), 0, time - before).as_fields()
+            pressure = BackPressure(((before, time),), 0, time - before).to_fields()
             found = {"turn": following, "ended": ended, "start": started, "time": time}
             return {**found, "pressure": pressure}
 
@@ -97,7 +97,7 @@ def scripted_source(turns: Sequence[Turn]) -> type[DataSource]:
             return "scripted"
 
         def schema(self) -> str:
-            return SCHEMA
+            return SOURCE_SCHEMA
 
         def streamReader(self, schema: Any) -> DataSourceStreamReader:
             return Reader()
@@ -114,7 +114,7 @@ class OnSpark:
 
 
 def run_on_spark(
-    session: SparkSession, plan: Plan, turns: Sequence[Turn], checkpoint: Path
+    session: SparkSession, plan: Plan, turns: Sequence[ScriptStep], checkpoint: Path
 ) -> OnSpark:
     """Run the turns, one micro-batch each; the query is stopped and started at every restart."""
     streams = [io.BytesIO() for _ in plan.outputs]
@@ -130,13 +130,13 @@ def run_on_spark(
 
     restarts = (n for n, turn in enumerate(turns) if turn.restart)
     for end in [*restarts, len(turns)]:
-        if not any(turn.runs for turn in turns[:end]):
+        if not any(turn.runs_batch for turn in turns[:end]):
             continue  # Spark's first micro-batch of a query runs at once, with a turn or without
         session.dataSource.register(scripted_source(turns[:end]))
         session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
         stream = session.readStream.format("scripted").load()
         query = (
-            frames_of(plan, Messages(), stream)
+            build_frames(plan, Messages(), stream)
             .writeStream.foreachBatch(deliver)
             .option("checkpointLocation", str(checkpoint))
             .start()
@@ -145,7 +145,7 @@ def run_on_spark(
             query.processAllAvailable()
         finally:
             query.stop()
-    snapshot = Snapshot.of(delivery.statuses.values(), delivery.meters.counts, delivery.batch)
+    snapshot = Snapshot.of(delivery.statuses.values(), delivery.metrics.counts, delivery.batch)
     outputs = [
         [out.getvalue()[a:b] for a, b in zip(mark, mark[1:], strict=False)]
         for mark, out in zip(marks, streams, strict=True)

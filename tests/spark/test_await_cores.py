@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamer.spark.cores import await_cores
+from streamer.spark.cluster.parallelism import wait_for_cores
 
 
 def settled(look: Callable[[float], int]) -> tuple[int, float]:
@@ -14,7 +14,7 @@ def settled(look: Callable[[float], int]) -> tuple[int, float]:
     def sleep(seconds: float) -> None:
         at[0] += seconds
 
-    return await_cores(lambda: look(at[0]), sleep, lambda: at[0]), at[0]
+    return wait_for_cores(lambda: look(at[0]), sleep, lambda: at[0]), at[0]
 
 
 def test_executors_that_come_late_count_until_none_has_come_for_two_seconds() -> None:

@@ -11,20 +11,25 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.errors import StreamerError
+from streamer.core.errors import StreamerError
 from streamer.plan import make_plan
-from streamer.spark.checkpoint import (
+from streamer.spark.checkpoint.checkpoint import (
     Checkpoint,
     CheckpointError,
-    Elsewhere,
+    RemoteCheckpoint,
     lock_directory,
 )
-from streamer.spark.generations import next_generation, remember, remembered, sweep
-from streamer.spark.lease import Lease, Pace
-from streamer.spark.rescaling import rescale_checkpoint
-from streamer.spark.seeds import seed_of
-from streamer.spark.staying import say_what_stays
-from tests.spark.test_rescaling import PLAN, begun, never
+from streamer.spark.checkpoint.generations import (
+    begin_generation,
+    delete_old_generations,
+    load_running,
+    save_running,
+)
+from streamer.spark.checkpoint.initial_state import seed_for_workers
+from streamer.spark.checkpoint.lease import Lease, LeaseTiming
+from streamer.spark.checkpoint.local_state_check import check_local_state
+from streamer.spark.checkpoint.rescaling import rescale_checkpoint
+from tests.spark.checkpoint.test_rescaling import PLAN, begun, never
 
 CONFIG = """
 input: {generate: {mapping: root = 1}}
@@ -125,11 +130,11 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     def take(name: str, stayed: bool = True) -> Checkpoint:
         if held:
             held.pop().close()
-        lease = Lease(terms, Pace(beat=60.0))
-        lease.take()
+        lease = Lease(terms, LeaseTiming(beat_s=60.0))
+        lease.acquire()
         directory = tmp_path / name
         lock = lock_directory(directory)
-        found = Elsewhere(Place(tmp_path / "far"), lock, directory, lease, stayed)
+        found = RemoteCheckpoint(Place(tmp_path / "far"), lock, directory, lease, stayed)
         held.append(Checkpoint(found))
         return held[-1]
 
@@ -153,9 +158,9 @@ def test_another_machine_finds_the_record_and_where_the_input_was(machine: Machi
     planned(one)
     identity = one.identity
     other = machine("other", stayed=False)
-    assert other.resumes and other.identity == identity
-    assert other.record()["inputs"] == {"input": {"seen": 3}}
-    assert other.check(FITS) == FITS
+    assert other.is_resumable and other.identity == identity
+    assert other.read_record()["inputs"] == {"input": {"seen": 3}}
+    assert other.check_fingerprint(FITS) == FITS
     assert str(other.spark).startswith("far://") and other.spool.is_relative_to(other.directory)
 
 
@@ -164,10 +169,10 @@ def test_a_generation_begins_and_the_former_is_swept_where_it_is(machine: Machin
     one.bind(FITS, {})
     planned(one)
     former: Any = one.spark
-    next_generation(one, FITS, keeps_input=True)
-    assert one.begins_at == {"data": 7} and not one.resumes
+    begin_generation(one, FITS, keeps_input=True)
+    assert one.start_offset == {"data": 7} and not one.is_resumable
     assert one.spark.name == "spark-1" and former.exists()
-    sweep(one)
+    delete_old_generations(one)
     assert not former.exists()
 
 
@@ -178,19 +183,19 @@ def test_what_has_finished_is_cleared_here_and_there(machine: Machine) -> None:
     one.spool.mkdir()
     one.finish()
     again = machine("one")
-    assert again.begin()
-    assert not again.resumes and again.record() == {} and not again.spool.exists()
-    assert not again.begin()
+    assert again.clear_finished_run()
+    assert not again.is_resumable and again.read_record() == {} and not again.spool.exists()
+    assert not again.clear_finished_run()
 
 
 def test_what_ran_is_known_to_the_machine_on_which_it_did(machine: Machine) -> None:
     config = parse_config(CONFIG, "config.yaml")
     one = machine("one")
     one.bind(FITS, {})
-    remember(one, config, make_plan(config))
+    save_running(one, config, make_plan(config))
     stayed = machine("one")
-    assert remembered(stayed) is not None
-    assert remembered(machine("one", stayed=False)) is None
+    assert load_running(stayed) is not None
+    assert load_running(machine("one", stayed=False)) is None
 
 
 def said(checkpoint: Checkpoint, config: str = CONFIG) -> list[tuple[str, str]]:
@@ -199,7 +204,7 @@ def said(checkpoint: Checkpoint, config: str = CONFIG) -> list[tuple[str, str]]:
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         found.append((level, fields.get("path", "")))
 
-    say_what_stays(checkpoint, make_plan(parse_config(config, "config.yaml")), log)
+    check_local_state(checkpoint, make_plan(parse_config(config, "config.yaml")), log)
     return found
 
 
@@ -229,22 +234,22 @@ def test_what_rescaled_shards_begin_with_is_there_and_not_on_one_machine(
 ) -> None:
     checkpoint = begun(machine("one"))
     assert checkpoint.seed == Place(tmp_path / "far" / f"seed-1-{checkpoint.identity}")
-    assert seed_of(checkpoint) == f"seed-1-{checkpoint.identity}"
-    record = checkpoint.record()
+    assert seed_for_workers(checkpoint) == f"seed-1-{checkpoint.identity}"
+    record = checkpoint.read_record()
     monkeypatch.setattr(Place, "full", True)
     with pytest.raises(StreamerError, match="No space left; the checkpoint far://.* is as it was"):
         rescale_checkpoint(PLAN, checkpoint, 3, never)
-    assert checkpoint.record() == record
+    assert checkpoint.read_record() == record
     monkeypatch.setattr(Place, "full", False)
     # What was left of that is not in the way, on another machine neither.
     checkpoint = machine("other")
     done = rescale_checkpoint(PLAN, checkpoint, 3, never)
-    assert (done.before, done.after) == (2, 3)
-    assert done.former == Place(tmp_path / "far" / f"seed-1-{checkpoint.identity}")
-    assert checkpoint.check(PLAN.fingerprint)["shards"] == 3
+    assert (done.shards_before, done.shards_after) == (2, 3)
+    assert done.former_state == Place(tmp_path / "far" / f"seed-1-{checkpoint.identity}")
+    assert checkpoint.check_fingerprint(PLAN.fingerprint)["shards"] == 3
     assert checkpoint.seed is not None
     assert sorted(file.name for file in checkpoint.seed.iterdir()) == [
         f"{shard}.state" for shard in range(3)
     ]
-    sweep(checkpoint)
+    delete_old_generations(checkpoint)
     assert [path.name for path in (tmp_path / "far").glob("seed-*")] == [checkpoint.seed.name]

@@ -6,24 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from streamer.errors import StreamerError
-from streamer.packing import Packages, pack
-from streamer.packing.archive import WORKER_PYTHON
-from streamer.packing.environment_cache import key_of
-from streamer.spark.cluster import ENVIRONMENT, SETTINGS, with_ours, workers
+from streamer.core.errors import StreamerError
+from streamer.spark.cluster.worker_setup import (
+    ENVIRONMENT_SETTING,
+    SETTINGS,
+    prepare_worker_setup,
+    with_default_settings,
+)
+from streamer.spark.worker_archive import Packages, write_archive
+from streamer.spark.worker_archive.archive import WORKER_PYTHON
+from streamer.spark.worker_archive.environment_cache import archive_key
 
 
 def test_the_users_settings_win() -> None:
-    found = with_ours({"spark.network.timeout": "300s", "spark.foo": "x"})
+    found = with_default_settings({"spark.network.timeout": "300s", "spark.foo": "x"})
     assert found == {**SETTINGS, "spark.network.timeout": "300s", "spark.foo": "x"}
 
 
 def test_no_executor_is_passed_over_where_spark_would_refuse_it() -> None:
     passes = "spark.excludeOnFailure.enabled"
-    assert with_ours({"spark.task.maxFailures": "4"})[passes] == "true"
-    assert with_ours({"spark.task.maxFailures": "3"})[passes] == "false"
+    assert with_default_settings({"spark.task.maxFailures": "4"})[passes] == "true"
+    assert with_default_settings({"spark.task.maxFailures": "3"})[passes] == "false"
     few = {"spark.task.maxFailures": "1", passes: "true"}
-    assert with_ours(few)[passes] == "true"
+    assert with_default_settings(few)[passes] == "true"
 
 
 def test_a_cut_of_twenty_seconds_costs_no_executor() -> None:
@@ -37,13 +42,13 @@ def test_a_cut_of_twenty_seconds_costs_no_executor() -> None:
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     path = tmp_path / "environment.tar.gz"
-    pack(path, Packages({"greeting": "1.0"}, {}))
+    write_archive(path, Packages({"greeting": "1.0"}, {}))
     return path
 
 
 def shipped(environment: str, master: str = "spark://a:7077") -> tuple[str, list[str], str]:
     """Return the workers' Python, the names of what is brought to them, and its script."""
-    found = workers({ENVIRONMENT: environment}, lambda *_: None, master)
+    found = prepare_worker_setup({ENVIRONMENT_SETTING: environment}, lambda *_: None, master)
     [files] = found.settings.values()
     paths = [Path(path) for path in files.split(",")]
     script = paths[0].read_text() if paths[0].is_file() and paths[0].name == WORKER_PYTHON else ""
@@ -56,13 +61,13 @@ def test_an_archive_with_a_path_is_brought_to_executors_with_what_unpacks_it_onc
     python, names, script = shipped(str(archive))
     assert python == f"./{WORKER_PYTHON}"
     assert names == [WORKER_PYTHON, "environment_cache.py", archive.name]
-    assert f'"$here"/{archive.name} "{key_of(str(archive))}"' in script
+    assert f'"$here"/{archive.name} "{archive_key(str(archive))}"' in script
 
 
 def test_an_archive_that_workers_have_is_brought_to_none(archive: Path) -> None:
     _, names, script = shipped(f"local:{archive}")
     assert names == [WORKER_PYTHON, "environment_cache.py"]
-    assert f'{archive} "{key_of(str(archive))}"' in script
+    assert f'{archive} "{archive_key(str(archive))}"' in script
     # The driver's machine need not have it.
     assert '/there/e.tar.gz ""' in shipped("local:/there/e.tar.gz")[2]
 

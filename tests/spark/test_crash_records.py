@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from streamer.engine.crash_search import CrashesFoundError, CrashOrder
-from streamer.engine.troubles import Trouble
-from streamer.pipeline.crashes import Crash
-from streamer.spark.crashes import NAME, Crashes
+from streamer.engine.driver.failure_diagnosis import Diagnosis
+from streamer.engine.stage.crash_search import CrashesFoundError, CrashInstructions
+from streamer.sdk.processing.crashes import Crash
+from streamer.spark.query.worker_crashes import CRASH_FILE, WorkerCrashes
 
-ENDED = Trouble("a Python worker ended", {"label": "", "path": "root.input"}, ended=True)
+ENDED = Diagnosis("a Python worker ended", {"label": "", "path": "root.input"}, worker_ended=True)
 KILLED = "Python worker exited unexpectedly (crashed)"
 SIGNALLED = f"{KILLED}: Fatal Python error: Segmentation fault\n\nCurrent thread"
 FIRST = Crash("0", "", 7, "root.pipeline.processors.0", "", 1, "SIGSEGV", 9, "x")
@@ -20,7 +20,7 @@ SECOND = FIRST._replace(number=8)
 
 
 def told(crashes: Crash) -> str:
-    return f"py4j: {CrashesFoundError([crashes]).blamed.text}\n at"
+    return f"py4j: {CrashesFoundError([crashes]).failure.text}\n at"
 
 
 class Log:
@@ -35,46 +35,46 @@ class Log:
 def test_a_search_begins_when_it_was_hardly_anybody_else(
     errors: list[str], searched: int, tmp_path: Path
 ) -> None:
-    crashes, log = Crashes(tmp_path), Log()
+    crashes, log = WorkerCrashes(tmp_path), Log()
     for count, error in enumerate(errors, 1):
-        assert not crashes.look(3, error, ENDED, log)
-        assert crashes.order(3).search == (count == searched)
+        assert not crashes.check_failure(3, error, ENDED, log)
+        assert crashes.crash_order(3).search == (count == searched)
     assert [level for level, _, _ in log.lines] == ["WARN"]
     # Others are none of its business, nor is what comes after it.
-    assert crashes.order(4) == crashes.order(2) == CrashOrder()
+    assert crashes.crash_order(4) == crashes.crash_order(2) == CrashInstructions()
 
 
 def test_one_end_of_a_worker_at_each_of_two_micro_batches_begins_none(tmp_path: Path) -> None:
-    crashes, log = Crashes(tmp_path), Log()
-    crashes.look(3, KILLED, ENDED, log)
-    crashes.look(4, KILLED, ENDED, log)
-    assert (crashes.order(4).search, log.lines) == (False, [])
+    crashes, log = WorkerCrashes(tmp_path), Log()
+    crashes.check_failure(3, KILLED, ENDED, log)
+    crashes.check_failure(4, KILLED, ENDED, log)
+    assert (crashes.crash_order(4).search, log.lines) == (False, [])
 
 
 def test_another_failure_begins_none(tmp_path: Path) -> None:
-    crashes, log = Crashes(tmp_path), Log()
+    crashes, log = WorkerCrashes(tmp_path), Log()
     for _ in range(3):
-        assert not crashes.look(3, "a broker is away", Trouble("a broker is away"), log)
-    assert (crashes.order(3), log.lines) == (CrashOrder(), [])
+        assert not crashes.check_failure(3, "a broker is away", Diagnosis("a broker is away"), log)
+    assert (crashes.crash_order(3), log.lines) == (CrashInstructions(), [])
 
 
 def test_what_was_found_outlives_the_program(tmp_path: Path) -> None:
-    crashes, log = Crashes(tmp_path), Log()
-    assert crashes.look(3, told(FIRST), Trouble(""), log)
-    assert crashes.look(3, told(SECOND), Trouble(""), log)
+    crashes, log = WorkerCrashes(tmp_path), Log()
+    assert crashes.check_failure(3, told(FIRST), Diagnosis(""), log)
+    assert crashes.check_failure(3, told(SECOND), Diagnosis(""), log)
     assert [fields["path"] for _, _, fields in log.lines] == [FIRST.path] * 2
     # Found again, it was not gone past: that is a failure like any other, lest it goes on for ever.
-    assert not crashes.look(3, told(SECOND), Trouble(""), log)
-    again = Crashes(tmp_path)
-    assert again.order(3) == CrashOrder(True, (FIRST, SECOND))
-    assert again.order(4) == CrashOrder()
+    assert not crashes.check_failure(3, told(SECOND), Diagnosis(""), log)
+    again = WorkerCrashes(tmp_path)
+    assert again.crash_order(3) == CrashInstructions(True, (FIRST, SECOND))
+    assert again.crash_order(4) == CrashInstructions()
     # What comes next begins with nothing, and takes the place of what was kept.
-    again.look(4, SIGNALLED, ENDED, log)
-    assert Crashes(tmp_path).order(4) == CrashOrder(True)
-    assert Crashes(tmp_path).order(3) == CrashOrder()
+    again.check_failure(4, SIGNALLED, ENDED, log)
+    assert WorkerCrashes(tmp_path).crash_order(4) == CrashInstructions(True)
+    assert WorkerCrashes(tmp_path).crash_order(3) == CrashInstructions()
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"micro_batch": 1, "order": "x"}', b"7"])
 def test_a_damaged_record_is_found_anew(body: bytes, tmp_path: Path) -> None:
-    (tmp_path / NAME).write_bytes(body)
-    assert Crashes(tmp_path).order(1) == CrashOrder()
+    (tmp_path / CRASH_FILE).write_bytes(body)
+    assert WorkerCrashes(tmp_path).crash_order(1) == CrashInstructions()

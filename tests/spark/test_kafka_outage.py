@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streamer.errors import StreamerError
+from streamer.core.errors import StreamerError
 from tests.servers.kafka import Broker, Kafka, Record
 from tests.servers.kafka.jars import needs_connector
 from tests.spark.conftest import Runner

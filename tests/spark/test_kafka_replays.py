@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.kafka.reader import first_times
+from tests.connectors.kafka.reader import first_times
 from tests.servers.kafka.client import Kafka, Record
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -14,7 +14,7 @@ from tests.bench.jobs import GROUPS
 from tests.bench.traffic import chunks
 from tests.servers.kafka import Record
 from tests.servers.kafka.jars import needs_connector
-from tests.spark.test_stream import soon, stamp
+from tests.spark.query.test_stream import soon, stamp
 
 # A million are for a run by hand: STREAMER_EVENTS=1000000 pytest tests/spark/test_kafka_stream.py
 EVENTS = int(os.environ.get("STREAMER_EVENTS", "200000"))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from streamer.landing.store import Store
-from streamer.source.spool import SpoolWriter
-from streamer.spark.lock import DirectoryLock
+from streamer.connectors.spool.byte_spool import ByteSpoolWriter
+from streamer.connectors.spool.store import SpoolStore
+from streamer.spark.checkpoint.directory_lock import DirectoryLock
 
 
 @pytest.fixture(autouse=True)
@@ -38,10 +38,10 @@ def fill(directory: Path) -> None:
     (directory / "spark" / "state").mkdir(parents=True)
     (directory / "spark" / "state" / "1.zip").write_text("messages")
     (directory / "streamer.json").write_text("{}")
-    store = Store(directory / "spool" / "0")
+    store = SpoolStore(directory / "spool" / "0")
     store.append([])
     store.close()
-    SpoolWriter(directory / "spool-2" / "0")
+    ByteSpoolWriter(directory / "spool-2" / "0")
 
 
 @pytest.mark.parametrize("made", [False, True], ids=["new", "made before"])

@@ -61,7 +61,7 @@ pipeline: {processors: [{mapping: 'root = [error_source_label(), error_source_pa
 
 def test_a_worker_compiles_a_mapping_once_whatever_it_runs(session):
     from streamer.bloblang import compile_mapping
-    from streamer.message import Execution, Message
+    from streamer.core.message import Execution, Message
 
     mapping = compile_mapping("root.doubled = this.n * 2")
 
@@ -75,7 +75,7 @@ def test_a_worker_compiles_a_mapping_once_whatever_it_runs(session):
                 mapping.apply([Message(b'{"n":%d}' % n)], 0, Execution(lambda: 0)).raw
                 for n in batch.column("id").to_pylist()
             ]
-            compiles = module._compiled.cache_info().misses
+            compiles = module._compile_cached.cache_info().misses
             yield batch.from_pydict({"pid": [os.getpid()], "compiles": [compiles], "raw": made[:1]})
 
     def rows():

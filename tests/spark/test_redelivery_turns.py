@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from streamer.engine.delivery import DeliveryStoppedError
-from streamer.spark.redelivery import Turns
+from streamer.engine.driver.delivery import DeliveryStoppedError
+from streamer.spark.query.redelivery import TurnQueue
 
 
 def test_turns_are_had_one_at_a_time_and_in_order() -> None:
-    turns, had, at_once = Turns(), [], []
+    turns, had, at_once = TurnQueue(), [], []
     lock = threading.Lock()
 
     def have(number: int) -> None:
@@ -36,7 +36,7 @@ def test_turns_are_had_one_at_a_time_and_in_order() -> None:
 
 
 def test_after_a_turn_there_is_a_rest_as_long_as_it() -> None:
-    turns = Turns()
+    turns = TurnQueue()
     with turns.turn(1, lambda: False):
         time.sleep(0.3)
     began = time.monotonic()
@@ -45,7 +45,7 @@ def test_after_a_turn_there_is_a_rest_as_long_as_it() -> None:
 
 
 def test_who_is_to_stop_does_not_wait() -> None:
-    turns = Turns()
+    turns = TurnQueue()
     with (
         turns.turn(1, lambda: False),
         pytest.raises(DeliveryStoppedError),

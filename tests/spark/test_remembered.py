@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from streamer.spark.session import _settings
+from streamer.spark.session.session_start import _build_settings
 
 KINDS = ("ui.retainedJobs", "ui.retainedStages", "ui.retainedTasks", "sql.ui.retainedExecutions")
 
@@ -25,5 +25,5 @@ KINDS = ("ui.retainedJobs", "ui.retainedStages", "ui.retainedTasks", "sql.ui.ret
 def test_little_is_remembered_where_nobody_looks(
     master: str, conf: Mapping[str, str], wanted: list[str | None]
 ) -> None:
-    found = _settings("test", master, conf, "INFO")
+    found = _build_settings("test", master, conf, "INFO")
     assert [found.get(f"spark.{kind}") for kind in KINDS] == wanted

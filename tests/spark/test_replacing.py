@@ -17,11 +17,11 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.plan import make_plan
-from streamer.plan.judgement import judge
-from streamer.service.life import Life
-from streamer.service.ready import readiness
-from streamer.service.replacing import DeployError, OnReset
-from streamer.service.view import StreamView
+from streamer.plan.change_impact import judge
+from streamer.service.monitoring.readiness import check_readiness
+from streamer.service.monitoring.stream_view import StreamView
+from streamer.service.run.revision_switch import DeployError, OnReset
+from streamer.service.run.stream_run import StreamRun
 from tests.servers.kafka import Kafka
 from tests.servers.kafka.jars import needs_connector
 
@@ -62,7 +62,7 @@ def looking_at(view: StreamView) -> Iterator[set[tuple[bool, str]]]:
 
     def look() -> None:
         while not over.wait(0.02):
-            ready, body = readiness(view)
+            ready, body = check_readiness(view)
             found.add((ready, body.get("error", "")))
 
     looks = threading.Thread(target=look)
@@ -81,7 +81,7 @@ class Living:
         self.log: list[tuple[str, str, Any]] = []
         config = parse_config(text, "a.yaml")
         self.view = StreamView(config)
-        self.life = Life(config, make_plan(config), str(folder / "c"), self._said, self.view)
+        self.life = StreamRun(config, make_plan(config), str(folder / "c"), self._said, self.view)
         self.life.open()
         self.life.start(session)
 
@@ -105,7 +105,7 @@ class Living:
 
     def close(self) -> None:
         try:
-            assert self.life.leave(60 * 10**9)
+            assert self.life.stop_gracefully(60 * 10**9)
         finally:
             self.life.close()
 
@@ -186,7 +186,7 @@ def test_windows_that_cannot_go_on_are_let_out_and_new_ones_go_on_from_there(
         done = stream.deploy(text.replace("1h", "2h").replace('"A"', '"B"'), OnReset.DRAIN)
     assert (False, "a deploy lets the open windows out") in seen
     assert {ready for ready, error in seen if error} == {False}
-    assert readiness(stream.view)[1].get("error") is None
+    assert check_readiness(stream.view)[1].get("error") is None
     print("pause", done.pause)
     first = every_id_once(out)
     assert len(first) >= 300 and {one["by"] for one in windows(out)} == {"A"}

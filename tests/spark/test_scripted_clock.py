@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from streamer.catalog import build_context
+from streamer.components.catalog import build_context
 from streamer.config import load_config, parse_config
-from streamer.config.definitions import Case, read_definitions
-from streamer.durations import MILLISECOND, SECOND
-from streamer.engine.scripted import ScriptedStream, Sent
-from streamer.message import Execution, Message
+from streamer.config.unit_tests.definitions import Case, read_definitions
+from streamer.core.durations import MILLISECOND, SECOND
+from streamer.core.message import Execution, Message
+from streamer.core.timestamps import parse_event_time
+from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.plan import Plan, make_plan
-from streamer.timestamps import parse_event_time
-from streamer.unit_tests.script import Turn, turns
+from streamer.tools.unit_tests.steps import ScriptStep, read_steps
 
 pytestmark = pytest.mark.spark
 
@@ -51,7 +51,7 @@ def cases() -> Iterator[Any]:
                 yield pytest.param(path, case, shards, id=name, marks=marks)
 
 
-def scripted(plan: Plan, script: list[Turn]) -> tuple[list[list[bytes]], dict[str, int]]:
+def scripted(plan: Plan, script: list[ScriptStep]) -> tuple[list[list[bytes]], dict[str, int]]:
     """Return what each output would have been given, turn by turn, and what was dropped."""
     stream = ScriptedStream(plan)
     ex = Execution(lambda: 0)
@@ -60,8 +60,8 @@ def scripted(plan: Plan, script: list[Turn]) -> tuple[list[list[bytes]], dict[st
     for turn in script:
         if turn.restart:
             stream.restart()
-        elif turn.runs:
-            outcome = stream.micro_batch(turn.t, turn.sent, turn.ended)
+        elif turn.runs_batch:
+            outcome = stream.run_micro_batch(turn.time_ns, turn.messages, turn.ends_input)
             batches = [outcome.batches, [[message] for message in outcome.dropped]]
             for out, write, made in zip(found, writes, batches, strict=False):
                 out.append(b"".join(body for batch in made for _, body in write(batch, ex)))
@@ -77,7 +77,7 @@ def test_a_scripted_stream_gives_what_spark_gives(
     plan = make_plan(load_config(config, env={}))
     plan = replace(plan, input=replace(plan.input, processors=()))
     plan = replace(plan, shards=shards) if plan.window else plan
-    script = list(turns(case.parsed, config.parent))
+    script = list(read_steps(case.parsed, config.parent))
     expected, dropped = scripted(plan, script)
     ran = run_on_spark(session, plan, script, tmp_path)
     assert ran.dropped == dropped
@@ -108,7 +108,7 @@ spark: { shards: 1 }
 """
 
 
-def random_script(chance: random.Random) -> list[Turn]:
+def random_script(chance: random.Random) -> list[ScriptStep]:
     """Return fifteen turns: small steps and jumps, early and late messages, restarts, an end."""
     t, n, script = parse_event_time("2026-01-01T00:00:00Z"), 0, []
     for place in range(15):
@@ -121,9 +121,9 @@ def random_script(chance: random.Random) -> list[Turn]:
             document = {"n": n, "at": at if chance.random() < 0.95 else "never"}
             message = Message(json.dumps(document).encode(), {"part": n % 3})
             error = "broken" if chance.random() < 0.05 else None
-            sent.append(Sent(message.with_error(error), chance.randrange(3)))
+            sent.append(ScriptedMessage(message.with_error(error), chance.randrange(3)))
         last = place == 14
-        script.append(Turn(str(place), restart, not restart, t, tuple(sent), last, None))
+        script.append(ScriptStep(str(place), restart, not restart, t, tuple(sent), last, None))
     return script
 
 
@@ -146,11 +146,15 @@ def test_a_restart_before_anything_ran_is_a_first_start(session: Any, tmp_path: 
     from .scripted import run_on_spark
 
     t = parse_event_time("2026-01-01T00:00:00Z")
-    sent = (Sent(Message(json.dumps({"n": 1, "at": t / SECOND - 3}).encode(), {"part": 0}), 0),)
+    sent = (
+        ScriptedMessage(
+            Message(json.dumps({"n": 1, "at": t / SECOND - 3}).encode(), {"part": 0}), 0
+        ),
+    )
     script = [
-        Turn("0", True, False, t, (), False, None),
-        Turn("1", False, True, t, sent, False, None),
-        Turn("2", False, True, t + 20 * SECOND, (), True, None),
+        ScriptStep("0", True, False, t, (), False, None),
+        ScriptStep("1", False, True, t, sent, False, None),
+        ScriptStep("2", False, True, t + 20 * SECOND, (), True, None),
     ]
     plan = make_plan(parse_config(RANDOM % "end_of_input: flush", "x.yaml"))
     expected, dropped = scripted(plan, script)

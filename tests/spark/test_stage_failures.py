@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
-from streamer.catalog import build_context
+from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.durations import SECOND
-from streamer.engine.blame import Blamed
-from streamer.engine.frame import FrameKind
+from streamer.core.durations import SECOND
+from streamer.engine.report.component_errors import ComponentFailure
+from streamer.engine.report.result_frame import FrameKind
 from streamer.plan import Plan, make_plan
-from streamer.source.replayable import Limit
-from streamer.spark.stages import ShardProcessor, direct_stage, pack_stage
+from streamer.sdk.input.replayable import Limit
+from streamer.spark.tasks.stages import ShardProcessor, make_direct_stage, make_pack_stage
 
 T = 1_700_000_000 * SECOND
 TEXT = """
@@ -59,28 +59,28 @@ def broken(*_: object) -> Iterator[Any]:
     yield
 
 
-def blamed(work: Any) -> Blamed | None:
+def blamed(work: Any) -> ComponentFailure | None:
     with pytest.raises(Exception) as raised:
         list(work())
-    return Blamed.found("".join(traceback.format_exception(raised.value)))
+    return ComponentFailure.from_error_text("".join(traceback.format_exception(raised.value)))
 
 
 def test_an_input_is_blamed_through_the_stage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for more, stage in (("", direct_stage), (WINDOW, pack_stage)):
+    for more, stage in (("", make_direct_stage), (WINDOW, make_pack_stage)):
         plan, source, batches = made(tmp_path, more)
         with monkeypatch.context() as patch:
             patch.setattr(type(source), "read", broken)
             found = blamed(lambda: stage(plan, source)(batches))  # noqa: B023
-        assert found == Blamed("ValueError: it is broken", "src", "root.input")
+        assert found == ComponentFailure("ValueError: it is broken", "src", "root.input")
 
 
 def test_windows_and_outputs_are_blamed_through_the_shard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, source, batches = made(tmp_path, WINDOW)
-    packed = [row for batch in pack_stage(plan, source)(batches) for row in batch.to_pylist()]
+    packed = [row for batch in make_pack_stage(plan, source)(batches) for row in batch.to_pylist()]
     rows = [Row(**row) for row in packed]
 
     def work() -> Iterator[Any]:
@@ -91,8 +91,8 @@ def test_windows_and_outputs_are_blamed_through_the_shard(
     kinds = {row.kind for row in work()}
     assert {FrameKind.STATUS, FrameKind.COUNT, FrameKind.SPAN} <= kinds
     for module, place in (
-        ("streamer.window.system_step.SystemStep._take", "root.buffer"),
-        ("streamer.engine.leaving.Leaving.payloads", "root.output"),
+        ("streamer.window.panes.system_step.SystemStep._take_messages", "root.buffer"),
+        ("streamer.engine.stage.window_pipeline.WindowPipeline.payloads", "root.output"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(module, broken)
@@ -119,7 +119,9 @@ class State:
 
 def test_a_task_says_what_it_did_when_somebody_traces(tmp_path: Path) -> None:
     plan, source, batches = made(tmp_path)
-    frames = [row for batch in direct_stage(plan, source)(batches) for row in batch.to_pylist()]
+    frames = [
+        row for batch in make_direct_stage(plan, source)(batches) for row in batch.to_pylist()
+    ]
     [span] = [json.loads(row["body"]) for row in frames if row["kind"] == FrameKind.SPAN]
     assert span[0][:3] == ["input", "src", "root.input"]
     assert [one[:3] for one in span[1]] == [["processor", "add", "root.pipeline.processors.0"]]

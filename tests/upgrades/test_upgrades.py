@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from streamer.spark.moved import follow_move
+from streamer.spark.checkpoint.relocation import update_moved_paths
 from tests.spark.conftest import Ran, Runner
 from tests.upgrades.streams import DUE, KINDS, LEAST, MORE, config_of
 
@@ -52,7 +52,7 @@ def test_a_stream_goes_on_where_another_version_has_stopped(
 ) -> None:
     with tarfile.open(ARCHIVES / version / f"{name}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
-    follow_move(tmp_path / "checkpoint" / "spark")
+    update_moved_paths(tmp_path / "checkpoint" / "spark")
     before = position(tmp_path / "checkpoint")
     assert before >= LEAST
     on, new = (str(tmp_path / out) for out in ("on", "new"))

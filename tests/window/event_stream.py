@@ -9,14 +9,14 @@ from itertools import groupby
 import orjson
 
 from streamer.bloblang import compile_mapping
-from streamer.bloblang.folding import Fold
-from streamer.message import Message
-from streamer.timestamps import format_rfc3339
-from streamer.window import DictStore, Emission, Reading, Shard
-from streamer.window.event import EventWindow
-from streamer.window.event_packer import Asked, EventPacker
-from streamer.window.kinds import EventTime, Tumbling
-from streamer.window.queries import Query
+from streamer.bloblang.analysis.pre_aggregation import PreAggregation
+from streamer.core.message import Message
+from streamer.core.timestamps import format_rfc3339
+from streamer.window import DictStore, Emission, MicroBatchInfo, Shard
+from streamer.window.assign.event_packer import BufferMappings, EventPacker
+from streamer.window.evaluate.queries import CompiledMapping
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.window_types import EventTimeSettings, Tumbling
 from tests.window import stages
 from tests.window.oracle.events import KEY_FAILS, Event, MicroBatch
 from tests.window.oracle.hopping import Hopping
@@ -31,8 +31,8 @@ def window_of(rules: Hopping) -> EventWindow:
     return EventWindow(kind, times_of(rules), rules.keyed)
 
 
-def times_of(rules: Fields) -> EventTime:
-    return EventTime(
+def times_of(rules: Fields) -> EventTimeSettings:
+    return EventTimeSettings(
         rules.clock,
         rules.clock_scope,
         rules.key_retention,
@@ -70,8 +70,8 @@ class EventStream(stages.Stages[Event, Batch]):
         filtered: bool = False,
         shards: int = 1,
         chance: random.Random | None = None,
-        having: Query | None = None,
-        fold: Fold | None = None,
+        having: CompiledMapping | None = None,
+        fold: PreAggregation | None = None,
     ) -> None:
         super().__init__(shards, chance)
         self.window = window
@@ -89,13 +89,13 @@ class EventStream(stages.Stages[Event, Batch]):
         self._starts += batch.restarted
         groups = [list(same) for _, same in groupby(batch.events, lambda event: event.partition)]
         start, stood = str(self._starts), batch.stood
-        reading = Reading(batch.t, start, batch.backlog, batch.ended, stood=stood)
+        reading = MicroBatchInfo(batch.t, start, batch.backlog, batch.ended, suspended=stood)
         return self.run(groups, self._t, reading)
 
     def packer(self, piece: list[Event], group: list[Event], arrival: int) -> EventPacker:
         key = 'root = if this.key.type() == "object" && this.key.exists("fails") '
         key += '{ throw("no key") } else { this.key }'
-        asked = Asked(
+        asked = BufferMappings(
             compile_mapping(self.chance.choice(TIMES)),
             compile_mapping(key) if self.window.keyed else None,
             compile_mapping(self.chance.choice(FILTERS)) if self._filtered else None,

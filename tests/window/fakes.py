@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from streamer.errors import MessageError
-from streamer.message import Batch, Execution
-from streamer.timestamps import Timestamp
+from streamer.core.errors import MessageError
+from streamer.core.message import Batch, Execution
+from streamer.core.timestamps import Timestamp
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,16 @@ from typing import Any
 
 import orjson
 
-from streamer.timestamps import Timestamp, format_rfc3339
-from streamer.window import DictStore, Emission, Reading, Shard
-from streamer.window.event import EventWindow
-from streamer.window.event_packer import Asked, EventPacker
-from streamer.window.kinds import Count as CountKind
-from streamer.window.kinds import EventTime, Tumbling
-from streamer.window.kinds import Join as JoinKind
-from streamer.window.kinds import Session as SessionKind
-from streamer.window.kinds import Sliding as SlidingKind
-from streamer.window.row import Kind
+from streamer.core.timestamps import Timestamp, format_rfc3339
+from streamer.window import DictStore, Emission, MicroBatchInfo, Shard
+from streamer.window.assign.event_packer import BufferMappings, EventPacker
+from streamer.window.contract.shuffle_row import RowKind
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.window_types import Count as CountKind
+from streamer.window.settings.window_types import EventTimeSettings, Tumbling
+from streamer.window.settings.window_types import Join as JoinKind
+from streamer.window.settings.window_types import Session as SessionKind
+from streamer.window.settings.window_types import Sliding as SlidingKind
 from tests.window import stages
 from tests.window.event_stream import times_of
 from tests.window.fakes import FakeMapping, Uses
@@ -37,7 +37,7 @@ def window_of(rules: Rules, mode: str = "forward") -> EventWindow:
     """The settings as the product has them."""
     if isinstance(rules, Count):
         kind = CountKind(rules.count, rules.every or rules.count)
-        return EventWindow(kind, EventTime(), rules.keyed)
+        return EventWindow(kind, EventTimeSettings(), rules.keyed)
     return EventWindow(_kind(rules, mode), times_of(rules), rules.keyed)
 
 
@@ -108,7 +108,9 @@ class EventStream(stages.Stages[Event, Any]):
         self.starts += batch.restarted
         groups = [list(same) for _, same in groupby(batch.events, partition_of)]
         start = f"start{self.starts}"
-        reading = Reading(batch.t, start, batch.backlog, batch.ended, batch.lag, stood=batch.stood)
+        reading = MicroBatchInfo(
+            batch.t, start, batch.backlog, batch.ended, batch.lag, suspended=batch.stood
+        )
         return self.run(groups, self.now, reading)
 
     def packer(self, piece: list[Event], group: list[Event], arrival: int) -> EventPacker:
@@ -119,16 +121,16 @@ class EventStream(stages.Stages[Event, Any]):
             arrival,
             repr(partition_of(group[0])).encode(),
             keep_dropped=True,
-            kind=Kind.RIGHT if group[0].side == "right" else Kind.PACK,
+            kind=RowKind.RIGHT if group[0].side == "right" else RowKind.PACK,
         )
 
-    def _asked(self, piece: list[Event]) -> Asked:
+    def _asked(self, piece: list[Event]) -> BufferMappings:
         fast = self.chance.random() < 0.7
         plain = fast and not any(event.time == "now" for event in piece)
         time = PLAIN_TIME if plain else TIME
         key = (FAST_KEY if fast else KEY) if self.rules.keyed else None
         keep = (FAST_FILTER if fast else FILTER) if self.rules.filtered else None
-        return Asked(None if isinstance(self.rules, Count) else time, key, keep)
+        return BufferMappings(None if isinstance(self.rules, Count) else time, key, keep)
 
     def raw(self, event: Event) -> bytes:
         return raw_of(event)

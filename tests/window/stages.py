@@ -10,9 +10,17 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
-from streamer.message import Message
-from streamer.window import DictStore, Emission, Packer, Reading, Row, Shard, Status
-from streamer.window.event_packer import EventPacker
+from streamer.core.message import Message
+from streamer.window import (
+    DictStore,
+    Emission,
+    MicroBatchInfo,
+    Shard,
+    ShuffleRow,
+    Status,
+    SystemWindowPacker,
+)
+from streamer.window.assign.event_packer import EventPacker
 from tests.window.fakes import execution
 
 E = TypeVar("E")
@@ -44,7 +52,9 @@ class Stages(ABC, Generic[E, B]):
         self.chance = chance or random.Random(1)
 
     @abstractmethod
-    def packer(self, piece: list[E], group: list[E], arrival: int) -> Packer | EventPacker:
+    def packer(
+        self, piece: list[E], group: list[E], arrival: int
+    ) -> SystemWindowPacker | EventPacker:
         """What packs a piece of a group, which is of one partition."""
 
     @abstractmethod
@@ -63,7 +73,7 @@ class Stages(ABC, Generic[E, B]):
     def told(self, emission: Emission) -> B:
         """A batch of a window as the test wants it."""
 
-    def run(self, groups: Iterable[list[E]], t: int, reading: Reading) -> Given[B]:
+    def run(self, groups: Iterable[list[E]], t: int, reading: MicroBatchInfo) -> Given[B]:
         """Run a micro-batch: groups of events, each of one partition, and the clock's row."""
         pieces = chain.from_iterable(self._cut(group) for group in groups)
         rows = [
@@ -71,7 +81,7 @@ class Stages(ABC, Generic[E, B]):
             for number, (piece, group) in enumerate(pieces)
             for row in self._packed(piece, group, number << 40, t)
         ]
-        rows += [reading.row(shard) for shard in range(len(self.stores))]
+        rows += [reading.to_row(shard) for shard in range(len(self.stores))]
         self.chance.shuffle(rows)
         given: Given[B] = Given()
         for number, store in enumerate(self.stores):
@@ -96,7 +106,7 @@ class Stages(ABC, Generic[E, B]):
             pieces[-1].append(event)
         return [(piece, group) for piece in pieces]
 
-    def _packed(self, piece: list[E], group: list[E], arrival: int, t: int) -> list[Row]:
+    def _packed(self, piece: list[E], group: list[E], arrival: int, t: int) -> list[ShuffleRow]:
         packer, ex = self.packer(piece, group, arrival), execution(t)
         while piece:
             count = self.chance.randint(1, len(piece))
@@ -116,10 +126,10 @@ class Stages(ABC, Generic[E, B]):
                 raws = [self.raw(event) for event in some]
                 packer.add_raws(raws, {"count": count}, arrival, t, ex)
             arrival += count
-        return [*packer.ready(), *packer.rows()]
+        return [*packer.take_rows(), *packer.flush_rows()]
 
     def _again(
-        self, before: DictStore, after: DictStore, rows: list[Row], emissions: list[Emission]
+        self, before: DictStore, after: DictStore, rows: list[ShuffleRow], emissions: list[Emission]
     ) -> None:
         """A task that is tried again decides the same, whatever the order of its rows."""
         self.chance.shuffle(rows)
@@ -144,9 +154,9 @@ class Stages(ABC, Generic[E, B]):
 
 def parted(emission: Emission) -> list[Emission]:
     """Return batches that came together one by one."""
-    if not emission.apart:
+    if not emission.is_per_message:
         return [emission]
-    return [replace(emission, messages=[one], apart=False) for one in emission.messages]
+    return [replace(emission, messages=[one], is_per_message=False) for one in emission.messages]
 
 
 def shown(emission: Emission) -> tuple[object, ...]:

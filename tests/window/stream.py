@@ -6,9 +6,16 @@ import random
 
 import orjson
 
-from streamer.timestamps import format_rfc3339
-from streamer.window import DictStore, Emission, Packer, Reading, Shard, SystemWindow
-from streamer.window.pressure import Pressure
+from streamer.core.timestamps import format_rfc3339
+from streamer.window import (
+    DictStore,
+    Emission,
+    MicroBatchInfo,
+    Shard,
+    SystemWindow,
+    SystemWindowPacker,
+)
+from streamer.window.settings.back_pressure import BackPressure
 from tests.window import stages
 from tests.window.fakes import NOW, FakeMapping, field_mapping, field_text, now_or
 from tests.window.oracle.system import MicroBatch, Rules, Said
@@ -58,14 +65,16 @@ class Stream(stages.Stages[Said, Batch]):
         before = batch.t if self.now is None else self.now
         self.now = max(before, batch.t)
         busy = ((before, self.now),) if batch.busy is None else batch.busy
-        pressure = Pressure(busy, 0, sum(b - a for a, b in busy))
+        pressure = BackPressure(busy, 0, sum(b - a for a, b in busy))
         start, backlog, ended = batch.start, batch.backlog, batch.ended
-        reading = Reading(batch.t, start, backlog, ended, pressure=pressure)
+        reading = MicroBatchInfo(batch.t, start, backlog, ended, pressure=pressure)
         return self.run([list(batch.messages)], batch.t, reading)
 
-    def packer(self, piece: list[Said], group: list[Said], arrival: int) -> Packer:
+    def packer(self, piece: list[Said], group: list[Said], arrival: int) -> SystemWindowPacker:
         key = field_text("key", fast=self.chance.random() < 0.8) if self.keyed else None
-        return Packer(self.window, len(self.stores), self.mapping, key, keep_dropped=True)
+        return SystemWindowPacker(
+            self.window, len(self.stores), self.mapping, key, keep_dropped=True
+        )
 
     def raw(self, event: Said) -> bytes:
         time = format_rfc3339(event.time) if isinstance(event.time, int) else event.time

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamer.window.folds.ranked import Ranked
+from streamer.window.aggregate.top_k import TopKAggregate
 
 
 def top(values: list[Any], number: int, distinct: bool) -> Any:
     """The largest of values that came in two packs, written and read again."""
-    ranked = Ranked(number, "it", None, distinct)
+    ranked = TopKAggregate(number, "it", None, distinct)
     states = []
     half = len(values) // 2
     for start, some in ((0, values[:half]), (half, values[half:])):
-        column = ranked.gathered([ranked.column(some)])
+        column = ranked.concat_columns([ranked.make_column(some)])
         groups = np.zeros(len(some), np.int64)
-        state = ranked.state(column, groups, 1, np.arange(start, start + len(some)))
-        states.append(ranked.read(ranked.write(state), 0))
+        state = ranked.make_state(column, groups, 1, np.arange(start, start + len(some)))
+        states.append(ranked.decode_state(ranked.encode_state(state), 0))
     where = [np.zeros(1, np.int64)] * 2
-    return ranked.value(ranked.merged(states, where, where, 1), 0)
+    return ranked.result_of(ranked.merge_states(states, where, where, 1), 0)
 
 
 @pytest.mark.parametrize("distinct", [True, False])

@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamer.bloblang.element import Failed
-from streamer.timestamps import Timestamp
-from streamer.value import DELETED, NOTHING, Number, UInt, dump_json
-from streamer.window.folds.values import objects, read_values, size_of, write_values
+from streamer.bloblang.message_expression import ErrorValue
+from streamer.core.timestamps import Timestamp
+from streamer.core.value import DELETED, NOTHING, Number, UInt, dump_json
+from streamer.window.aggregate.value_codec import (
+    estimate_size,
+    make_object_array,
+    read_values,
+    write_values,
+)
 from tests.examples import examples
 
 SCALARS = st.one_of(
@@ -25,7 +30,7 @@ SCALARS = st.one_of(
     st.sampled_from(
         [Number("1.50"), Number("0.1", 0.10000000149011612), UInt(2**63), DELETED, NOTHING]
     ),
-    st.sampled_from([Timestamp(5, 3600, "CET", "Europe/Berlin"), Failed(1, "no", True, False)]),
+    st.sampled_from([Timestamp(5, 3600, "CET", "Europe/Berlin"), ErrorValue(1, "no", True, False)]),
 )
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
@@ -46,7 +51,7 @@ def typed(value: Any) -> Any:
 @settings(max_examples=examples(40, 200))
 @given(st.lists(VALUES))
 def test_values_come_back_with_their_types_and_spellings(values: list[Any]) -> None:
-    found = read_values(write_values(objects(values).tolist()))
+    found = read_values(write_values(make_object_array(values).tolist()))
     assert typed(found) == typed(values)
 
 
@@ -63,4 +68,4 @@ def test_nothing_in_a_checkpoint_is_called(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_document_counts_for_more_than_its_text() -> None:
     document = {"key": "x" * 1000}
-    assert size_of([document] * 100) > 2 * 100 * len(dump_json(document))
+    assert estimate_size([document] * 100) > 2 * 100 * len(dump_json(document))

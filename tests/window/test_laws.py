@@ -98,7 +98,7 @@ def test_every_micro_batch_gives_what_the_rules_say(
         assert found.failed == expected.failed
         assert found.dropped == expected.dropped
         assert_windows(expected, found, keyed, shard_of)
-        assert {status.horizon for status in found.statuses} == {oracle.horizon}
+        assert {status.closed_until for status in found.statuses} == {oracle.horizon}
         assert {status.now for status in found.statuses} == {oracle.now}
         dropped.update(expected.dropped.values())
         failed += len(expected.failed)

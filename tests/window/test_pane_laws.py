@@ -11,11 +11,11 @@ from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
 from streamer.bloblang import compile_mapping
-from streamer.message import Execution
-from streamer.timestamps import format_rfc3339
-from streamer.window.event import EventWindow
-from streamer.window.folds.groups import fold_for
-from streamer.window.folds.release import FoldedGroup
+from streamer.core.message import Execution
+from streamer.core.timestamps import format_rfc3339
+from streamer.window.aggregate.fire_groups import AggregatedGroup
+from streamer.window.aggregate.partial_aggregates import aggregation_for
+from streamer.window.settings.event_time_window import EventWindow
 from tests.examples import examples
 from tests.window.event_stream import Batch, EventStream, Given, window_of
 from tests.window.oracle import streams
@@ -238,7 +238,7 @@ root = if batch_index() == 0 {
 @given(cases(), SHARDS, st.integers(0, 1000))
 def test_folded_windows_say_what_whole_ones_do(case: Case, shards: int, seed: int) -> None:
     rules, batches = case
-    fold = fold_for(FOLD)
+    fold = aggregation_for(FOLD)
     whole, folded = (
         EventStream(window_of(rules), rules.filtered, shards, random.Random(seed), fold=each)
         for each in (None, fold)
@@ -249,19 +249,19 @@ def test_folded_windows_say_what_whole_ones_do(case: Case, shards: int, seed: in
         for shard, windows in found.batches.items():
             said = [summary(each) for each in windows]
             assert said == [summary(each) for each in expected.batches[shard]]
-            met += sum(isinstance(each.messages, FoldedGroup) for each in windows)
+            met += sum(isinstance(each.messages, AggregatedGroup) for each in windows)
         assert [s.counters for s in found.statuses] == [s.counters for s in expected.statuses]
     target(met)
 
 
 def summary(batch: Batch) -> tuple[object, ...]:
     """What the mapping makes of a batch, which is whole where all messages came out of order."""
-    folds = isinstance(batch.messages, FoldedGroup)
-    mapping = fold_for(FOLD).mapping if folds else compile_mapping(FOLD)
+    folds = isinstance(batch.messages, AggregatedGroup)
+    mapping = aggregation_for(FOLD).mapping if folds else compile_mapping(FOLD)
     result = mapping.query(batch.messages, 0, Execution(lambda: 0))
     return batch.reason, batch.key, batch.start, batch.end, batch.meta, result
 
 
 def test_which_windows_are_emitted_by_whole_panes() -> None:
     assert isinstance(window_of(Hopping(size=10)), EventWindow)
-    assert window_of(Hopping(size=10)).way == "panes"
+    assert window_of(Hopping(size=10)).strategy == "panes"

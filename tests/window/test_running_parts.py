@@ -7,26 +7,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamer.timestamps import Timestamp
-from streamer.window.folds.distinct import Distinct
-from streamer.window.folds.part import Spoiler
-from streamer.window.folds.running.distinct import RunningDistinct
-from streamer.window.folds.running.numbers import RunningExtreme, RunningSum
-from streamer.window.folds.running.part import Running, Span, adding_all
-from streamer.window.folds.running.picked import RunningCount, RunningPicked
+from streamer.core.timestamps import Timestamp
+from streamer.window.aggregate.accumulator import InvalidValue
+from streamer.window.aggregate.distinct import DistinctAggregate
+from streamer.window.aggregate.per_message.distinct import DistinctAccumulator
+from streamer.window.aggregate.per_message.first_last import CountAccumulator, FirstLastAccumulator
+from streamer.window.aggregate.per_message.message_accumulator import (
+    MessageAccumulator,
+    RowSpan,
+    bulk_adder_of,
+)
+from streamer.window.aggregate.per_message.sum_min_max import ExtremeAccumulator, SumAccumulator
 from tests.examples import examples
 
-SPOILER = Spoiler(0, 0, "no number")
+SPOILER = InvalidValue(0, 0, "no number")
 NUMBERS = st.integers(-5, 5) | st.floats(-1e300, 1e300) | st.just(SPOILER)
 
-PARTS: dict[str, tuple[Running, st.SearchStrategy]] = {
-    "sum": (RunningSum(), NUMBERS),
-    "min": (RunningExtreme("min", "it"), NUMBERS),
-    "count": (RunningCount(), st.none()),
-    "first": (RunningPicked(last=False), st.integers()),
-    "last": (RunningPicked(last=True), st.integers()),
-    "distinct": (RunningDistinct(False, "it"), st.sampled_from("abcd") | st.just(SPOILER)),
-    "unique": (RunningDistinct(True, "it"), st.integers(0, 3) | st.sampled_from("ab")),
+PARTS: dict[str, tuple[MessageAccumulator, st.SearchStrategy]] = {
+    "sum": (SumAccumulator(), NUMBERS),
+    "min": (ExtremeAccumulator("min", "it"), NUMBERS),
+    "count": (CountAccumulator(), st.none()),
+    "first": (FirstLastAccumulator(last=False), st.integers()),
+    "last": (FirstLastAccumulator(last=True), st.integers()),
+    "distinct": (DistinctAccumulator(False, "it"), st.sampled_from("abcd") | st.just(SPOILER)),
+    "unique": (DistinctAccumulator(True, "it"), st.integers(0, 3) | st.sampled_from("ab")),
 }
 
 
@@ -38,14 +42,14 @@ def test_messages_taken_at_once_come_to_what_they_come_to_one_by_one(name, data)
     column = data.draw(st.lists(values, min_size=1, max_size=9))
     arrivals = [3 + 2 * at for at in range(len(column))]
     cuts = data.draw(st.lists(st.integers(0, len(column)), max_size=3))
-    single, together = part.empty, copy.deepcopy(part.empty)
+    single, together = part.empty_state, copy.deepcopy(part.empty_state)
     for at, value in enumerate(column):
         single = part.add(single, value, arrivals[at], at)
     bounds = [0, *sorted(cuts), len(column)]
     for first, last in zip(bounds, bounds[1:], strict=False):
         if first < last:
-            span = Span(first, last, arrivals)
-            together = adding_all(part)(together, column, span, first)
+            span = RowSpan(first, last, arrivals)
+            together = bulk_adder_of(part)(together, column, span, first)
     assert together == single
 
 
@@ -61,31 +65,31 @@ TIMES = [
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_distinct_times_are_told_apart_by_their_texts(ordered):
-    part = RunningDistinct(ordered, "it")
-    state = part.empty
-    for arrival, value in enumerate(part.prepared(TIMES)):
+    part = DistinctAccumulator(ordered, "it")
+    state = part.empty_state
+    for arrival, value in enumerate(part.prepare(TIMES)):
         state = part.add(state, value, arrival, arrival)
     again = part.load(part.dump(state))
     wanted = [TIMES[0], TIMES[1], TIMES[4], "a"] if ordered else 4
-    assert [part.value(state), part.value(again)] == [wanted, wanted]
+    assert [part.result_of(state), part.result_of(again)] == [wanted, wanted]
 
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_distinct_times_of_columns_are_told_apart_by_their_texts(ordered):
-    part = Distinct(ordered, "it")
+    part = DistinctAggregate(ordered, "it")
     values = [value for value in TIMES if type(value) is Timestamp] + ["a"]
-    column = part.gathered([part.column(values)])
+    column = part.concat_columns([part.make_column(values)])
     arrivals = np.arange(len(values))
-    state = part.state(column, np.zeros(len(values), np.int64), 1, arrivals)
-    again = part.read(part.write(state), 0)
+    state = part.make_state(column, np.zeros(len(values), np.int64), 1, arrivals)
+    again = part.decode_state(part.encode_state(state), 0)
     wanted = [TIMES[0], TIMES[1], TIMES[4], "a"] if ordered else 4
-    assert [part.value(state, 0), part.value(again, 0)] == [wanted, wanted]
+    assert [part.result_of(state, 0), part.result_of(again, 0)] == [wanted, wanted]
     if ordered:
-        assert str(part.value(again, 0)[0]) == str(TIMES[0])
+        assert str(part.result_of(again, 0)[0]) == str(TIMES[0])
 
 
 def test_distinct_columns_count_a_time_and_its_text_once():
-    part = Distinct(False, "it")
-    column = part.gathered([part.column(TIMES)])
-    state = part.state(column, np.zeros(len(TIMES), np.int64), 1, np.arange(len(TIMES)))
-    assert part.value(state, 0) == 4
+    part = DistinctAggregate(False, "it")
+    column = part.concat_columns([part.make_column(TIMES)])
+    state = part.make_state(column, np.zeros(len(TIMES), np.int64), 1, np.arange(len(TIMES)))
+    assert part.result_of(state, 0) == 4

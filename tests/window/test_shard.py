@@ -6,10 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from streamer.durations import SECOND
-from streamer.errors import StreamerError
-from streamer.window import DictStore, OpenWindow, Packer, Reading, Shard, SystemWindow
-from streamer.window.pressure import Pressure
+from streamer.core.durations import SECOND
+from streamer.core.errors import StreamerError
+from streamer.window import (
+    DictStore,
+    MicroBatchInfo,
+    OpenWindow,
+    Shard,
+    SystemWindow,
+    SystemWindowPacker,
+)
+from streamer.window.settings.back_pressure import BackPressure
 from tests.window.fakes import NOW, execution, field_mapping, field_text
 from tests.window.oracle.system import MicroBatch, Rules, Said
 from tests.window.stream import Given, Stream
@@ -44,11 +51,15 @@ def test_a_window_is_emitted_once_with_its_end_in_the_metadata() -> None:
 def test_messages_with_equal_metadata_share_one_dict() -> None:
     store = DictStore()
     for t in (T + 1, T + 2):
-        packer = Packer(SystemWindow(10 * SECOND), 1, NOW)
+        packer = SystemWindowPacker(SystemWindow(10 * SECOND), 1, NOW)
         packer.add_raws([b"a", b"b"], {"k": "v"}, 0, t, execution(t))
-        list(Shard(SystemWindow(10 * SECOND), store).step([*packer.rows(), Reading(t, "x").row(0)]))
+        list(
+            Shard(SystemWindow(10 * SECOND), store).step(
+                [*packer.flush_rows(), MicroBatchInfo(t, "x").to_row(0)]
+            )
+        )
     window = SystemWindow(10 * SECOND)
-    (emission,) = Shard(window, store).step([Reading(T + 10 * SECOND, "x").row(0)])
+    (emission,) = Shard(window, store).step([MicroBatchInfo(T + 10 * SECOND, "x").to_row(0)])
     assert [message.raw for message in emission.messages] == [b"a", b"b", b"a", b"b"]
     assert len({id(message.meta) for message in emission.messages}) == 1
     assert emission.messages[0].meta == {
@@ -139,13 +150,17 @@ def test_only_time_in_which_the_stream_itself_was_at_work_is_back_pressure(
 
 def test_an_expired_window_says_whether_the_processors_were_slow() -> None:
     store = DictStore()
-    packer = Packer(SystemWindow(10 * SECOND), 1, field_mapping("ts"), None)
+    packer = SystemWindowPacker(SystemWindow(10 * SECOND), 1, field_mapping("ts"), None)
     packer.add_raws([b'{"ts":"2021-08-07T10:00:05Z"}'], {}, 0, T, execution(T))
     window = SystemWindow(10 * SECOND)
-    list(Shard(window, store).step([*packer.rows(), Reading(T + SECOND, "x").row(0)]))
+    list(
+        Shard(window, store).step([*packer.flush_rows(), MicroBatchInfo(T + SECOND, "x").to_row(0)])
+    )
     busy = ((T + 5 * SECOND, T + 65 * SECOND),)
-    pressure = Pressure(busy, 40 * SECOND + 7, 20 * SECOND)
-    step = Shard(window, store).step([Reading(T + 70 * SECOND, "x", pressure=pressure).row(0)])
+    pressure = BackPressure(busy, 40 * SECOND + 7, 20 * SECOND)
+    step = Shard(window, store).step(
+        [MicroBatchInfo(T + 70 * SECOND, "x", pressure=pressure).to_row(0)]
+    )
     assert list(step) == []
     (line,) = step.status.log
     assert line.text.endswith("of its end since the processors took 40s")
@@ -204,7 +219,7 @@ def test_a_flush_emits_partial_windows_and_closes_all_earlier_ones() -> None:
 def test_a_flush_moves_the_horizon_of_every_shard_alike() -> None:
     stream = Stream(Rules(10 * SECOND, end_of_input="flush"), shards=4, keyed=True)
     given = stream.step(at(5, said("a", 25, "x"), said("b", 5, "y"), ended=True))
-    assert {status.horizon for status in given.statuses} == {T + 30 * SECOND}
+    assert {status.closed_until for status in given.statuses} == {T + 30 * SECOND}
 
 
 def test_windows_are_emitted_group_by_group_in_order_of_arrival() -> None:
@@ -246,19 +261,19 @@ def test_late_messages_are_told_of_in_one_line() -> None:
 
 def test_state_of_other_windows_is_refused() -> None:
     store = DictStore()
-    list(Shard(SystemWindow(10 * SECOND), store).step([Reading(T, "x").row(0)]))
-    other = Shard(SystemWindow(20 * SECOND), store).step([Reading(T, "x").row(0)])
+    list(Shard(SystemWindow(10 * SECOND), store).step([MicroBatchInfo(T, "x").to_row(0)]))
+    other = Shard(SystemWindow(20 * SECOND), store).step([MicroBatchInfo(T, "x").to_row(0)])
     with pytest.raises(StreamerError, match=r"system_window\(10s,10s,0s\).*system_window\(20s"):
         list(other)
 
 
 def test_lateness_may_change_between_starts() -> None:
     store = DictStore()
-    list(Shard(SystemWindow(10 * SECOND), store).step([Reading(T, "x").row(0)]))
+    list(Shard(SystemWindow(10 * SECOND), store).step([MicroBatchInfo(T, "x").to_row(0)]))
     patient = SystemWindow(10 * SECOND, allowed_lateness=5 * SECOND)
-    step = Shard(patient, store).step([Reading(T + SECOND, "y").row(0)])
+    step = Shard(patient, store).step([MicroBatchInfo(T + SECOND, "y").to_row(0)])
     assert list(step) == []
-    assert step.status.horizon == T
+    assert step.status.closed_until == T
 
 
 @pytest.mark.parametrize("index", [b"", b"{", b"[]", b"{}", b'{"version":2}'])
@@ -266,7 +281,7 @@ def test_an_index_that_cannot_be_read_is_refused(index: bytes) -> None:
     store = DictStore()
     store.put(0, -1, index)
     with pytest.raises(StreamerError, match="cannot be read|format 2, which a newer"):
-        list(Shard(SystemWindow(10), store).step([Reading(T, "x").row(0)]))
+        list(Shard(SystemWindow(10), store).step([MicroBatchInfo(T, "x").to_row(0)]))
 
 
 def test_a_micro_batch_without_a_clock_is_refused() -> None:
@@ -283,7 +298,7 @@ def test_a_pack_that_is_missing_is_told() -> None:
 
 
 def test_the_status_is_there_when_all_emissions_are_taken() -> None:
-    step = Shard(SystemWindow(10), DictStore()).step([Reading(T, "x").row(0)])
+    step = Shard(SystemWindow(10), DictStore()).step([MicroBatchInfo(T, "x").to_row(0)])
     with pytest.raises(RuntimeError, match="take all emissions"):
         _ = step.status
     list(step)
@@ -294,11 +309,13 @@ def test_packs_of_different_keys_are_emitted_as_one_batch_in_order_of_arrival() 
     window, store = SystemWindow(10 * SECOND), DictStore()
     keys = [field_text("a"), field_text("b"), None]
     for number, key in enumerate(keys):
-        packer = Packer(window, 1, NOW, key)
+        packer = SystemWindowPacker(window, 1, NOW, key)
         raws = [b'{"a": "%d", "b": "%d", "n": %d}' % (n % 2, n % 3, number) for n in range(6)]
         packer.add_raws(raws, {}, 0, T + 1, execution(T + 1))
-        list(Shard(window, store).step([*packer.rows(), Reading(T + 1, "x").row(0)]))
-    (emission,) = Shard(window, store).step([Reading(T + 10 * SECOND, "x").row(0)])
+        list(
+            Shard(window, store).step([*packer.flush_rows(), MicroBatchInfo(T + 1, "x").to_row(0)])
+        )
+    (emission,) = Shard(window, store).step([MicroBatchInfo(T + 10 * SECOND, "x").to_row(0)])
     assert emission.key is None
     seen = [(message.doc["n"], message.doc["a"], message.doc["b"]) for message in emission.messages]
     assert seen == [(number, str(n % 2), str(n % 3)) for number in range(3) for n in range(6)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from streamer.durations import MILLISECOND, SECOND, parse_duration
-from streamer.window import SystemWindow, problems
-from streamer.window.pressure import Pressure
+from streamer.core.durations import MILLISECOND, SECOND, parse_duration
+from streamer.window import SystemWindow, find_system_window_problems
+from streamer.window.settings.back_pressure import BackPressure
 
 END = 1628330400 * SECOND  # 2021-08-07T10:00:00Z, an end of every window here
 
@@ -42,7 +42,7 @@ def s(count: float) -> int:
 def test_the_first_horizon_lets_the_previous_window_in(
     made: SystemWindow, t: int, horizon: int
 ) -> None:
-    assert made.first_horizon(t) == horizon
+    assert made.initial_closed_until(t) == horizon
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_first_horizon_lets_the_previous_window_in(
 def test_a_window_is_due_when_the_clock_reaches_its_end_and_lateness(
     made: SystemWindow, t: int, end: int
 ) -> None:
-    assert made.closed_at(t) == end
+    assert made.closed_until(t) == end
 
 
 @pytest.mark.parametrize(
@@ -91,38 +91,41 @@ def test_a_window_expires_when_it_is_older_than_the_previous_and_overdue(
     made: SystemWindow, t: int, end: int
 ) -> None:
     # It was at work for ever, then not for long enough, then not at all.
-    assert made.expired_at(t, Pressure(((0, t),), 0, t)) == end
-    assert made.expired_at(t, Pressure(((t - made.patience, t),), 0, made.patience)) is None
-    assert made.expired_at(t, Pressure((), 0, 0)) is None
+    assert made.expired_until(t, BackPressure(((0, t),), 0, t)) == end
+    assert (
+        made.expired_until(t, BackPressure(((t - made.expire_delay, t),), 0, made.expire_delay))
+        is None
+    )
+    assert made.expired_until(t, BackPressure((), 0, 0)) is None
 
 
 def test_the_default_patience_is_an_epoch_and_ten_seconds_at_least() -> None:
-    assert window("1s").patience == s(10)
-    assert window("1h").patience == parse_duration("1h")
-    assert window("1h", slide="5m").patience == parse_duration("5m")
-    assert SystemWindow(s(1), expire_after=7).patience == 7
+    assert window("1s").expire_delay == s(10)
+    assert window("1h").expire_delay == parse_duration("1h")
+    assert window("1h", slide="5m").expire_delay == parse_duration("5m")
+    assert SystemWindow(s(1), expire_after=7).expire_delay == 7
 
 
 def test_due_times_are_rounded_up_to_whole_milliseconds() -> None:
     made = window("1500us")
-    assert made.due(END) == END
-    assert made.due(END + 1_500_000) == END + 2 * MILLISECOND
-    assert window("10s", lateness="1ns").due(END) == END + MILLISECOND
+    assert made.due_time(END) == END
+    assert made.due_time(END + 1_500_000) == END + 2 * MILLISECOND
+    assert window("10s", lateness="1ns").due_time(END) == END + MILLISECOND
 
 
 @pytest.mark.parametrize("made", [window("10s"), window("10s", "3s", "1s", "2500us")])
 def test_the_count_of_due_times_grows_by_one_at_each(made: SystemWindow) -> None:
-    due = made.next_due(END)
+    due = made.next_due_time(END)
     for _ in range(20):
         assert made.due_count(due) == made.due_count(due - 1) + 1
-        assert made.next_due(due - 1) == due
-        assert made.next_due(due) > due
-        due = made.next_due(due)
+        assert made.next_due_time(due - 1) == due
+        assert made.next_due_time(due) > due
+        due = made.next_due_time(due)
 
 
 def test_windows_shorter_than_a_millisecond_are_counted_once_a_millisecond() -> None:
     made = SystemWindow(300_000)
-    assert made.next_due(END) == END + MILLISECOND
+    assert made.next_due_time(END) == END + MILLISECOND
     assert made.due_count(END + MILLISECOND - 1) == made.due_count(END)
     assert made.due_count(END + 3 * MILLISECOND) == made.due_count(END) + 10
 
@@ -151,13 +154,13 @@ def test_windows_shorter_than_a_millisecond_are_counted_once_a_millisecond() -> 
 def test_a_setting_that_makes_no_sense_is_refused(
     settings: dict[str, int | None], field: str, text: str
 ) -> None:
-    found = problems(**{"size": s(10), **settings})
+    found = find_system_window_problems(**{"size": s(10), **settings})
     assert [name for name, _ in found] == [field]
     assert text in found[0][1]
 
 
 def test_all_problems_are_told_at_once() -> None:
-    found = problems(s(10), s(11), s(12), s(13), -1)
+    found = find_system_window_problems(s(10), s(11), s(12), s(13), -1)
     assert [name for name, _ in found] == ["slide", "offset", "allowed_lateness", "expire_after"]
 
 
@@ -175,4 +178,4 @@ def test_all_problems_are_told_at_once() -> None:
     ],
 )
 def test_a_setting_at_the_edge_is_taken(settings: dict[str, int]) -> None:
-    assert problems(s(10), **settings) == []
+    assert find_system_window_problems(s(10), **settings) == []

@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streamer.bloblang import tree
-from streamer.bloblang.compiler.options import ALL, Optimisations
-from streamer.bloblang.compiler.sites import Site, Step
+from streamer.bloblang.compiler.error_sites import Site, Step
+from streamer.bloblang.compiler.options import ALL_OPTIMISATIONS, Optimisations
 from streamer.bloblang.errors import BloblangError
-from streamer.bloblang.runtime.objects import lacking
-from streamer.bloblang.runtime.weighing import weigh
+from streamer.bloblang.runtime.checks import raise_unavailable
+from streamer.bloblang.runtime.size_check import check_json_size
 
 # Python takes 20 loops and `try` in each other within one function, and 100 levels of indentation.
-_BLOCKS: Final = {"try:": 1, "except": 2, "for": 1, "while": 1}
-_CROWDED: Final = 12
-_FETCHED: Final = ("document", "documents", "variables")
-_INDENTED: Final = 96
+_BLOCK_COSTS: Final = {"try:": 1, "except": 2, "for": 1, "while": 1}
+_MAX_BLOCKS: Final = 12
+_CACHED_SCOPE_FIELDS: Final = ("document", "documents", "variables")
+_MAX_INDENT: Final = 96
 
 UNKNOWN: Final = object()
-_WRITTEN: Final = {type(None): "", bool: "bool", int: "int", float: "float", str: "str"}
-_SHORT: Final = 60
-HEAVY: Final = 1 << 12
+_LITERAL_KINDS: Final = {type(None): "", bool: "bool", int: "int", float: "float", str: "str"}
+_MAX_LITERAL_CHARS: Final = 60
+SIZE_CHECK_COPIES: Final = 1 << 12
 """A value that may consist of so many copies of another one is looked at before it is used."""
-_MOST_COPIES: Final = 1 << 40
+_MAX_COPIES: Final = 1 << 40
 
 
 @dataclass(slots=True)
@@ -49,21 +49,21 @@ class Value:
     literal: Any = UNKNOWN
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether the compiler knows the value itself."""
         return self.literal is not UNKNOWN
 
     @classmethod
-    def of(cls, value: Any) -> Value | None:
+    def from_literal(cls, value: Any) -> Value | None:
         """Return a value that is written out in the source; None when it is not a small one."""
-        kind = _WRITTEN.get(type(value))
+        kind = _LITERAL_KINDS.get(type(value))
         if kind is None or (kind == "float" and not math.isfinite(value)):
             return None
-        if kind == "str" and len(value) > _SHORT:
+        if kind == "str" and len(value) > _MAX_LITERAL_CHARS:
             return None
         return cls(repr(value), kind=kind, literal=value)
 
-    def is_true(self) -> str:
+    def truth_test(self) -> str:
         """Return Python for whether the value is the boolean true."""
         if self.kind:
             return self.code if self.kind == "bool" else "False"
@@ -99,7 +99,7 @@ class Scope:
     loaded: dict[tuple[str, str | None], str] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
 
-    def inside(self, **changes: Any) -> Scope:
+    def derive(self, **changes: Any) -> Scope:
         """Return a scope that differs in some things."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return Scope(**{**fields, **changes})
@@ -116,30 +116,34 @@ class Code:
         line: the mapping's line of the statement being compiled.
         named_maps: the functions of the mapping's named maps, by name.
         variables: the generated names of the mapping's variables.
-        assigned: variables that certainly have a value here.
-        holding: variables that may hold a list with what is deleted in it.
-        doubtful: generated names whose values may be `DELETED` or `NOTHING`.
-        owned: paths of root that certainly hold an object that nothing else refers to; `()` is
-            root itself. They are written in place.
-        copied: whether root, if it is an object, is one that nothing else refers to.
-        untouched: whether root certainly has no value yet.
+        assigned_variables: variables that certainly have a value here.
+        variables_with_deleted: variables that may hold a list with what is deleted in it.
+        special_names: generated names whose values may be `DELETED` or `NOTHING`.
+        owned_paths: paths of root that certainly hold an object that nothing else refers to; `()`
+            is root itself. They are written in place.
+        is_root_is_root_copied: whether root, if it is an object, is one that nothing else refers
+            to.
+        is_root_unset: whether root certainly has no value yet.
         blocks: how many loops and `try` stand in each other here, within one Python function.
         identity: a text that tells this mapping from others.
-        onto: whether the mapping changes the message itself.
-        alone: whether this is an expression without a mapping, as in an interpolated string.
-        linked: whether this is a place where `this` is that message, changes and all.
-        given: the parameters that every function of the mapping gets and hands on.
+        mutates: whether the mapping changes the message itself.
+        is_standis_standalone: whether this is an expression without a mapping, as in an
+            interpolated string.
+        this_follows_root: whether this is a place where `this` is that message, changes and all.
+        parameters: the parameters that every function of the mapping gets and hands on.
         options: which optimisations are made.
-        beside: lines of functions that come behind this one, and what they stand for.
+        hoisted_lines: lines of functions that come behind this one, and what they stand for.
         queries: how many functions were emitted for queries.
         comprehensions: how many comprehensions were emitted.
         copies: of how many copies of what the statement reads its value may consist, at most.
-        held: likewise for root and its fields as `root` and `root.a`, for variables as `$a`, and
-            for metadata as `@`; what is not in it has no copies.
-        made: likewise for what named maps make of their argument.
+        copy_counts: likewise for root and its fields as `root` and `root.a`, for variables as `$a`,
+            and for metadata as `@`; what is not in it has no copies.
+        map_copy_counts: likewise for what named maps make of their argument.
     """
 
-    def __init__(self, constants: dict[str, Any], options: Optimisations = ALL) -> None:
+    def __init__(
+        self, constants: dict[str, Any], options: Optimisations = ALL_OPTIMISATIONS
+    ) -> None:
         self.options = options
         self.lines: list[str] = []
         self.sites: dict[int, Site] = {}
@@ -148,42 +152,42 @@ class Code:
         self.line = 0
         self.named_maps: dict[str, str] = {}
         self.variables: dict[str, str] = {}
-        self.assigned: set[str] = set()
-        self.holding: set[str] = set()
-        self.doubtful: set[str] = set()
-        self.owned: set[tuple[str, ...]] = set()
-        self.copied = False
-        self.untouched = False
+        self.assigned_variables: set[str] = set()
+        self.variables_with_deleted: set[str] = set()
+        self.special_names: set[str] = set()
+        self.owned_paths: set[tuple[str, ...]] = set()
+        self.is_root_copied = False
+        self.is_root_unset = False
         self.depth = 1
         self.blocks = 0
         self.root = "root"
         self.meta = "meta"
         self.identity = ""
-        self.given = ""
-        self.onto = False
-        self.alone = False
-        self.linked = False
-        self.beside: list[tuple[str, Site]] = []
+        self.parameters = ""
+        self.mutates = False
+        self.is_standalone = False
+        self.this_follows_root = False
+        self.hoisted_lines: list[tuple[str, Site]] = []
         self.queries = 0
         self.comprehensions = 0
         self.copies = 0
-        self.held: dict[str, int] = {}
-        self.made: dict[str, int] = {}
-        self._names = 0
-        self._shared: dict[int, str] = {}
+        self.copy_counts: dict[str, int] = {}
+        self.map_copy_counts: dict[str, int] = {}
+        self._name_count = 0
+        self._constant_names: dict[int, str] = {}
 
-    def name(self, hint: str = "t") -> str:
+    def fresh_name(self, hint: str = "t") -> str:
         """Return a fresh variable name."""
-        self._names += 1
-        return f"{hint}{self._names}"
+        self._name_count += 1
+        return f"{hint}{self._name_count}"
 
-    def constant(self, value: Any, hint: str = "k") -> str:
+    def add_constant(self, value: Any, hint: str = "k") -> str:
         """Return the name under which generated code sees an object."""
-        name = self._shared.get(id(value))
+        name = self._constant_names.get(id(value))
         if name is None:
             name = f"{hint}_{len(self.constants)}"
             self.constants[name] = value
-            self._shared[id(value)] = name
+            self._constant_names[id(value)] = name
         return name
 
     def emit(self, text: str, *steps: Step) -> None:
@@ -191,43 +195,43 @@ class Code:
         self.lines.append(" " * self.depth + text)
         self.sites[len(self.lines)] = Site(self.line, (*steps, *self.scope.steps))
 
-    def reads(self, name: str = "") -> None:
+    def count_read(self, name: str = "") -> None:
         """Count that something is read: root or a field of it, a variable (`$a`), or all else."""
-        held = self.held
+        counts = self.copy_counts
         if name == "root":
-            self.copies += sum(held[key] for key in held if key.startswith("root")) or 1
+            self.copies += sum(counts[key] for key in counts if key.startswith("root")) or 1
         else:
-            self.copies += held.get(name) or held.get("root" if name[:5] == "root." else "", 1)
+            self.copies += counts.get(name) or counts.get("root" if name[:5] == "root." else "", 1)
 
     @contextmanager
-    def multiplied(self) -> Iterator[None]:
+    def multiply_copies(self) -> Iterator[None]:
         """Count what is read meanwhile for every copy of what was read before."""
         before, self.copies = self.copies, 0
         yield
-        self.copies = min(max(before, 1) * max(self.copies, 1), _MOST_COPIES)
+        self.copies = min(max(before, 1) * max(self.copies, 1), _MAX_COPIES)
 
-    def weighed(self, name: str, *steps: Step) -> None:
+    def emit_size_check(self, name: str, *steps: Step) -> None:
         """Look at the size of a variable's value if it may consist of very many copies."""
-        if self.copies >= HEAVY:
-            self.emit(f"{self.constant(weigh, 'weigh')}({name})", *steps)
-            self.copies = HEAVY // 2
+        if self.copies >= SIZE_CHECK_COPIES:
+            self.emit(f"{self.add_constant(check_json_size, 'check_json_size')}({name})", *steps)
+            self.copies = SIZE_CHECK_COPIES // 2
 
-    def put_beside(self) -> None:
+    def emit_hoisted(self) -> None:
         """Add the functions that come behind the one that was emitted."""
-        for line, site in self.beside:
+        for line, site in self.hoisted_lines:
             self.lines.append(line)
             self.sites[len(self.lines)] = site
-        self.beside = []
+        self.hoisted_lines = []
 
     def store(self, text: str, *steps: Step, special: bool = False, kind: str = "") -> Value:
         """Put the result of an expression into a fresh variable."""
-        name = self.name()
+        name = self.fresh_name()
         self.emit(f"{name} = {text}", *steps)
         if special:
-            self.doubtful.add(name)
+            self.special_names.add(name)
         return Value(name, special=special, kind=kind)
 
-    def settle(self, value: Value) -> Value:
+    def ensure_atom(self, value: Value) -> Value:
         """Return a value that may be used more than once."""
         if value.atom:
             return value
@@ -237,49 +241,49 @@ class Code:
     def block(self, head: str, *steps: Step) -> Iterator[None]:
         """Open a Python block; what is fetched or assigned inside may not be seen after it."""
         self.emit(head, *steps)
-        if self.depth > _INDENTED:
+        if self.depth > _MAX_INDENT:
             raise BloblangError(self.line, 1, tree.TOO_DEEP)
-        before, assigned = self.scope, set(self.assigned)
-        owned, copied, untouched = set(self.owned), self.copied, self.untouched
+        before, assigned = self.scope, set(self.assigned_variables)
+        owned, copied, untouched = set(self.owned_paths), self.is_root_copied, self.is_root_unset
         blocks = self.blocks
         word = head.partition(" ")[0]
-        self.blocks = 0 if word == "def" else blocks + _BLOCKS.get(word, 0)
-        self.scope = before.inside(loaded=dict(before.loaded))
+        self.blocks = 0 if word == "def" else blocks + _BLOCK_COSTS.get(word, 0)
+        self.scope = before.derive(loaded=dict(before.loaded))
         self.depth += 1
         yield
         self.depth -= 1
         self.blocks = blocks
         self.scope = before
-        self.assigned &= assigned
-        self.owned &= owned
-        self.copied &= copied
-        self.untouched &= untouched
+        self.assigned_variables &= assigned
+        self.owned_paths &= owned
+        self.is_root_copied &= copied
+        self.is_root_unset &= untouched
 
-    def crowded(self) -> bool:
+    def is_near_block_limit(self) -> bool:
         """Whether blocks stand nearly as deep in each other as Python takes in one function."""
-        return self.blocks >= _CROWDED
+        return self.blocks >= _MAX_BLOCKS
 
     @contextmanager
-    def within(self, **changes: Any) -> Iterator[None]:
+    def override_scope(self, **changes: Any) -> Iterator[None]:
         """Change what is visible for a while."""
         before = self.scope
-        self.scope = before.inside(**changes)
+        self.scope = before.derive(**changes)
         yield
         # What was fetched meanwhile stays at hand: this is no block of Python's.
-        fetched = {name: getattr(self.scope, name) for name in _FETCHED}
-        self.scope = before.inside(**fetched)
+        fetched = {name: getattr(self.scope, name) for name in _CACHED_SCOPE_FIELDS}
+        self.scope = before.derive(**fetched)
 
     @contextmanager
-    def steps(self, *steps: Step) -> Iterator[None]:
+    def with_steps(self, *steps: Step) -> Iterator[None]:
         """Apply steps to errors of everything emitted for a while."""
-        with self.within(steps=(*steps, *self.scope.steps)):
+        with self.override_scope(steps=(*steps, *self.scope.steps)):
             yield
 
-    def lacking(self, words: str) -> Value:
+    def emit_failure(self, words: str) -> Value:
         """Return what fails because an expression without a mapping has no such thing."""
-        return self.store(f"{self.constant(lacking, 'lacking')}({words!r})")
+        return self.store(f"{self.add_constant(raise_unavailable, 'raise_unavailable')}({words!r})")
 
-    def changing(self, fetch: str, *steps: Step) -> str:
+    def emit_mutated_document(self, fetch: str, *steps: Step) -> str:
         """Return the variable with the document of the message that is being changed.
 
         Args:
@@ -287,7 +291,7 @@ class Code:
             steps: what an error raised there means.
         """
         # What is read goes anywhere, so what is written next may not be changed in place.
-        self.owned, self.copied = set(), False
+        self.owned_paths, self.is_root_copied = set(), False
         if self.scope.document is None:
             self.emit(f"if D is NOTHING: {fetch}", *steps)
             self.scope.document = "D"
@@ -298,7 +302,7 @@ class Code:
 
         A mapping onto a message changes that message itself, so its own changes are seen there.
         """
-        if self.onto and self.scope.message == "M":
+        if self.mutates and self.scope.message == "M":
             return self.meta
         return f"{self.scope.message}.meta"
 

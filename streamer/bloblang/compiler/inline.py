@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamer.bloblang import tree
-from streamer.bloblang.annotations import annotation
-from streamer.bloblang.arguments import Static
-from streamer.bloblang.compiler.code import HEAVY, Code, Value
-from streamer.bloblang.compiler.sites import From, Prefix, PrefixElement
-from streamer.bloblang.runtime import collections
-from streamer.bloblang.runtime.arguments import string
+from streamer.bloblang.annotations import describe_expression
+from streamer.bloblang.arguments import StaticArgument
+from streamer.bloblang.compiler.code import SIZE_CHECK_COPIES, Code, Value
+from streamer.bloblang.compiler.error_sites import Prefix, PrefixElement, ValueOrigin
+from streamer.bloblang.runtime import iteration
+from streamer.bloblang.runtime.arguments import as_string
 
 Emit = Callable[[Code, tree.Node], Value]
 # A comprehension is a function to Python's compiler, which thousands within one slow down.
-_MANY = 128
+_MAX_COMPREHENSIONS = 128
 
 
-def _elements(code: Code, node: tree.Method, left: Value, expected: str) -> tuple[str, str]:
+def _emit_elements(code: Code, node: tree.Method, left: Value, expected: str) -> tuple[str, str]:
     """Emit the list to go through and the keys when it is an object."""
-    left = code.settle(left)
+    left = code.ensure_atom(left)
     if left.kind == "list":
         return left.code, "None"
-    source, keys = code.name("s"), code.name("keys")
-    entries = code.constant(collections.entries, "entries")
+    source, keys = code.fresh_name("s"), code.fresh_name("keys")
+    entries = code.add_constant(iteration.list_entries, "list_entries")
     code.emit(
         f"{source}, {keys} = ({left.code}, None) if type({left.code}) is list "
         f"else {entries}({left.code}, {expected})",
-        From(annotation(node.target)),
+        ValueOrigin(describe_expression(node.target)),
     )
     return source, keys
 
 
-def _loop(
+def _emit_loop(
     code: Code,
     node: tree.Method,
     source: str,
@@ -44,25 +44,29 @@ def _loop(
 ) -> Value:
     """Emit a loop that collects the query's results, or the elements for which it is true."""
     query = node.arguments[0].value
-    result, iterator, element = code.name(), code.name("it"), code.name("v")
+    result, iterator, element = code.fresh_name(), code.fresh_name("it"), code.fresh_name("v")
     if special:
-        code.doubtful.add(element)
+        code.special_names.add(element)
     code.emit(f"{result} = []")
     code.emit(f"{iterator} = iter({source})")
-    steps = (PrefixElement(prefix, iterator, keys), From(annotation(node.target))) if prefix else ()
+    steps = (
+        (PrefixElement(prefix, iterator, keys), ValueOrigin(describe_expression(node.target)))
+        if prefix
+        else ()
+    )
     head = len(code.lines)
     with code.block(f"for {element} in {iterator}:"):
-        code.scope = code.scope.inside(
+        code.scope = code.scope.derive(
             this=element,
             previous=code.scope.this,
-            steps=(From(annotation(query)), *steps, *code.scope.steps)
+            steps=(ValueOrigin(describe_expression(query)), *steps, *code.scope.steps)
             if prefix
-            else (From(annotation(node.target)), *code.scope.steps),
+            else (ValueOrigin(describe_expression(node.target)), *code.scope.steps),
         )
-        with code.multiplied():
+        with code.multiply_copies():
             value = emit(code, query)
-        single = code.comprehensions < _MANY and len(code.lines) == head + 1
-        test = value.is_true()
+        single = code.comprehensions < _MAX_COMPREHENSIONS and len(code.lines) == head + 1
+        test = value.truth_test()
         if keep:
             code.emit(f"if {test}: {result}.append({element})")
         else:
@@ -77,55 +81,55 @@ def _loop(
     return Value(result, special=value.special)
 
 
-def _map_each(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
-    source, keys = _elements(code, node, left, "'array'")
-    result = _loop(
+def _emit_map_each(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
+    source, keys = _emit_elements(code, node, left, "'array'")
+    result = _emit_loop(
         code, node, source, keys, emit, "failed to process element {}: ", False, left.special
     )
     if keys == "None" and not result.special:
         return Value(result.code, kind="list")
-    settle = code.constant(collections.settle, "settle")
+    merge = code.add_constant(iteration.merge_results, "merge_results")
     if not result.special:
-        text = f"{result.code} if {keys} is None else {settle}({source}, {result.code}, {keys})"
+        text = f"{result.code} if {keys} is None else {merge}({source}, {result.code}, {keys})"
         return code.store(text)
-    return code.store(f"{settle}({source}, {result.code}, {keys})")
+    return code.store(f"{merge}({source}, {result.code}, {keys})")
 
 
-def _filter(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
-    source, keys = _elements(code, node, left, "'array', 'object'")
-    result = _loop(code, node, source, keys, emit, "", True, left.special)
+def _emit_filter(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
+    source, keys = _emit_elements(code, node, left, "'array', 'object'")
+    result = _emit_loop(code, node, source, keys, emit, "", True, left.special)
     if keys == "None":
         return Value(result.code, special=left.special, kind="list")
-    entries = code.constant(collections.of_entries, "of_entries")
+    entries = code.add_constant(iteration.build_object, "build_object")
     return code.store(f"{result.code} if {keys} is None else {entries}({result.code})")
 
 
-def _apply(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
-    left = code.settle(left)
-    if code.alone:
-        return code.lacking("no maps were found")
+def _emit_apply(code: Code, node: tree.Method, left: Value, emit: Emit) -> Value:
+    left = code.ensure_atom(left)
+    if code.is_standalone:
+        return code.emit_failure("no maps were found")
     argument = node.bound.arguments[0]
-    named = argument.value if isinstance(argument, Static) else ""
-    with code.multiplied():
-        code.copies = code.made.get(named, HEAVY)
-    if isinstance(argument, Static) and argument.value in code.named_maps:
+    named = argument.value if isinstance(argument, StaticArgument) else ""
+    with code.multiply_copies():
+        code.copies = code.map_copy_counts.get(named, SIZE_CHECK_COPIES)
+    if isinstance(argument, StaticArgument) and argument.value in code.named_maps:
         return code.store(
-            f"{code.named_maps[argument.value]}({left.code}, {code.given})", special=True
+            f"{code.named_maps[argument.value]}({left.code}, {code.parameters})", special=True
         )
-    if isinstance(argument, Static):
+    if isinstance(argument, StaticArgument):
         name = repr(argument.value)
     else:
-        with code.steps(Prefix("method 'apply': failed to extract input arg 'mapping': ")):
-            value = code.settle(emit(code, argument.node))
-            name = code.store(f"{code.constant(string, 'as_string')}({value.code})").code
-    find = code.constant(node.bound.declaration.run, "m_apply")
+        with code.with_steps(Prefix("method 'apply': failed to extract input arg 'mapping': ")):
+            value = code.ensure_atom(emit(code, argument.node))
+            name = code.store(f"{code.add_constant(as_string, 'as_string')}({value.code})").code
+    find = code.add_constant(node.bound.declaration.run, "m_apply")
     code.constants.setdefault("MAPS", {})  # filled once the maps are there
     function = code.store(f"{find}(MAPS, {name})").code
-    return code.store(f"{function}({left.code}, {code.given})", special=True)
+    return code.store(f"{function}({left.code}, {code.parameters})", special=True)
 
 
 METHODS: dict[str, Callable[[Code, tree.Method, Value, Emit], Value]] = {
-    "apply": _apply,
-    "map_each": _map_each,
-    "filter": _filter,
+    "apply": _emit_apply,
+    "map_each": _emit_map_each,
+    "filter": _emit_filter,
 }

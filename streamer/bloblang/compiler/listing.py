@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamer.bloblang.compiler.sites import Site
+from streamer.bloblang.compiler.error_sites import Site
 
 _INDENT: Final = 4
-_SHOWN: Final = 80
+_MAX_VALUE_CHARS: Final = 80
 # A constant's name is a hint and its number; nothing else in generated code looks like that.
 _CONSTANT: Final = re.compile(r"\b[A-Za-z]\w*_\d+\b")
 
 
-def listing(
+def format_listing(
     source: str, sites: Mapping[int, Site], constants: Mapping[str, Any], mapping: str
 ) -> str:
     """Return generated source for a person to read; it is still Python.
@@ -25,8 +25,8 @@ def listing(
         constants: the objects that it refers to by name.
         mapping: the text it was made from.
     """
-    statements = _statements(sites, mapping)
-    shown: list[str] = []
+    statements = _statement_texts(sites, mapping)
+    output: list[str] = []
     current = 0
     for number, line in enumerate(source.splitlines(), 1):
         body = line.lstrip(" ")
@@ -34,15 +34,15 @@ def listing(
         site = sites.get(number)
         if site is not None and site.line != current and indent:
             current = site.line
-            shown += [f"{indent}# {text}" for text in statements[current]]
-        shown.append(indent + body)
-    used = sorted(set(_CONSTANT.findall(source)) & constants.keys(), key=_number)
-    shown += ["", "# Constants"] if used else []
-    shown += [f"# {name} = {_value(constants[name])}" for name in used]
-    return "\n".join(shown) + "\n"
+            output += [f"{indent}# {text}" for text in statements[current]]
+        output.append(indent + body)
+    used = sorted(set(_CONSTANT.findall(source)) & constants.keys(), key=_constant_number)
+    output += ["", "# Constants"] if used else []
+    output += [f"# {name} = {_describe_value(constants[name])}" for name in used]
+    return "\n".join(output) + "\n"
 
 
-def _statements(sites: Mapping[int, Site], mapping: str) -> dict[int, list[str]]:
+def _statement_texts(sites: Mapping[int, Site], mapping: str) -> dict[int, list[str]]:
     """Return the text of each statement, by the line it begins on, without what lies between."""
     lines = mapping.split("\n")
     starts = sorted({site.line for site in sites.values()})
@@ -55,12 +55,12 @@ def _statements(sites: Mapping[int, Site], mapping: str) -> dict[int, list[str]]
     return statements
 
 
-def _number(name: str) -> int:
+def _constant_number(name: str) -> int:
     return int(name.rpartition("_")[2])
 
 
-def _value(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return text if len(text) <= _MAX_VALUE_CHARS else text[: _MAX_VALUE_CHARS - 1] + "…"

@@ -13,28 +13,28 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
 from streamer.bloblang import tree
-from streamer.bloblang.errors import TooDeep
+from streamer.bloblang.errors import MapRecursionError
 
-MOST_MAPS: Final = 5000
-_SHALLOW: Final = 60
-_STACK_BYTES: Final = 512 << 20
-_FRAMES: Final = 40 * MOST_MAPS
+MAX_OPEN_MAPS: Final = 5000
+_MAX_MAPS_ON_NORMAL_STACK: Final = 60
+_BIG_STACK_BYTES: Final = 512 << 20
+_BIG_STACK_FRAMES: Final = 40 * MAX_OPEN_MAPS
 _lock = threading.Lock()
-_roomy = threading.local()
+_big_stack = threading.local()
 
 
-class _NeedsStack(BaseException):
+class _StackExhausted(BaseException):
     """The run wants more stack than there is; no `catch` of a mapping sees this."""
 
 
-class Depth(threading.local):
+class MapDepth(threading.local):
     """How many named maps are open on this thread.
 
     Attributes:
-        open: their number.
+        open_maps: their number.
     """
 
-    open = 0
+    open_maps = 0
 
     def enter(self, name: str) -> None:
         """Count a map that begins.
@@ -42,29 +42,29 @@ class Depth(threading.local):
         Raises:
             TooDeep: there are too many.
         """
-        if self.open >= _SHALLOW:
-            if not hasattr(_roomy, "yes"):
-                raise _NeedsStack
-            if self.open >= MOST_MAPS:
-                raise TooDeep(
-                    f"entering map {name} exceeded maximum allowed stacks of {MOST_MAPS}, "
+        if self.open_maps >= _MAX_MAPS_ON_NORMAL_STACK:
+            if not hasattr(_big_stack, "yes"):
+                raise _StackExhausted
+            if self.open_maps >= MAX_OPEN_MAPS:
+                raise MapRecursionError(
+                    f"entering map {name} exceeded maximum allowed stacks of {MAX_OPEN_MAPS}, "
                     "this could be due to unbounded recursion"
                 )
-        self.open += 1
+        self.open_maps += 1
 
     def leave(self) -> None:
         """Count a map that has ended."""
-        self.open -= 1
+        self.open_maps -= 1
 
 
-def in_order(program: tree.Program) -> list[str] | None:
+def sort_maps(program: tree.Program) -> list[str] | None:
     """Return the program's maps, each behind those it applies.
 
     None when one may, by way of others, apply itself.
     """
     graph: dict[str, set[str]] = {}
     for name, named in program.maps.items():
-        applied = _applied(named.body, program)
+        applied = _find_applied_maps(named.body, program)
         if applied is None:
             return None
         graph[name] = applied
@@ -74,29 +74,29 @@ def in_order(program: tree.Program) -> list[str] | None:
         return None
 
 
-def _applied(body: Any, program: tree.Program) -> set[str] | None:
+def _find_applied_maps(body: Any, program: tree.Program) -> set[str] | None:
     """Return the names of the maps that a part of the tree applies; None when it may be any."""
-    found: set[str] = set()
-    left: list[Any] = [body]
-    while left:
-        part = left.pop()
+    names: set[str] = set()
+    pending: list[Any] = [body]
+    while pending:
+        part = pending.pop()
         if isinstance(part, list | tuple):
-            left.extend(part)
+            pending.extend(part)
             continue
         if isinstance(part, tree.Method) and part.name == "apply":
             argument = part.arguments[0].value
             if not isinstance(argument, tree.Literal):
                 return None
             if argument.value in program.maps:
-                found.add(argument.value)
+                names.add(argument.value)
         if isinstance(part, tree.Node | tree.Statement | tree.Argument):
-            left.extend(
+            pending.extend(
                 getattr(part, name) for name in part.__dataclass_fields__ if name != "bound"
             )
-    return found
+    return names
 
 
-def with_room(run: Callable[..., Any]) -> Callable[..., Any]:
+def with_big_stack(run: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that runs once more, with a big stack, what went too deep for this one.
 
     Args:
@@ -108,21 +108,21 @@ def with_room(run: Callable[..., Any]) -> Callable[..., Any]:
         before = dict(counters)
         try:
             return run(*args)
-        except _NeedsStack:
+        except _StackExhausted:
             pass
         counters.clear()
         counters.update(before)
-        return _on_big_stack(run, args)
+        return _run_on_big_stack(run, args)
 
     return guarded
 
 
-def _on_big_stack(run: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def _run_on_big_stack(run: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     result: list[Any] = []
     errors: list[BaseException] = []
 
     def target() -> None:
-        _roomy.yes = True
+        _big_stack.yes = True
         try:
             result.append(run(*args))
         except BaseException as e:
@@ -130,8 +130,8 @@ def _on_big_stack(run: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
     # Both settings are the process's; they count for what begins while they hold.
     with _lock:
-        limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
-        sys.setrecursionlimit(_FRAMES)
+        limit, size = sys.getrecursionlimit(), threading.stack_size(_BIG_STACK_BYTES)
+        sys.setrecursionlimit(_BIG_STACK_FRAMES)
         try:
             thread = threading.Thread(target=target, name="deep mapping")
             thread.start()

@@ -1,1 +1,1 @@
-"""Bloblang's functions, a file for each category; `catalogue.py` lists them."""
+"""Bloblang's functions, a file for each category; `catalog.py` lists them."""

@@ -7,9 +7,9 @@ import socket
 from collections.abc import Callable
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.outside import Outside, read_file
-from streamer.message import Execution
-from streamer.timestamps import format_rfc3339
+from streamer.bloblang.environment import MappingEnvironment, read_file
+from streamer.core.message import Execution
+from streamer.core.timestamps import format_rfc3339
 
 _CATEGORY = "Environment"
 
@@ -86,13 +86,13 @@ def timestamp_unix_nano(ex: Execution) -> int:
     examples=(Example('root = env("STREAMER_EXAMPLE_UNSET").or("none")', "{}", "none"),),
     binds=True,
     impure=True,
-    reaches=True,
+    takes_environment=True,
 )
-def env(outside: Outside, name: str, no_cache: bool) -> Callable[[], str | None]:
+def env(environment: MappingEnvironment, name: str, no_cache: bool) -> Callable[[], str | None]:
     """An environment variable, null when it is not set."""
     if no_cache:
         return lambda: os.environ.get(name)
-    value = outside.variable(name)
+    value = environment.read_variable(name)
     return lambda: value
 
 
@@ -121,13 +121,13 @@ _FILE_EXAMPLE = "open no/such: no such file or directory"
     ),
     binds=True,
     impure=True,
-    reaches=True,
+    takes_environment=True,
 )
-def file(outside: Outside, path: str, no_cache: bool) -> Callable[[], bytes]:
+def file(environment: MappingEnvironment, path: str, no_cache: bool) -> Callable[[], bytes]:
     """The bytes of a file; its path is taken from where the program runs."""
     if no_cache:
         return lambda: read_file(path)
-    content = outside.fetch(path)
+    content = environment.read_file(path)
     return lambda: content
 
 
@@ -141,8 +141,8 @@ def file(outside: Outside, path: str, no_cache: bool) -> Callable[[], bytes]:
     ),
     binds=True,
     impure=True,
-    reaches=True,
+    takes_environment=True,
 )
-def file_rel(outside: Outside, path: str, no_cache: bool) -> Callable[[], bytes]:
+def file_rel(environment: MappingEnvironment, path: str, no_cache: bool) -> Callable[[], bytes]:
     """The bytes of a file; its path is taken from the directory of the mapping's own file."""
-    return file(outside, outside.path(path), no_cache)
+    return file(environment, environment.resolve_path(path), no_cache)

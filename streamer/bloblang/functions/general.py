@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch, UnplacedError
+from streamer.bloblang.golib.convert import to_int
+from streamer.bloblang.golib.operations import NUMBER_TYPES, truncate
 from streamer.bloblang.limits import check_bytes, check_elements
-from streamer.bloblang.runtime.convert import to_int
-from streamer.bloblang.runtime.operations import NUMBERS, truncate
-from streamer.message import Execution
-from streamer.value import DELETED, INT64_MAX, NOTHING
+from streamer.core.message import Execution
+from streamer.core.value import DELETED, INT64_MAX, NOTHING
 
 _CATEGORY = "General"
 
@@ -126,8 +126,8 @@ def uuid_v4() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-_LONGEST_ID = 1_000_000
-_NANOID = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_MAX_ID_CHARS = 1_000_000
+_NANOID_ALPHABET = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @declare(
@@ -146,9 +146,9 @@ def nanoid(length: int | None, alphabet: str | None) -> Callable[[], str]:
     """A random id that is safe in URLs."""
     if alphabet is not None and length is None:
         raise ArgumentError("field length must be specified when an alphabet is specified")
-    if length is not None and length > _LONGEST_ID:
-        raise ArgumentError(f"an id of {length} letters, more than the {_LONGEST_ID} allowed")
-    letters = _NANOID if alphabet is None else alphabet
+    if length is not None and length > _MAX_ID_CHARS:
+        raise ArgumentError(f"an id of {length} letters, more than the {_MAX_ID_CHARS} allowed")
+    letters = _NANOID_ALPHABET if alphabet is None else alphabet
     size = 21 if length is None else length
 
     def make() -> str:
@@ -231,26 +231,26 @@ def count(ex: Execution, name: str) -> int:
     return value
 
 
-def _plain_int(value: Any, what: str, read: Callable[[Any], int] = to_int) -> int:
+def _resolve_int(value: Any, what: str, read: Callable[[Any], int] = to_int) -> int:
     try:
         return read(value)
     except QueryError as e:
         raise QueryError(f"failed to resolve {what} argument: {e}") from None
 
 
-def _truncated(value: Any) -> int:
-    if type(value) not in NUMBERS:
+def _truncate_number(value: Any) -> int:
+    if type(value) not in NUMBER_TYPES:
         raise TypeMismatch(value, "number")
     return truncate(value)
 
 
-def _counter_bounds(
+def _resolve_counter_bounds(
     ex: Execution, site: str, low: Callable[[Any], Any] | int, high: Callable[[Any], Any] | int
 ) -> tuple[int, int]:
-    start = low if isinstance(low, int) else _plain_int(low(None), "min")
+    start = low if isinstance(low, int) else _resolve_int(low(None), "min")
     if start < 0:
         raise QueryError(f"min argument must be >0, got {start}")
-    end = high if isinstance(high, int) else _plain_int(high(None), "max")
+    end = high if isinstance(high, int) else _resolve_int(high(None), "max")
     if end <= start:
         raise QueryError(f"max argument must be >0 and >min, got {end}")
     ex.counter_bounds[site] = start, end
@@ -278,7 +278,7 @@ def counter(
 
     Min and max are worked out once, by the first message that has valid ones.
     """
-    start, end = ex.counter_bounds.get(site) or _counter_bounds(ex, site, low, high)
+    start, end = ex.counter_bounds.get(site) or _resolve_counter_bounds(ex, site, low, high)
     # What is kept is how many times it counted since min, so that a run may preset it.
     counters = ex.counters
     try:
@@ -292,7 +292,7 @@ def counter(
         if value is DELETED:
             done = 0
         elif value is not NOTHING:
-            value = _plain_int(value, "set", _truncated)
+            value = _resolve_int(value, "set", _truncate_number)
             counters[site] = value - start + 1
             return value
     counters[site] = done + 1

@@ -7,8 +7,8 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.runtime import document, metadata
-from streamer.bloblang.runtime.paths import search, split_path
-from streamer.message import Batch, Failure, Message
+from streamer.bloblang.runtime.paths import find_or_null, split_path
+from streamer.core.message import Batch, Failure, Message
 
 _CATEGORY = "Message Info"
 _KEY = Param("key", "string", default="")
@@ -24,8 +24,8 @@ _KEY = Param("key", "string", default="")
 )
 def json(message: Message, path: str) -> Any:
     """The original document, or what a dot path leads to in it."""
-    found = document.for_json(message)
-    return document.plain(search(found, split_path(path)) if path else found)
+    value = document.get_json_document(message)
+    return document.to_plain_number(find_or_null(value, split_path(path)) if path else value)
 
 
 @declare(
@@ -64,7 +64,7 @@ def metadata_value(original: Mapping[str, Any], key: str) -> Any:
 )
 def meta(original: Mapping[str, Any], key: str) -> Any:
     """A metadata value of the original message as text, null when there is none, or all of them."""
-    return metadata.text_of(original, key) if key else metadata.texts(original)
+    return metadata.value_text(original, key) if key else metadata.to_texts(original)
 
 
 @declare(
@@ -78,7 +78,7 @@ def meta(original: Mapping[str, Any], key: str) -> Any:
 )
 def root_meta(meta: Mapping[str, Any], key: str) -> Any:
     """A metadata value of the new message as text, null when there is none, or all of them."""
-    return metadata.text_of(meta, key) if key else metadata.texts(meta)
+    return metadata.value_text(meta, key) if key else metadata.to_texts(meta)
 
 
 @declare(
@@ -129,7 +129,7 @@ def errored(message: Message) -> bool:
     return message.error is not None
 
 
-def _source(name: str, attribute: str, summary: str) -> Any:
+def _declare_error_source(name: str, attribute: str, summary: str) -> Any:
     @declare(
         name,
         _CATEGORY,
@@ -140,18 +140,18 @@ def _source(name: str, attribute: str, summary: str) -> Any:
     )
     def source(message: Message) -> str | None:
         error = message.error
-        found: str | None = getattr(error, attribute) if isinstance(error, Failure) else None
-        return found
+        value: str | None = getattr(error, attribute) if isinstance(error, Failure) else None
+        return value
 
     return source
 
 
-error_source_name = _source(
+error_source_name = _declare_error_source(
     "error_source_name", "name", "The type of the component that failed the message, or null."
 )
-error_source_label = _source(
+error_source_label = _declare_error_source(
     "error_source_label", "label", "The label of the component that failed the message, or null."
 )
-error_source_path = _source(
+error_source_path = _declare_error_source(
     "error_source_path", "path", "Where the component that failed the message stands, or null."
 )

@@ -14,22 +14,22 @@ from typing import Any, Final
 from streamer.bloblang.declare import Example, declare
 
 _CATEGORY: Final = "Message Info"
-_PARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_TRACEPARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _NO_TRACE: Final = "0" * 32
 
 
-def _header(original: Mapping[str, Any], name: str) -> str | None:
+def _find_header(original: Mapping[str, Any], name: str) -> str | None:
     value = original.get(name)
     if value is None:
         value = next((v for k, v in original.items() if k.lower() == name), None)
     return value if isinstance(value, str) else None
 
 
-def _parent(original: Mapping[str, Any]) -> tuple[str, str, int] | None:
+def _parse_traceparent(original: Mapping[str, Any]) -> tuple[str, str, int] | None:
     """Return trace id, span id and flags; None without a valid `traceparent`."""
-    if not original or (header := _header(original, "traceparent")) is None:
+    if not original or (header := _find_header(original, "traceparent")) is None:
         return None
-    match = _PARENT.fullmatch(header.strip())
+    match = _TRACEPARENT.fullmatch(header.strip())
     if match is None:
         return None
     version, trace, span, flags, more = match.groups()
@@ -48,13 +48,13 @@ def _parent(original: Mapping[str, Any]) -> tuple[str, str, int] | None:
 )
 def tracing_span(original: Mapping[str, Any]) -> dict[str, str]:
     """The trace context of the message as an object of headers, empty when it has none."""
-    parent = _parent(original)
+    parent = _parse_traceparent(original)
     if parent is None:
         return {}
     trace, span, flags = parent
-    found = {"traceparent": f"00-{trace}-{span}-{flags & 1:02x}"}
-    state = _header(original, "tracestate")
-    return {**found, "tracestate": state} if state else found
+    headers = {"traceparent": f"00-{trace}-{span}-{flags & 1:02x}"}
+    state = _find_header(original, "tracestate")
+    return {**headers, "tracestate": state} if state else headers
 
 
 @declare(
@@ -66,5 +66,5 @@ def tracing_span(original: Mapping[str, Any]) -> dict[str, str]:
 )
 def tracing_id(original: Mapping[str, Any]) -> str:
     """The id of the trace that the message belongs to, 32 zeros when there is none."""
-    parent = _parent(original)
+    parent = _parse_traceparent(original)
     return parent[0] if parent else _NO_TRACE

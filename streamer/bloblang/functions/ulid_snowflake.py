@@ -13,17 +13,17 @@ from typing import Final
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import ArgumentError
-from streamer.message import Execution
+from streamer.core.message import Execution
 
 _CATEGORY = "General"
-_MILLISECOND: Final = 1_000_000
+_NS_PER_MS: Final = 1_000_000
 
 _RANDOM_BITS: Final = 80
 _RANDOM_SOURCES: Final = ("secure_random", "fast_random")
 _ENCODINGS: Final = ("crockford", "hex")
 
 
-class _Monotonic:
+class _MonotonicRandom:
     """Randomness that grows within one millisecond, so that ULIDs of one process stay sorted."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class _Monotonic:
             return grown
 
 
-_FAST: Final = _Monotonic()
+_MONOTONIC_RANDOM: Final = _MonotonicRandom()
 
 
 @declare(
@@ -72,9 +72,9 @@ def ulid(encoding: str, random_source: str) -> Callable[[Execution], str]:
     def make(ex: Execution) -> str:
         from ulid import ULID
 
-        milliseconds = ex.now() // _MILLISECOND
+        milliseconds = ex.now() // _NS_PER_MS
         if random_source == "fast_random":
-            tail = _FAST.next(milliseconds).to_bytes(_RANDOM_BITS // 8, "big")
+            tail = _MONOTONIC_RANDOM.next(milliseconds).to_bytes(_RANDOM_BITS // 8, "big")
         else:
             tail = os.urandom(_RANDOM_BITS // 8)
         raw = milliseconds.to_bytes(6, "big") + tail
@@ -88,7 +88,7 @@ _NODE_MAX: Final = (1 << 10) - 1
 _STEP_MAX: Final = (1 << 12) - 1
 
 
-class _Node:
+class _SnowflakeNode:
     """One node's ids: 41 bits of milliseconds, 10 of the node, 12 that count within one."""
 
     def __init__(self, number: int) -> None:
@@ -111,7 +111,7 @@ class _Node:
 
 
 # By node, for the whole process: two calls with one node id must not give the same id.
-_NODES: Final[dict[int, _Node]] = {}
+_NODES: Final[dict[int, _SnowflakeNode]] = {}
 
 
 @declare(
@@ -132,5 +132,5 @@ def snowflake_id(node_id: int) -> Callable[[Execution], str]:
     """A 64-bit id that sorts by time, as text; each process should have a node of 0 to 1023."""
     if not 0 <= node_id <= _NODE_MAX:
         raise ArgumentError(f"Node number must be between 0 and {_NODE_MAX}")
-    node = _NODES.setdefault(node_id, _Node(node_id))
-    return lambda ex: str(node.next(ex.now() // _MILLISECOND))
+    node = _NODES.setdefault(node_id, _SnowflakeNode(node_id))
+    return lambda ex: str(node.next(ex.now() // _NS_PER_MS))

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.durations import MILLISECOND, SECOND
-from streamer.message import Execution
-from streamer.timestamps import Timestamp
+from streamer.core.durations import MILLISECOND, SECOND
+from streamer.core.message import Execution
+from streamer.core.timestamps import Timestamp
 
 _CATEGORY: Final = "General"
 _KSUID_EPOCH: Final = 1_400_000_000
@@ -39,7 +39,7 @@ def ksuid(ex: Execution) -> str:
     return "".join(reversed(digits))
 
 
-class _Sequence:
+class _UuidSequence:
     """What follows the time in UUIDs: it counts up within a millisecond, so that they sort."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class _Sequence:
         return self._value & 0xFFF
 
 
-_sequence: Final = _Sequence()
+_sequence: Final = _UuidSequence()
 
 
 @declare(

@@ -1,1 +1,1 @@
-"""Bloblang's methods, a file for each category; `catalogue.py` lists them."""
+"""Bloblang's methods, a file for each category; `catalog.py` lists them."""

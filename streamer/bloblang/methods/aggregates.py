@@ -1,7 +1,7 @@
 """Methods that make little of an array: our own, for what other systems aggregate windows with.
 
 What they give does not depend on where in the array equal elements stand, but for the order of
-those that `top_k` finds equal; so windows can keep it up to date (`folding`).
+those that `top_k` finds equal; so windows can keep it up to date (`analysis.pre_aggregation`).
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from streamer.bloblang.declare import OURS, Example, Param, declare
-from streamer.bloblang.errors import ArgumentError, Prefixed, QueryError, TypeMismatch
-from streamer.bloblang.runtime.operations import NUMBERS
-from streamer.bloblang.runtime.text import to_text
-from streamer.timestamps import Timestamp
-from streamer.value import Number
+from streamer.bloblang.declare import STREAMER, Example, Param, declare
+from streamer.bloblang.errors import ArgumentError, PrefixedError, QueryError, TypeMismatch
+from streamer.bloblang.golib.operations import NUMBER_TYPES
+from streamer.bloblang.golib.text import to_text
+from streamer.core.timestamps import Timestamp
+from streamer.core.value import Number
 
 _CATEGORY = "Object & Array Manipulation"
-MIXED = "the elements must be all numbers or all strings, got both"
+MIXED_TYPES_ERROR = "the elements must be all numbers or all strings, got both"
 Query = Callable[[Any], Any]
 
 
-def _array(value: Any) -> list[Any]:
+def _require_array(value: Any) -> list[Any]:
     if type(value) is list:
         return value
     raise TypeMismatch(value, "array")
@@ -33,22 +33,22 @@ def check_count(count: int | None, query: None = None) -> None:
         raise ArgumentError(f"count must be at least 1, got {count}")
 
 
-def _each(array: list[Any], query: Query | None, of: Callable[[Any], Any]) -> list[Any]:
+def _evaluate_each(array: list[Any], query: Query | None, of: Callable[[Any], Any]) -> list[Any]:
     """Return what is made of each element, or of what a query gives for it."""
-    found = []
+    results = []
     for i, item in enumerate(array):
         try:
             result = item if query is None else query(item)
         except Exception as e:
-            raise Prefixed(f"index {i}: ", e) from None
+            raise PrefixedError(f"index {i}: ", e) from None
         try:
-            found.append(of(result))
+            results.append(of(result))
         except TypeMismatch as e:
             raise QueryError(f"index {i}: {e}") from None
-    return found
+    return results
 
 
-def key_text(value: Any) -> str:
+def format_key(value: Any) -> str:
     """Return the key under which a value is counted.
 
     Raises:
@@ -59,7 +59,7 @@ def key_text(value: Any) -> str:
         return value  # type: ignore[no-any-return]
     if kind is bool:
         return "true" if value else "false"
-    if kind in NUMBERS:
+    if kind in NUMBER_TYPES:
         return to_text(value if kind is int else float(value))
     if kind is bytes:
         return value.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
@@ -68,13 +68,13 @@ def key_text(value: Any) -> str:
     raise TypeMismatch(value, "string", "number", "bool")
 
 
-def rank(value: Any) -> Any:
+def sort_key(value: Any) -> Any:
     """Return what a value is ordered by.
 
     Raises:
         TypeMismatch: it is neither text nor number; a time is its text.
     """
-    if type(value) in NUMBERS:
+    if type(value) in NUMBER_TYPES:
         return float(value) if type(value) is Number else value
     if type(value) is str:
         return value
@@ -85,7 +85,7 @@ def rank(value: Any) -> Any:
     raise TypeMismatch(value, "string", "number")
 
 
-def largest(ranks: Sequence[Any], count: int) -> list[int]:
+def find_largest(ranks: Sequence[Any], count: int) -> list[int]:
     """Return the places of the largest, in descending order; of equal ones, the earlier first.
 
     Args:
@@ -117,12 +117,12 @@ def largest(ranks: Sequence[Any], count: int) -> list[int]:
             '{"key":"a","value":2}',
         ),
     ),
-    origin=OURS,
+    origin=STREAMER,
 )
 def count_by(value: Any, query: Query | None) -> dict[str, int]:
     """How often each value occurs, or what a query gives for each: an object of numbers by text."""
     counts: dict[str, int] = {}
-    for key in _each(_array(value), query, key_text):
+    for key in _evaluate_each(_require_array(value), query, format_key):
         counts[key] = counts.get(key, 0) + 1
     return dict(sorted(counts.items()))
 
@@ -143,13 +143,13 @@ def count_by(value: Any, query: Query | None) -> dict[str, int]:
         Example("root = this.top_k(2, n -> 0 - n)", "[3,8,4]", "[3,4]"),
     ),
     check=check_count,
-    origin=OURS,
+    origin=STREAMER,
 )
 def top_k(value: Any, count: int, query: Query | None) -> list[Any]:
     """The largest elements, or those for which a query gives the most, in descending order."""
     check_count(count)
-    array = _array(value)
-    ranks = _each(array, query, rank)
+    array = _require_array(value)
+    ranks = _evaluate_each(array, query, sort_key)
     if len({type(each) is str for each in ranks}) > 1:
-        raise QueryError(MIXED)
-    return [array[at] for at in largest(ranks, count)]
+        raise QueryError(MIXED_TYPES_ERROR)
+    return [array[at] for at in find_largest(ranks, count)]

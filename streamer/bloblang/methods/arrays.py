@@ -9,32 +9,32 @@ from typing import Any
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import (
     ArgumentError,
-    Prefixed,
+    PrefixedError,
     QueryError,
     TypeMismatch,
     UnplacedError,
 )
-from streamer.bloblang.runtime.convert import text_of
-from streamer.bloblang.runtime.operations import NUMBERS, same
-from streamer.bloblang.runtime.weighing import weigh
-from streamer.timestamps import Timestamp
+from streamer.bloblang.golib.convert import text_of
+from streamer.bloblang.golib.operations import NUMBER_TYPES, is_same
+from streamer.bloblang.runtime.size_check import check_json_size
+from streamer.core.timestamps import Timestamp
 
 _CATEGORY = "Object & Array Manipulation"
-_TEXTS = (str, bytes, Timestamp)
+_TEXT_TYPES = (str, bytes, Timestamp)
 Query = Callable[[Any], Any]
 
 
-def _array(value: Any) -> list[Any]:
+def _require_array(value: Any) -> list[Any]:
     if type(value) is list:
         return value
     raise TypeMismatch(value, "array")
 
 
-def _test(test: Query, item: Any, i: int) -> bool:
+def _test_element(test: Query, item: Any, i: int) -> bool:
     try:
         result = test(item)
     except Exception as e:
-        raise Prefixed(f"element {i}: ", e) from None
+        raise PrefixedError(f"element {i}: ", e) from None
     if type(result) is not bool:
         raise QueryError(f"element {i}: {TypeMismatch(result, 'bool')}")
     return result
@@ -48,8 +48,8 @@ def _test(test: Query, item: Any, i: int) -> bool:
 )
 def all_(value: Any, test: Query) -> bool:
     """Whether a query is true for every element; false for an empty array."""
-    array = _array(value)
-    return bool(array) and all(_test(test, item, i) for i, item in enumerate(array))
+    array = _require_array(value)
+    return bool(array) and all(_test_element(test, item, i) for i, item in enumerate(array))
 
 
 @declare(
@@ -60,7 +60,7 @@ def all_(value: Any, test: Query) -> bool:
 )
 def any_(value: Any, test: Query) -> bool:
     """Whether a query is true for an element."""
-    return any(_test(test, item, i) for i, item in enumerate(_array(value)))
+    return any(_test_element(test, item, i) for i, item in enumerate(_require_array(value)))
 
 
 @declare(
@@ -71,7 +71,7 @@ def any_(value: Any, test: Query) -> bool:
 )
 def append(value: Any, *items: Any) -> list[Any]:
     """The array with more elements at its end."""
-    return [*_array(value), *items]
+    return [*_require_array(value), *items]
 
 
 @declare(
@@ -84,8 +84,8 @@ def append(value: Any, *items: Any) -> list[Any]:
 )
 def concat(*others: Any) -> Callable[[Any], list[Any]]:
     """The array with the elements of others at its end."""
-    added = [item for other in others for item in _array(other)]
-    return lambda value: [*_array(value), *added]
+    added = [item for other in others for item in _require_array(other)]
+    return lambda value: [*_require_array(value), *added]
 
 
 @declare(
@@ -99,10 +99,10 @@ def concat(*others: Any) -> Callable[[Any], list[Any]]:
 def zip_(*others: Any) -> Callable[[Any], list[Any]]:
     """An array of arrays: the first elements of all, the second ones, and so on."""
     for other in others:
-        _array(other)
+        _require_array(other)
 
     def run(value: Any) -> list[Any]:
-        arrays = [_array(value), *others]
+        arrays = [_require_array(value), *others]
         if not others:
             raise QueryError("zip requires at least one argument")
         if len({len(array) for array in arrays}) > 1:
@@ -119,7 +119,7 @@ def zip_(*others: Any) -> Callable[[Any], list[Any]]:
 )
 def enumerated(value: Any) -> list[Any]:
     """An array of objects with the index and the value of each element."""
-    return [{"index": i, "value": item} for i, item in enumerate(_array(value))]
+    return [{"index": i, "value": item} for i, item in enumerate(_require_array(value))]
 
 
 @declare(
@@ -128,9 +128,9 @@ def enumerated(value: Any) -> list[Any]:
     Param("value", "any"),
     examples=(Example('root = this.find("b")', '["a","b"]', "1"),),
 )
-def find(value: Any, wanted: Any) -> int:
+def find(value: Any, target: Any) -> int:
     """The index of the first equal element; -1 when there is none."""
-    return next((i for i, item in enumerate(_array(value)) if same(wanted, item)), -1)
+    return next((i for i, item in enumerate(_require_array(value)) if is_same(target, item)), -1)
 
 
 @declare(
@@ -139,16 +139,16 @@ def find(value: Any, wanted: Any) -> int:
     Param("value", "any"),
     examples=(Example("root = this.find_all(1)", "[1,2,1]", "[0,2]"),),
 )
-def find_all(value: Any, wanted: Any) -> list[int]:
+def find_all(value: Any, target: Any) -> list[int]:
     """The indexes of all equal elements."""
-    return [i for i, item in enumerate(_array(value)) if same(wanted, item)]
+    return [i for i, item in enumerate(_require_array(value)) if is_same(target, item)]
 
 
-def _found(query: Query, item: Any, i: int) -> bool:
+def _query_matches(query: Query, item: Any, i: int) -> bool:
     try:
         result = query(item)
     except Exception as e:
-        raise Prefixed(f"query returned an error for index {i}: ", e) from None
+        raise PrefixedError(f"query returned an error for index {i}: ", e) from None
     if type(result) is not bool:
         mismatch = TypeMismatch(result, "bool")
         raise QueryError(f"query returned a non-boolean value for index {i}: {mismatch}")
@@ -163,7 +163,9 @@ def _found(query: Query, item: Any, i: int) -> bool:
 )
 def find_by(value: Any, query: Query) -> int:
     """The index of the first element for which a query is true; -1 when there is none."""
-    return next((i for i, item in enumerate(_array(value)) if _found(query, item, i)), -1)
+    return next(
+        (i for i, item in enumerate(_require_array(value)) if _query_matches(query, item, i)), -1
+    )
 
 
 @declare(
@@ -174,7 +176,7 @@ def find_by(value: Any, query: Query) -> int:
 )
 def find_all_by(value: Any, query: Query) -> list[int]:
     """The indexes of all elements for which a query is true."""
-    return [i for i, item in enumerate(_array(value)) if _found(query, item, i)]
+    return [i for i, item in enumerate(_require_array(value)) if _query_matches(query, item, i)]
 
 
 @declare(
@@ -185,7 +187,7 @@ def find_all_by(value: Any, query: Query) -> list[int]:
 def flatten(value: Any) -> list[Any]:
     """The array with the elements of arrays in it in their place, one level deep."""
     result: list[Any] = []
-    for item in _array(value):
+    for item in _require_array(value):
         if type(item) is list:
             result.extend(item)
         else:
@@ -203,13 +205,13 @@ def flatten(value: Any) -> list[Any]:
 def fold(value: Any, initial: Any, query: Query) -> Any:
     """One value of all elements: a query makes the next tally of `tally` and `value`."""
     tally, check = initial, 4
-    for number, item in enumerate(_array(value)):
+    for number, item in enumerate(_require_array(value)):
         tally = query({"tally": tally, "value": item})
         if number == check:  # each step may make many of what there was
-            weigh(tally)
+            check_json_size(tally)
             check *= 2
     if check > 4:
-        weigh(tally)
+        check_json_size(tally)
     return tally
 
 
@@ -246,8 +248,8 @@ def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
         if type(value) not in (list, str, bytes):
             raise TypeMismatch(value, "array", "string")
         raw = type(value) is str and not value.isascii()
-        held = value.encode("utf-8", "surrogateescape") if raw else value
-        size = len(held)
+        data = value.encode("utf-8", "surrogateescape") if raw else value
+        size = len(data)
         end = size if high is None else high + size if high < 0 else high
         end = max(min(end, size), 0)
         start = max(size + low, 0) if low < 0 else low
@@ -256,40 +258,40 @@ def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
                 f"lower slice bound {start} must be lower than or equal to upper bound ({end}) "
                 f"and target length ({size})"
             )
-        part = held[start:end]
+        part = data[start:end]
         return part.decode("utf-8", "surrogateescape") if raw else part
 
     return run
 
 
-def _order(keys: list[Any], i: int, j: int, word: str, origin: str) -> bool:
+def _is_ordered_before(keys: list[Any], i: int, j: int, word: str, origin: str) -> bool:
     left, right = keys[i], keys[j]
     kind, other = type(left), type(right)
-    if kind in NUMBERS and other in NUMBERS:
+    if kind in NUMBER_TYPES and other in NUMBER_TYPES:
         return bool(left < right)
-    if kind in _TEXTS and other in _TEXTS:
+    if kind in _TEXT_TYPES and other in _TEXT_TYPES:
         return text_of(left) < text_of(right)
-    if kind in NUMBERS or kind in _TEXTS:
-        expected = "number" if kind in NUMBERS else "string"
+    if kind in NUMBER_TYPES or kind in _TEXT_TYPES:
+        expected = "number" if kind in NUMBER_TYPES else "string"
         raise UnplacedError(f"{word} element {j}: {TypeMismatch(right, expected, origin=origin)}")
     mismatch = TypeMismatch(left, "number", "string", origin=origin)
     raise UnplacedError(f"{word} element {i}: {mismatch}")
 
 
-def _sorted(items: list[Any], keys: list[Any], word: str, origin: str = "") -> list[Any]:
+def _sort_by_keys(items: list[Any], keys: list[Any], word: str, origin: str = "") -> list[Any]:
     """Sort by keys; plain numbers or plain texts at C speed, others compared one by one."""
     kinds = set(map(type, keys))
     if kinds == {Timestamp}:
         keys, kinds = list(map(str, keys)), {str}
     order = list(range(len(keys)))
-    if kinds <= NUMBERS or kinds == {str}:
+    if kinds <= NUMBER_TYPES or kinds == {str}:
         order.sort(key=keys.__getitem__)
     else:
 
         def compare(i: int, j: int) -> int:
-            if _order(keys, i, j, word, origin):
+            if _is_ordered_before(keys, i, j, word, origin):
                 return -1
-            return int(_order(keys, j, i, word, origin))
+            return int(_is_ordered_before(keys, j, i, word, origin))
 
         order.sort(key=functools.cmp_to_key(compare))
     return [items[i] for i in order]
@@ -303,9 +305,9 @@ def _sorted(items: list[Any], keys: list[Any], word: str, origin: str = "") -> l
 )
 def sort(value: Any, compare: Query | None) -> list[Any]:
     """The array in ascending order, or in that of a query which tells whether `left` < `right`."""
-    array = _array(value)
+    array = _require_array(value)
     if compare is None:
-        return _sorted(array, array, "sort")
+        return _sort_by_keys(array, array, "sort")
 
     def order(left: Any, right: Any) -> int:
         if _is_less(compare, left, right):
@@ -331,8 +333,8 @@ def _is_less(compare: Query, left: Any, right: Any) -> bool:
 )
 def sort_by(origin: str, value: Any, query: Query) -> list[Any]:
     """The array in ascending order of what a query gives for each element."""
-    array = _array(value)
-    return _sorted(array, [query(item) for item in array], "sort_by", origin)
+    array = _require_array(value)
+    return _sort_by_keys(array, [query(item) for item in array], "sort_by", origin)
 
 
 @declare(
@@ -346,12 +348,12 @@ def sum_(value: Any) -> Any:
         kinds = set(map(type, value))
         if kinds <= {int}:
             return float(sum(value))
-        if kinds <= NUMBERS:
+        if kinds <= NUMBER_TYPES:
             # Added one by one: Python's own sum of floats is not everywhere the plain one.
             return float(functools.reduce(lambda a, b: a + b, value, 0.0))
-        bad = max(i for i, item in enumerate(value) if type(item) not in NUMBERS)
+        bad = max(i for i, item in enumerate(value) if type(item) not in NUMBER_TYPES)
         raise UnplacedError(f"index {bad}: {TypeMismatch(value[bad], 'number')}")
-    if type(value) in NUMBERS:
+    if type(value) in NUMBER_TYPES:
         return value
     raise TypeMismatch(value, "array")
 
@@ -364,20 +366,20 @@ def sum_(value: Any) -> Any:
 )
 def unique(value: Any, emit: Query | None) -> list[Any]:
     """The array without repeated texts and numbers, or those for which a query repeats itself."""
-    array = _array(value)
+    array = _require_array(value)
     if emit is None:
         kinds = set(map(type, array))
-        if kinds in ({str}, {int}) or (kinds <= NUMBERS and not any(map(_is_nan, array))):
+        if kinds in ({str}, {int}) or (kinds <= NUMBER_TYPES and not any(map(_is_nan, array))):
             return list(dict.fromkeys(array))
     seen: set[Any] = set()
     result = []
     for i, item in enumerate(array):
-        check = _emitted(emit, item, i) if emit is not None else item
+        check = _emit_element(emit, item, i) if emit is not None else item
         if type(check) is bytes:
             check = check.decode("utf-8", "surrogateescape")
         elif type(check) is Timestamp:
             check = str(check)
-        if type(check) is not str and type(check) not in NUMBERS:
+        if type(check) is not str and type(check) not in NUMBER_TYPES:
             raise QueryError(f"index {i}: {TypeMismatch(check, 'string', 'number')}")
         # What is not a number is like nothing else, though it be the same object.
         if check not in seen or _is_nan(check):
@@ -390,14 +392,14 @@ def _is_nan(value: Any) -> bool:
     return bool(value != value)
 
 
-def _emitted(emit: Query, item: Any, i: int) -> Any:
+def _emit_element(emit: Query, item: Any, i: int) -> Any:
     try:
         return emit(item)
     except Exception as e:
-        raise Prefixed(f"index {i}: ", e) from None
+        raise PrefixedError(f"index {i}: ", e) from None
 
 
-def _compiled(name: str, summary: str, example: Example, param: str) -> Any:
+def _declare_compiled(name: str, summary: str, example: Example, param: str) -> Any:
     @declare(name, _CATEGORY, Param(param, "query"), examples=(example,), summary=summary)
     def method(*_: Any) -> Any:
         raise AssertionError("the compiler writes this method out by itself")
@@ -405,13 +407,13 @@ def _compiled(name: str, summary: str, example: Example, param: str) -> Any:
     return method
 
 
-map_each = _compiled(
+map_each = _declare_compiled(
     "map_each",
     "What a query gives for each element of an array, or each entry of an object.",
     Example("root = this.map_each(x -> if x < 2 { deleted() } else { x * 2 })", "[1,2]", "[4]"),
     "query",
 )
-filter_ = _compiled(
+filter_ = _declare_compiled(
     "filter",
     "The elements of an array, or entries of an object, for which a query is true.",
     Example("root = this.filter(x -> x > 1)", "[1,2]", "[2]"),

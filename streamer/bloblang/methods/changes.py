@@ -7,11 +7,11 @@ from typing import Any
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.bloblang.golib.text import go_text, go_type, to_text
 from streamer.bloblang.runtime import changelog
-from streamer.bloblang.runtime.text import go_text, go_type, to_text
 
 _CATEGORY = "Object & Array Manipulation"
-_TOO_DEEP = "the value is nested too deep to be compared"
+_TOO_DEEP_TEXT = "the value is nested too deep to be compared"
 
 
 @declare(
@@ -40,56 +40,57 @@ def diff(value: Any, other: Any) -> list[changelog.Change] | None:
     try:
         return changelog.diff(value, other)
     except RecursionError:
-        raise QueryError(_TOO_DEEP) from None
+        raise QueryError(_TOO_DEEP_TEXT) from None
 
 
-def _field(change: dict[str, Any], name: str) -> Any:
+def _get_field(change: dict[str, Any], name: str) -> Any:
     if name in change:
         return change[name]
     return next((item for key, item in change.items() if key.lower() == name.lower()), None)
 
 
-def _scalar(value: Any, place: str) -> str:
+def _decode_scalar(value: Any, place: str) -> str:
     if value is None:
         return ""
     if type(value) in (dict, list, bool):
-        found = go_type(value, of_document=True)
-        raise _undecodable(f"'{place}' expected type 'string', got unconvertible type '{found}'")
+        kind = go_type(value, of_document=True)
+        raise _decoding_error(f"'{place}' expected type 'string', got unconvertible type '{kind}'")
     return to_text(value)
 
 
-def _undecodable(reason: str) -> ArgumentError:
+def _decoding_error(reason: str) -> ArgumentError:
     return ArgumentError(f"decoding failed due to the following error(s):\n\n{reason}")
 
 
-def _no_array(place: str, value: Any) -> str:
+def _describe_non_array(place: str, value: Any) -> str:
     kind = "map" if type(value) is dict else go_type(value)
     return f"'{place}' source data must be an array or slice, got {kind}"
 
 
-def _read(changes: Any) -> list[changelog.Change]:
+def _decode_changes(changes: Any) -> list[changelog.Change]:
     if changes is None:
         return []
     if type(changes) is not list:
-        raise ArgumentError(_no_array("", changes))
-    read = []
+        raise ArgumentError(_describe_non_array("", changes))
+    decoded = []
     for number, change in enumerate(changes):
         if type(change) is not dict:
-            found = f"expected a map or struct, got {go_text(go_type(change))}"
-            raise _undecodable(f"'[{number}]' {found}")
-        path = _field(change, "Path")
+            expected = f"expected a map or struct, got {go_text(go_type(change))}"
+            raise _decoding_error(f"'[{number}]' {expected}")
+        path = _get_field(change, "Path")
         if path is not None and type(path) is not list:
-            raise _undecodable(_no_array(f"[{number}].Path", path))
-        read.append(
+            raise _decoding_error(_describe_non_array(f"[{number}].Path", path))
+        decoded.append(
             {
-                "Type": _scalar(_field(change, "Type"), f"[{number}].Type"),
+                "Type": _decode_scalar(_get_field(change, "Type"), f"[{number}].Type"),
                 "Path": [
-                    _scalar(step, f"[{number}].Path[{at}]") for at, step in enumerate(path or ())
+                    _decode_scalar(step, f"[{number}].Path[{at}]")
+                    for at, step in enumerate(path or ())
                 ],
-                "To": _field(change, "To"),
+                "To": _get_field(change, "To"),
             }
         )
-    return read
+    return decoded
 
 
 @declare(
@@ -114,14 +115,14 @@ def _read(changes: Any) -> list[changelog.Change]:
 )
 def patch(changes: Any) -> Callable[[Any], Any]:
     """The value with the changes of a log, as `diff` gives it, made to it."""
-    read = _read(changes)
+    decoded = _decode_changes(changes)
 
     def apply(value: Any) -> Any:
         if value is None:
             return None
         try:
-            return changelog.patch(value, read)
+            return changelog.patch(value, decoded)
         except RecursionError:
-            raise QueryError(_TOO_DEEP) from None
+            raise QueryError(_TOO_DEEP_TEXT) from None
 
     return apply

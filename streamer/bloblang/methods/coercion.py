@@ -10,13 +10,13 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.convert import to_bool, to_float, to_int, to_timestamp, to_uint
-from streamer.bloblang.runtime.goquote import quote
-from streamer.bloblang.runtime.text import to_bytes, to_text
-from streamer.timestamps import Timestamp
+from streamer.bloblang.golib.convert import to_bool, to_float, to_int, to_timestamp, to_uint
+from streamer.bloblang.golib.goquote import quote
+from streamer.bloblang.golib.text import to_bytes, to_text
+from streamer.core.timestamps import Timestamp
 
 _CATEGORY = "Type Coercion"
-_NUMBERS = "Number Manipulation"
+_NUMBER_CATEGORY = "Number Manipulation"
 
 
 @declare(
@@ -82,14 +82,14 @@ def array(value: Any) -> list[Any]:
     return value if type(value) is list else [value]
 
 
-def _integer(name: str, bits: int, signed: bool) -> Callable[[Any], int]:
+def _declare_integer(name: str, bits: int, signed: bool) -> Callable[[Any], int]:
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     article = "an" if bits == 8 else "a"
     kind = f"{article} {bits}-bit {'signed' if signed else 'unsigned'} integer"
 
     @declare(
         name,
-        _NUMBERS,
+        _NUMBER_CATEGORY,
         examples=(Example(f"root = this.a.{name}()", '{"a":"0x1f"}', "31"),),
         own_errors=True,
         summary=f"The value, or a text read as one, as {kind}.",
@@ -105,19 +105,19 @@ def _integer(name: str, bits: int, signed: bool) -> Callable[[Any], int]:
     return convert
 
 
-int64 = _integer("int64", 64, True)
-int32 = _integer("int32", 32, True)
-int16 = _integer("int16", 16, True)
-int8 = _integer("int8", 8, True)
-uint64 = _integer("uint64", 64, False)
-uint32 = _integer("uint32", 32, False)
-uint16 = _integer("uint16", 16, False)
-uint8 = _integer("uint8", 8, False)
+int64 = _declare_integer("int64", 64, True)
+int32 = _declare_integer("int32", 32, True)
+int16 = _declare_integer("int16", 16, True)
+int8 = _declare_integer("int8", 8, True)
+uint64 = _declare_integer("uint64", 64, False)
+uint32 = _declare_integer("uint32", 32, False)
+uint16 = _declare_integer("uint16", 16, False)
+uint8 = _declare_integer("uint8", 8, False)
 
 
 @declare(
     "float64",
-    _NUMBERS,
+    _NUMBER_CATEGORY,
     examples=(Example("root = this.a.float64()", '{"a":"1.5"}', "1.5"),),
     own_errors=True,
 )
@@ -128,26 +128,26 @@ def float64(value: Any) -> float:
 
 @declare(
     "float32",
-    _NUMBERS,
+    _NUMBER_CATEGORY,
     examples=(Example("root = this.a.float32()", '{"a":"0.1"}', "0.1"),),
     own_errors=True,
 )
 def float32(value: Any) -> float:
     """The value, or a text read as one, rounded to a 32-bit float."""
-    from streamer.value import Number, json_float
+    from streamer.core.value import Number, format_json_float
 
     text = _number_text(value)
     number = to_float(value)
-    packed = struct.pack("f", number if text is None else _as_read(text, number))
+    packed = struct.pack("f", number if text is None else _nearest_double(text, number))
     rounded: float = struct.unpack("f", packed)[0]
     if not math.isfinite(rounded):
         if text is not None and math.isfinite(number):
             raise QueryError(f"strconv.ParseFloat: parsing {quote(text)}: value out of range")
         return rounded
     for digits in range(6, 10):
-        shown = f"{rounded:.{digits}g}"
-        if struct.pack("f", float(shown)) == packed:
-            return Number(json_float(float(shown)), rounded)
+        candidate = f"{rounded:.{digits}g}"
+        if struct.pack("f", float(candidate)) == packed:
+            return Number(format_json_float(float(candidate)), rounded)
     return rounded
 
 
@@ -158,7 +158,7 @@ def _number_text(value: Any) -> str | None:
     return value if type(value) is str else getattr(value, "text", None)
 
 
-def _as_read(text: str, number: float) -> float:
+def _nearest_double(text: str, number: float) -> float:
     """Return a double that becomes the 32-bit float nearest to a text.
 
     A double halfway between two of them has lost on which side of it the text is.

@@ -8,15 +8,15 @@ from typing import Any, Final, Protocol
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
-from streamer.bloblang.limits import check_unpacked
-from streamer.bloblang.runtime import deflate, lz4_frames
-from streamer.timestamps import Timestamp
+from streamer.bloblang.golib import deflate, lz4_frames
+from streamer.bloblang.limits import check_decompressed_size
+from streamer.core.timestamps import Timestamp
 
-_PIECE: Final = 1 << 16
+_CHUNK_BYTES: Final = 1 << 16
 _CATEGORY = "Encoding and Encryption"
 
 
-def _bytes(value: Any) -> bytes:
+def _require_bytes(value: Any) -> bytes:
     if type(value) is bytes:
         return value
     if type(value) is str:
@@ -26,55 +26,55 @@ def _bytes(value: Any) -> bytes:
     raise TypeMismatch(value, "bytes")
 
 
-def _snappy(data: bytes, level: int) -> bytes:
+def _compress_snappy(data: bytes, level: int) -> bytes:
     import cramjam
 
     return bytes(cramjam.snappy.compress_raw(data))
 
 
-def _unsnappy(data: bytes) -> bytes:
+def _decompress_snappy(data: bytes) -> bytes:
     import cramjam
 
     try:
-        check_unpacked(cramjam.snappy.decompress_raw_len(data))
+        check_decompressed_size(cramjam.snappy.decompress_raw_len(data))
         return bytes(cramjam.snappy.decompress_raw(data))
     except cramjam.DecompressionError:
         raise QueryError("s2: corrupt input") from None
 
 
 # The library that Benthos uses knows four strengths; these are what it says they come to.
-_ZSTD: Final = ((3, 1), (6, 3), (10, 7), (1 << 62, 11))
+_ZSTD_LEVELS: Final = ((3, 1), (6, 3), (10, 7), (1 << 62, 11))
 
 
-def _zstd(data: bytes, level: int) -> bytes:
-    from streamer import zstd
+def _compress_zstd(data: bytes, level: int) -> bytes:
+    from streamer.core import zstd
 
-    strength = next(real for below, real in _ZSTD if level < below)
+    strength = next(real for below, real in _ZSTD_LEVELS if level < below)
     return zstd.compress(data, level=strength)
 
 
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
 
-def _unzstd(data: bytes) -> bytes:
-    from streamer import zstd
+def _decompress_zstd(data: bytes) -> bytes:
+    from streamer.core import zstd
 
     if not data:
         return b""
     if data[:4] != _ZSTD_MAGIC and not (0x50 <= data[0] <= 0x5F and data[1:4] == b"\x2a\x4d\x18"):
         raise QueryError("magic number mismatch" if len(data) > 3 else "unexpected EOF")
-    found: list[bytes] = []
+    chunks: list[bytes] = []
     try:
-        for piece in _unpacked(data, zstd.ZstdDecompressor):
-            found.append(piece)
+        for chunk in _decompress_chunks(data, zstd.ZstdDecompressor):
+            chunks.append(chunk)
     except EOFError:
         raise QueryError("unexpected EOF") from None
     except zstd.ZstdError as e:
-        raise QueryError(f"zstd: {zstd.reason(e)}") from None
-    return b"".join(found)
+        raise QueryError(f"zstd: {zstd.error_text(e)}") from None
+    return b"".join(chunks)
 
 
-class _Unpacker(Protocol):
+class _Decompressor(Protocol):
     """A decompressor of one stream that gives no more at once than it is asked for."""
 
     @property
@@ -87,8 +87,8 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, max_length: int) -> bytes: ...
 
 
-def _unpacked(data: bytes, make: Callable[[], _Unpacker]) -> Iterator[bytes]:
-    """Return what one stream after another holds, in pieces of at most `_PIECE` bytes.
+def _decompress_chunks(data: bytes, make: Callable[[], _Decompressor]) -> Iterator[bytes]:
+    """Return what one stream after another holds, in pieces of at most `_CHUNK_BYTES` bytes.
 
     Raises:
         EOFError: a stream is cut off.
@@ -98,99 +98,99 @@ def _unpacked(data: bytes, make: Callable[[], _Unpacker]) -> Iterator[bytes]:
     while at < len(data):
         stream = make()
         while not stream.eof:
-            given = data[at : at + _PIECE] if stream.needs_input else b""
-            if stream.needs_input and not given:
+            compressed = data[at : at + _CHUNK_BYTES] if stream.needs_input else b""
+            if stream.needs_input and not compressed:
                 raise EOFError
-            at += len(given)
-            piece = stream.decompress(given, _PIECE)
-            size += len(piece)
-            check_unpacked(size)
-            yield piece
+            at += len(compressed)
+            chunk = stream.decompress(compressed, _CHUNK_BYTES)
+            size += len(chunk)
+            check_decompressed_size(size)
+            yield chunk
         at -= len(stream.unused_data)
 
 
-def _bunzip(data: bytes) -> bytes:
-    found: list[bytes] = []
-    begun = 0
+def _decompress_bzip2_streams(data: bytes) -> bytes:
+    chunks: list[bytes] = []
+    stream_start = 0
 
     def make() -> bz2.BZ2Decompressor:
-        nonlocal begun
-        begun = len(found)
+        nonlocal stream_start
+        stream_start = len(chunks)
         return bz2.BZ2Decompressor()
 
     try:
-        for piece in _unpacked(data, make):
-            found.append(piece)
+        for chunk in _decompress_chunks(data, make):
+            chunks.append(chunk)
     except OSError:
         # What stands behind a stream and is none is not looked at.
-        if not found or len(found) > begun:
+        if not chunks or len(chunks) > stream_start:
             raise
-    return b"".join(found)
+    return b"".join(chunks)
 
 
-def _unbzip2(data: bytes) -> bytes:
+def _decompress_bzip2(data: bytes) -> bytes:
     if len(data) < 2:
         raise QueryError("unexpected EOF")
     if data[:2] != b"BZ":
         raise QueryError("bzip2 data invalid: bad magic value")
     try:
-        return _bunzip(data)
+        return _decompress_bzip2_streams(data)
     except EOFError:
         raise QueryError("unexpected EOF") from None
     except OSError:
         raise QueryError("bzip2 data invalid: corrupt block") from None
 
 
-_COMPRESS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
-    "flate": deflate.flate,
-    "gzip": deflate.gzip,
+_COMPRESSORS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
+    "flate": deflate.compress_flate,
+    "gzip": deflate.compress_gzip,
     "lz4": lz4_frames.compress,
-    "pgzip": deflate.pgzip,
-    "snappy": _snappy,
-    "zlib": deflate.zlib_,
-    "zstd": _zstd,
+    "pgzip": deflate.compress_pgzip,
+    "snappy": _compress_snappy,
+    "zlib": deflate.compress_zlib,
+    "zstd": _compress_zstd,
 }
-_DECOMPRESS: Final[dict[str, Callable[[bytes], bytes]]] = {
-    "bzip2": _unbzip2,
-    "flate": deflate.unflate,
-    "gzip": deflate.ungzip,
+_DECOMPRESSORS: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "bzip2": _decompress_bzip2,
+    "flate": deflate.decompress_flate,
+    "gzip": deflate.decompress_gzip,
     "lz4": lz4_frames.decompress,
-    "pgzip": deflate.ungzip,
-    "snappy": _unsnappy,
-    "zlib": deflate.unzlib,
-    "zstd": _unzstd,
+    "pgzip": deflate.decompress_gzip,
+    "snappy": _decompress_snappy,
+    "zlib": deflate.decompress_zlib,
+    "zstd": _decompress_zstd,
 }
 
 
-COMPRESSIONS: Final = tuple(_COMPRESS)
-DECOMPRESSIONS: Final = tuple(_DECOMPRESS)
+COMPRESSION_ALGORITHMS: Final = tuple(_COMPRESSORS)
+DECOMPRESSION_ALGORITHMS: Final = tuple(_DECOMPRESSORS)
 
 
-def packer(algorithm: str) -> Callable[[bytes, int], bytes]:
+def get_compressor(algorithm: str) -> Callable[[bytes, int], bytes]:
     """Return what packs bytes, by a level; -1 is the algorithm's own.
 
     Raises:
         ArgumentError: there is no such algorithm. What is returned raises a QueryError.
     """
-    found: Callable[[bytes, int], bytes] = _find(_COMPRESS, algorithm)
-    return found
+    compressor: Callable[[bytes, int], bytes] = _find_algorithm(_COMPRESSORS, algorithm)
+    return compressor
 
 
-def unpacker(algorithm: str) -> Callable[[bytes], bytes]:
+def get_decompressor(algorithm: str) -> Callable[[bytes], bytes]:
     """Return what unpacks bytes.
 
     Raises:
         ArgumentError: there is no such algorithm. What is returned raises a QueryError.
     """
-    found: Callable[[bytes], bytes] = _find(_DECOMPRESS, algorithm)
-    return found
+    decompressor: Callable[[bytes], bytes] = _find_algorithm(_DECOMPRESSORS, algorithm)
+    return decompressor
 
 
-def _find(algorithms: dict[str, Any], name: str) -> Any:
-    found = algorithms.get(name)
-    if found is None:
+def _find_algorithm(algorithms: dict[str, Any], name: str) -> Any:
+    algorithm = algorithms.get(name)
+    if algorithm is None:
         raise ArgumentError(f"compression type not recognised: {name}")
-    return found
+    return algorithm
 
 
 @declare(
@@ -215,8 +215,8 @@ def _find(algorithms: dict[str, Any], name: str) -> Any:
 )
 def compress(algorithm: str, level: int) -> Callable[[Any], bytes]:
     """The bytes compressed: flate, gzip, pgzip, lz4, snappy, zlib or zstd, harder by level."""
-    run = _find(_COMPRESS, algorithm)
-    return lambda value: run(_bytes(value), level)
+    run = _find_algorithm(_COMPRESSORS, algorithm)
+    return lambda value: run(_require_bytes(value), level)
 
 
 @declare(
@@ -240,5 +240,5 @@ def compress(algorithm: str, level: int) -> Callable[[Any], bytes]:
 )
 def decompress(algorithm: str) -> Callable[[Any], bytes]:
     """The bytes that were compressed: as `compress`, and bzip2."""
-    run = _find(_DECOMPRESS, algorithm)
-    return lambda value: run(_bytes(value))
+    run = _find_algorithm(_DECOMPRESSORS, algorithm)
+    return lambda value: run(_require_bytes(value))

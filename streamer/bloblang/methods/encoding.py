@@ -12,17 +12,17 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.golib.convert import text_of
+from streamer.bloblang.golib.goquote import quote as go_quote
 from streamer.bloblang.runtime import digests
-from streamer.bloblang.runtime.codecs import DECODERS, ENCODERS
-from streamer.bloblang.runtime.convert import text_of
-from streamer.bloblang.runtime.goquote import quote as go_quote
-from streamer.timestamps import Timestamp
+from streamer.bloblang.runtime.text_encodings import DECODERS, ENCODERS
+from streamer.core.timestamps import Timestamp
 
 _CATEGORY = "Encoding and Encryption"
-_STRINGS = "String Manipulation"
+_STRING_CATEGORY = "String Manipulation"
 
 
-def _bytes(value: Any) -> bytes:
+def _require_bytes(value: Any) -> bytes:
     if type(value) is bytes:
         return value
     if type(value) is str:
@@ -42,7 +42,7 @@ def encode(scheme: str) -> Callable[[Any], str]:
     encoder = ENCODERS.get(scheme)
     if encoder is None:
         raise ArgumentError(f"unrecognized encoding type: {scheme}")
-    return lambda value: encoder(_bytes(value)).decode()
+    return lambda value: encoder(_require_bytes(value)).decode()
 
 
 @declare(
@@ -57,7 +57,7 @@ def decode(scheme: str) -> Callable[[Any], bytes]:
     decoder = DECODERS.get(scheme)
     if decoder is None:
         raise ArgumentError(f"unrecognized encoding type: {scheme}")
-    return lambda value: decoder(_bytes(value))
+    return lambda value: decoder(_require_bytes(value))
 
 
 @declare(
@@ -74,11 +74,11 @@ def decode(scheme: str) -> Callable[[Any], bytes]:
 def hash_(algorithm: str, key: str | None, polynomial: str) -> Callable[[Any], bytes]:
     """A digest of the bytes, as bytes; the HMACs among the algorithms need a key."""
     raw_key = (key or "").encode("utf-8", "surrogateescape")
-    digest = digests.find(algorithm, raw_key, polynomial)
-    return lambda value: digest(_bytes(value))
+    digest = digests.find_digest(algorithm, raw_key, polynomial)
+    return lambda value: digest(_require_bytes(value))
 
 
-def _bytes_of(value: Any) -> bytes:
+def _text_bytes(value: Any) -> bytes:
     return text_of(value).encode("utf-8", "surrogateescape")
 
 
@@ -109,13 +109,13 @@ def uuid_v5(value: Any, ns: str | None) -> str | None:
             raise QueryError(f"invalid ns uuid: {go_quote(ns)}") from None
     if type(value) is Timestamp:
         raise TypeMismatch(value, "string")
-    digest = hashlib.sha1(space.bytes + _bytes_of(value), usedforsecurity=False).digest()
+    digest = hashlib.sha1(space.bytes + _text_bytes(value), usedforsecurity=False).digest()
     return str(uuid.UUID(bytes=digest[:16], version=5))
 
 
 @declare(
     "escape_html",
-    _STRINGS,
+    _STRING_CATEGORY,
     examples=(Example("root = this.a.escape_html()", '{"a":"<\'\\">"}', "&lt;&#39;&#34;&gt;"),),
 )
 def escape_html(value: Any) -> str:
@@ -126,7 +126,7 @@ def escape_html(value: Any) -> str:
 
 @declare(
     "unescape_html",
-    _STRINGS,
+    _STRING_CATEGORY,
     examples=(Example("root = this.a.unescape_html()", '{"a":"&lt;"}', "<"),),
 )
 def unescape_html(value: Any) -> str:
@@ -136,22 +136,22 @@ def unescape_html(value: Any) -> str:
 
 @declare(
     "escape_url_query",
-    _STRINGS,
+    _STRING_CATEGORY,
     examples=(Example("root = this.a.escape_url_query()", '{"a":"a b&~"}', "a+b%26~"),),
 )
 def escape_url_query(value: Any) -> str:
     """The text escaped for a URL's query."""
-    return urllib.parse.quote_plus(_bytes_of(value), safe="")
+    return urllib.parse.quote_plus(_text_bytes(value), safe="")
 
 
 @declare(
     "escape_url_path",
-    _STRINGS,
+    _STRING_CATEGORY,
     examples=(Example("root = this.a.escape_url_path()", '{"a":"a b/&"}', "a%20b%2F&"),),
 )
 def escape_url_path(value: Any) -> str:
     """The text escaped for a segment of a URL's path."""
-    return urllib.parse.quote(_bytes_of(value), safe="$&+=:@")
+    return urllib.parse.quote(_text_bytes(value), safe="$&+=:@")
 
 
 def _unescape(value: Any, plus: bool) -> str:
@@ -168,7 +168,7 @@ def _unescape(value: Any, plus: bool) -> str:
 
 @declare(
     "unescape_url_query",
-    _STRINGS,
+    _STRING_CATEGORY,
     examples=(Example("root = this.a.unescape_url_query()", '{"a":"a+b%26"}', "a b&"),),
 )
 def unescape_url_query(value: Any) -> str:
@@ -178,7 +178,7 @@ def unescape_url_query(value: Any) -> str:
 
 @declare(
     "unescape_url_path",
-    _STRINGS,
+    _STRING_CATEGORY,
     examples=(Example("root = this.a.unescape_url_path()", '{"a":"a%20b+"}', "a b+"),),
 )
 def unescape_url_path(value: Any) -> str:
@@ -188,7 +188,7 @@ def unescape_url_path(value: Any) -> str:
 
 @declare(
     "quote",
-    _STRINGS,
+    _STRING_CATEGORY,
     examples=(Example("root = this.a.quote()", '{"a":"x\\ny"}', '"x\\ny"'),),
 )
 def quote(value: Any) -> str:
@@ -198,7 +198,7 @@ def quote(value: Any) -> str:
 
 @declare(
     "unquote",
-    _STRINGS,
+    _STRING_CATEGORY,
     examples=(Example("root = this.a.unquote()", '{"a":"\\"x\\""}', "x"),),
 )
 def unquote(value: Any) -> str:
@@ -218,7 +218,7 @@ def unquote(value: Any) -> str:
         raise QueryError("invalid syntax")
     try:
         # In single quotes is one letter, where the other quote needs no escape, and has none.
-        result = resolve(text if mark == '"' else f'"{_of_letter(inside)}"')
+        result = resolve(text if mark == '"' else f'"{_swap_quote_escapes(inside)}"')
     except ValueError:
         raise QueryError("invalid syntax") from None
     if mark == "'" and len(result) != 1:
@@ -226,7 +226,7 @@ def unquote(value: Any) -> str:
     return result
 
 
-def _of_letter(inside: str) -> str:
+def _swap_quote_escapes(inside: str) -> str:
     if inside == '\\"':
         raise ValueError("a double quote needs no escape in single quotes")
     return {'"': '\\"', "\\'": "'"}.get(inside, inside)

@@ -9,37 +9,39 @@ from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
 
 _CATEGORY: Final = "Encoding and Encryption"
-_BLOCK: Final = 16
-_NONCE: Final = 12
-_KEYS: Final = "2b7e151628aed2a6abf7158809cf4f3c"
-_VECTOR: Final = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
-_GIVEN: Final = f'let k = "{_KEYS}".decode("hex")\nlet v = "{_VECTOR}".decode("hex")\n'
-_Run = Callable[[bytes], bytes]
+_BLOCK_BYTES: Final = 16
+_NONCE_BYTES: Final = 12
+_EXAMPLE_KEY: Final = "2b7e151628aed2a6abf7158809cf4f3c"
+_EXAMPLE_IV: Final = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
+_EXAMPLE_LETS: Final = (
+    f'let k = "{_EXAMPLE_KEY}".decode("hex")\nlet v = "{_EXAMPLE_IV}".decode("hex")\n'
+)
+_Transform = Callable[[bytes], bytes]
 
 
-def _raw(text: str) -> bytes:
+def _to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _bytes(value: Any) -> bytes:
+def _require_bytes(value: Any) -> bytes:
     if type(value) is bytes:
         return value
     if type(value) is str:
-        return _raw(value)
+        return _to_bytes(value)
     raise TypeMismatch(value, "string")
 
 
-def _checked(scheme: str, key: bytes, iv: bytes, verb: str) -> None:
+def _check_parameters(scheme: str, key: bytes, iv: bytes, verb: str) -> None:
     if len(key) not in (16, 24, 32):
         raise ArgumentError(f"crypto/aes: invalid key size {len(key)}")
     if scheme in ("ctr", "ofb", "cbc"):
-        if len(iv) != _BLOCK:
+        if len(iv) != _BLOCK_BYTES:
             raise ArgumentError("the key must match the initialisation vector size")
     elif scheme != "gcm":
         raise ArgumentError(f"unrecognized {verb} type: {scheme}")
 
 
-def _mode(scheme: str, iv: bytes) -> Any:
+def _make_mode(scheme: str, iv: bytes) -> Any:
     """Return the mode of operation of a scheme that needs no check of what it decrypts."""
     from cryptography.hazmat.decrepit.ciphers.modes import OFB
     from cryptography.hazmat.primitives.ciphers import modes
@@ -51,48 +53,48 @@ def _mode(scheme: str, iv: bytes) -> Any:
     return OFB(iv)
 
 
-def _cipher(scheme: str, key: bytes, iv: bytes, *, encrypt: bool) -> _Run:
+def _make_cipher(scheme: str, key: bytes, iv: bytes, *, encrypt: bool) -> _Transform:
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
-    cipher = Cipher(AES(key), _mode(scheme, iv))
+    cipher = Cipher(AES(key), _make_mode(scheme, iv))
     what = "plaintext" if encrypt else "ciphertext"
 
     def run(data: bytes) -> bytes:
-        if scheme == "cbc" and len(data) % _BLOCK:
+        if scheme == "cbc" and len(data) % _BLOCK_BYTES:
             raise QueryError(f"{what} is not a multiple of the block size")
         context = cipher.encryptor() if encrypt else cipher.decryptor()
-        made: bytes = context.update(data) + context.finalize()
-        return made
+        output: bytes = context.update(data) + context.finalize()
+        return output
 
     return run
 
 
-def _nonce(iv: bytes) -> None:
-    if len(iv) != _NONCE:
-        raise QueryError(f"gcm takes an iv of {_NONCE} bytes, got {len(iv)}")
+def _check_nonce(iv: bytes) -> None:
+    if len(iv) != _NONCE_BYTES:
+        raise QueryError(f"gcm takes an iv of {_NONCE_BYTES} bytes, got {len(iv)}")
 
 
-def _seal(key: bytes, iv: bytes) -> _Run:
+def _make_gcm_encryptor(key: bytes, iv: bytes) -> _Transform:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     sealer = AESGCM(key)
 
     def run(data: bytes) -> bytes:
-        _nonce(iv)
+        _check_nonce(iv)
         return sealer.encrypt(iv, data, None)
 
     return run
 
 
-def _open(key: bytes, iv: bytes) -> _Run:
+def _make_gcm_decryptor(key: bytes, iv: bytes) -> _Transform:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     opener = AESGCM(key)
 
     def run(data: bytes) -> bytes:
-        _nonce(iv)
+        _check_nonce(iv)
         try:
             return opener.decrypt(iv, data, None)
         except InvalidTag:
@@ -102,14 +104,14 @@ def _open(key: bytes, iv: bytes) -> _Run:
     return run
 
 
-def _aes(scheme: str, key: str, iv: str, *, encrypt: bool) -> Callable[[Any], bytes]:
-    raw_key, raw_iv = _raw(key), _raw(iv)
-    _checked(scheme, raw_key, raw_iv, "encryption" if encrypt else "decryption")
+def _make_aes(scheme: str, key: str, iv: str, *, encrypt: bool) -> Callable[[Any], bytes]:
+    raw_key, raw_iv = _to_bytes(key), _to_bytes(iv)
+    _check_parameters(scheme, raw_key, raw_iv, "encryption" if encrypt else "decryption")
     if scheme == "gcm":
-        run = (_seal if encrypt else _open)(raw_key, raw_iv)
+        run = (_make_gcm_encryptor if encrypt else _make_gcm_decryptor)(raw_key, raw_iv)
     else:
-        run = _cipher(scheme, raw_key, raw_iv, encrypt=encrypt)
-    return lambda value: run(_bytes(value))
+        run = _make_cipher(scheme, raw_key, raw_iv, encrypt=encrypt)
+    return lambda value: run(_require_bytes(value))
 
 
 @declare(
@@ -120,7 +122,7 @@ def _aes(scheme: str, key: str, iv: str, *, encrypt: bool) -> Callable[[Any], by
     Param("iv", "string"),
     examples=(
         Example(
-            _GIVEN + 'root = this.a.encrypt_aes("ctr", $k, $v).encode("hex")',
+            _EXAMPLE_LETS + 'root = this.a.encrypt_aes("ctr", $k, $v).encode("hex")',
             '{"a":"hello world!"}',
             "84e9b31ff7400bdf80be7254",
         ),
@@ -135,7 +137,7 @@ def _aes(scheme: str, key: str, iv: str, *, encrypt: bool) -> Callable[[Any], by
 )
 def encrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
     """The bytes encrypted with AES in the scheme ctr, gcm, ofb or cbc; a key of 16 to 32 bytes."""
-    return _aes(scheme, key, iv, encrypt=True)
+    return _make_aes(scheme, key, iv, encrypt=True)
 
 
 @declare(
@@ -146,7 +148,7 @@ def encrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
     Param("iv", "string"),
     examples=(
         Example(
-            _GIVEN + 'root = this.a.decode("hex").decrypt_aes("ctr", $k, $v)',
+            _EXAMPLE_LETS + 'root = this.a.decode("hex").decrypt_aes("ctr", $k, $v)',
             '{"a":"84e9b31ff7400bdf80be7254"}',
             "hello world!",
         ),
@@ -161,4 +163,4 @@ def encrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
 )
 def decrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
     """The bytes that `encrypt_aes` was given, with the same scheme, key and iv."""
-    return _aes(scheme, key, iv, encrypt=False)
+    return _make_aes(scheme, key, iv, encrypt=False)

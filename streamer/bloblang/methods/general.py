@@ -7,15 +7,15 @@ from typing import Any, NoReturn
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError, TypeMismatch
-from streamer.bloblang.runtime.paths import MISSING, find, search, split_path
-from streamer.value import type_name
+from streamer.bloblang.runtime.paths import MISSING, find_or_null, find_value, split_path
+from streamer.core.value import type_name
 
 _GENERAL = "General"
 _COERCION = "Type Coercion"
 _OBJECTS = "Object & Array Manipulation"
 
 
-def _compiled(*_: Any) -> NoReturn:
+def _refuse_direct_call(*_: Any) -> NoReturn:
     raise AssertionError("the compiler writes this method out by itself")
 
 
@@ -27,7 +27,7 @@ def _compiled(*_: Any) -> NoReturn:
 )
 def catch(*_: Any) -> Any:
     """The target or, when it fails, the argument, for which `this` is the error's text."""
-    _compiled()
+    _refuse_direct_call()
 
 
 @declare(
@@ -38,7 +38,7 @@ def catch(*_: Any) -> Any:
 )
 def or_(*_: Any) -> Any:
     """The target or, when it fails or is null, the argument."""
-    _compiled()
+    _refuse_direct_call()
 
 
 @declare(
@@ -50,7 +50,7 @@ def or_(*_: Any) -> Any:
 )
 def from_(*_: Any) -> Any:
     """Evaluates `json`, `content`, `meta` and the like for another message of the batch."""
-    _compiled()
+    _refuse_direct_call()
 
 
 @declare(
@@ -61,7 +61,7 @@ def from_(*_: Any) -> Any:
 )
 def from_all(*_: Any) -> Any:
     """Evaluates `json`, `content`, `meta` and the like for each message of the batch: an array."""
-    _compiled()
+    _refuse_direct_call()
 
 
 @declare(
@@ -72,7 +72,7 @@ def from_all(*_: Any) -> Any:
 )
 def map_(*_: Any) -> Any:
     """Evaluates a query with `this` set to the target."""
-    _compiled()
+    _refuse_direct_call()
 
 
 @declare(
@@ -82,7 +82,7 @@ def map_(*_: Any) -> Any:
 )
 def not_(*_: Any) -> Any:
     """The opposite of a boolean."""
-    _compiled()
+    _refuse_direct_call()
 
 
 @declare(
@@ -108,7 +108,7 @@ def apply(maps: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., An
 )
 def get(value: Any, path: str) -> Any:
     """What a dot path leads to; null when nothing is there."""
-    return search(value, split_path(path))
+    return find_or_null(value, split_path(path))
 
 
 @declare(
@@ -119,7 +119,7 @@ def get(value: Any, path: str) -> Any:
 )
 def exists(value: Any, path: str) -> bool:
     """Whether a dot path leads to anything, null included."""
-    return find(value, split_path(path)) is not MISSING
+    return find_value(value, split_path(path)) is not MISSING
 
 
 @declare(

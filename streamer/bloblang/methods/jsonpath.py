@@ -8,17 +8,19 @@ from typing import Any
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError
-from streamer.bloblang.runtime.gval import Evaluate
+from streamer.bloblang.golib.gval import Evaluate
 
-_MANY = 256  # expressions that are kept when a mapping makes them from its documents
+_MAX_CACHED_EXPRESSIONS = (
+    256  # expressions that are kept when a mapping makes them from its documents
+)
 
 
-@functools.lru_cache(maxsize=_MANY)
-def _read(expression: str) -> Evaluate:
-    from streamer.bloblang.runtime.jsonpath import Parser
+@functools.lru_cache(maxsize=_MAX_CACHED_EXPRESSIONS)
+def _parse_cached(expression: str) -> Evaluate:
+    from streamer.bloblang.runtime.jsonpath import JsonPathParser
 
     try:
-        return Parser(expression).whole()
+        return JsonPathParser(expression).parse()
     except RecursionError:
         reason = "the expression is nested too deep"
         raise ArgumentError(f"evaluating json path expression: {reason}") from None
@@ -43,17 +45,17 @@ def _read(expression: str) -> Evaluate:
 )
 def json_path(expression: str) -> Callable[[Any], Any]:
     """What a JSONPath finds: an array if it can find several values, else the value itself."""
-    from streamer.bloblang.runtime import pathsteps
+    from streamer.bloblang.runtime import jsonpath_steps
 
-    evaluate = _read(expression)
+    evaluate = _parse_cached(expression)
 
-    def look_up(value: Any) -> Any:
-        pathsteps.begin()
+    def evaluate_path(value: Any) -> Any:
+        jsonpath_steps.reset_budget()
         try:
             return evaluate(value, None)
-        except pathsteps.TooMany as e:
+        except jsonpath_steps.TooManyValuesError as e:
             raise QueryError(str(e)) from None
         except RecursionError:
             raise QueryError("the expression is nested too deep") from None
 
-    return look_up
+    return evaluate_path

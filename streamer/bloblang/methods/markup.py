@@ -7,9 +7,9 @@ from typing import Any
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import ArgumentError
-from streamer.bloblang.runtime import sanitizing
-from streamer.bloblang.runtime.convert import text_of
-from streamer.bloblang.runtime.text import go_type
+from streamer.bloblang.golib.convert import text_of
+from streamer.bloblang.golib.text import go_type
+from streamer.bloblang.runtime import html_sanitizer
 
 
 @declare(
@@ -31,7 +31,7 @@ def strip_html(preserve: Any) -> Callable[[Any], str]:
     names = preserve if type(preserve) is list else []
     for place, name in enumerate(names):
         if type(name) is not str:
-            found = go_type(name)
-            raise ArgumentError(f"invalid arg at index {place}: expected string, got {found}")
-    kept = frozenset(name.lower() for name in names)
-    return lambda value: sanitizing.sanitize(text_of(value), kept)
+            kind = go_type(name)
+            raise ArgumentError(f"invalid arg at index {place}: expected string, got {kind}")
+    allowed = frozenset(name.lower() for name in names)
+    return lambda value: html_sanitizer.sanitize(text_of(value), allowed)

@@ -10,39 +10,39 @@ from typing import Any
 
 from streamer.bloblang.declare import CONNECT, Example, declare
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.convert import text_of
-from streamer.timestamps import Timestamp
-from streamer.value import DELETED, INT64_MAX, NOTHING, Number, UInt
+from streamer.bloblang.golib.convert import text_of
+from streamer.core.timestamps import Timestamp
+from streamer.core.value import DELETED, INT64_MAX, NOTHING, Number, UInt
 
 _CATEGORY = "Parsing"
 
 
-def _raw(value: Any) -> bytes:
+def _to_bytes(value: Any) -> bytes:
     if type(value) is bytes:
         return value
     return text_of(value, "bytes").encode(errors="replace")
 
 
-def _extension(code: int, data: bytes) -> Any:
+def _refuse_extension(code: int, data: bytes) -> Any:
     raise QueryError(f"msgpack: unknown ext id={code}")
 
 
-def _own(value: Any) -> Any:
+def _convert_timestamp(value: Any) -> Any:
     """Return a point in time as Bloblang has it, anything else as it is."""
     import msgpack
 
     return Timestamp(value.to_unix_nano()) if type(value) is msgpack.Timestamp else value
 
 
-def _object(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
-    return {_key(key): _own(item) for key, item in pairs}
+def _build_object(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    return {_check_key(key): _convert_timestamp(item) for key, item in pairs}
 
 
-def _array(items: list[Any]) -> list[Any]:
-    return [_own(item) for item in items]
+def _build_array(items: list[Any]) -> list[Any]:
+    return [_convert_timestamp(item) for item in items]
 
 
-def _key(key: Any) -> str:
+def _check_key(key: Any) -> str:
     if type(key) is str:
         return key
     if key is None:
@@ -69,20 +69,20 @@ def parse_msgpack(value: Any) -> Any:
     """The value that MessagePack bytes hold; what follows it is not looked at."""
     import msgpack
 
-    raw = _raw(value)
+    raw = _to_bytes(value)
     # Lengths are announced: no more than what is there is set aside for them.
     unpacker = msgpack.Unpacker(
         max_buffer_size=max(len(raw), 1),
-        ext_hook=_extension,
-        object_pairs_hook=_object,
-        list_hook=_array,
+        ext_hook=_refuse_extension,
+        object_pairs_hook=_build_object,
+        list_hook=_build_array,
         unicode_errors="replace",
         strict_map_key=False,
         timestamp=0,
     )
     unpacker.feed(raw)
     try:
-        return _own(unpacker.unpack())
+        return _convert_timestamp(unpacker.unpack())
     except msgpack.FormatError:
         raise QueryError("msgpack: unknown code c1 decoding interface{}") from None
     except msgpack.StackError:
@@ -91,28 +91,28 @@ def parse_msgpack(value: Any) -> Any:
         raise QueryError("EOF") from None  # less is there than was announced
 
 
-def _integer(value: int) -> bytes:
+def _pack_integer(value: int) -> bytes:
     signed = value <= INT64_MAX
     return (b"\xd3" if signed else b"\xcf") + value.to_bytes(8, "big", signed=signed)
 
 
-def _packed(value: Any, packer: Any) -> bytes:
+def _pack_value(value: Any, packer: Any) -> bytes:
     kind = type(value)
     if kind is dict:
         parts: list[bytes] = [packer.pack_map_header(len(value))]
         for key in sorted(value):
-            parts += (packer.pack(key), _packed(value[key], packer))
+            parts += (packer.pack(key), _pack_value(value[key], packer))
         return b"".join(parts)
     if kind is list:
         return b"".join(
-            (packer.pack_array_header(len(value)), *(_packed(item, packer) for item in value))
+            (packer.pack_array_header(len(value)), *(_pack_value(item, packer) for item in value))
         )
     if kind is int:
-        return _integer(value)
+        return _pack_integer(value)
     if kind is UInt:
         return b"\xcf" + int(value).to_bytes(8, "big")
     if kind is Number:
-        return _packed(float(value), packer)
+        return _pack_value(float(value), packer)
     if value is DELETED or value is NOTHING:
         value = None
     elif kind is Timestamp:
@@ -138,6 +138,6 @@ def format_msgpack(value: Any) -> bytes:
     import msgpack
 
     try:
-        return _packed(value, msgpack.Packer(unicode_errors="replace"))
+        return _pack_value(value, msgpack.Packer(unicode_errors="replace"))
     except (RecursionError, msgpack.StackError):
         raise QueryError("msgpack: the value is nested too deep") from None

@@ -8,55 +8,60 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError, TypeMismatch
-from streamer.bloblang.runtime import gomath
-from streamer.bloblang.runtime.operations import NUMBERS, truncate
-from streamer.value import INT64_MAX, INT64_MIN, UInt
+from streamer.bloblang.golib import gomath
+from streamer.bloblang.golib.operations import NUMBER_TYPES, truncate
+from streamer.core.value import INT64_MAX, INT64_MIN, UInt
 
 _CATEGORY = "Number Manipulation"
 
 
-def _number(value: Any) -> Any:
-    if type(value) in NUMBERS:
+def _require_number(value: Any) -> Any:
+    if type(value) in NUMBER_TYPES:
         return value
     raise TypeMismatch(value, "number")
 
 
-def _whole(value: float) -> int | float:
+def _to_int_if_whole(value: float) -> int | float:
     """Return a float without fraction as an integer when int64 holds it."""
     if value != value or not -9.223372036854776e18 <= value < 9.223372036854776e18:
         return value
     return int(value)
 
 
-def _rounding(name: str, summary: str, to_whole: Callable[[float], float]) -> Any:
+def _declare_rounding(name: str, summary: str, to_whole: Callable[[float], float]) -> Any:
     @declare(name, _CATEGORY, examples=(Example(f"root = 5.{name}()", "{}", "5"),), summary=summary)
     def method(value: Any) -> int | float:
         if type(value) is int or type(value) is UInt:
             return value
-        number = float(_number(value))
-        return _whole(to_whole(number)) if math.isfinite(number) else number
+        number = float(_require_number(value))
+        return _to_int_if_whole(to_whole(number)) if math.isfinite(number) else number
 
     return method
 
 
-def _half_away(value: float) -> float:
+def _round_half_away(value: float) -> float:
     whole = math.trunc(value)
     return whole + math.copysign(1, value) if abs(value - whole) >= 0.5 else float(whole)
 
 
-ceil = _rounding("ceil", "The number rounded up.", lambda x: float(math.ceil(x)))
-floor = _rounding("floor", "The number rounded down.", lambda x: float(math.floor(x)))
-round_ = _rounding("round", "The number rounded, halves away from zero.", _half_away)
+ceil = _declare_rounding("ceil", "The number rounded up.", lambda x: float(math.ceil(x)))
+floor = _declare_rounding("floor", "The number rounded down.", lambda x: float(math.floor(x)))
+round_ = _declare_rounding("round", "The number rounded, halves away from zero.", _round_half_away)
 
 
-def _real(
-    name: str, summary: str, run: Callable[[float], float], own: bool, given: str, result: str
+def _declare_real(
+    name: str,
+    summary: str,
+    run: Callable[[float], float],
+    own_errors: bool,
+    example_input: str,
+    result: str,
 ) -> Any:
-    example = Example(f"root = this.a.{name}()", f'{{"a":{given}}}', result)
+    example = Example(f"root = this.a.{name}()", f'{{"a":{example_input}}}', result)
 
-    @declare(name, _CATEGORY, own_errors=own, summary=summary, examples=(example,))
+    @declare(name, _CATEGORY, own_errors=own_errors, summary=summary, examples=(example,))
     def method(value: Any) -> float:
-        number = float(_number(value))
+        number = float(_require_number(value))
         try:
             return run(number)
         except (ValueError, OverflowError):
@@ -65,11 +70,11 @@ def _real(
     return method
 
 
-log = _real("log", "The natural logarithm.", math.log, False, "1", "0")
-log10 = _real("log10", "The logarithm to base 10.", gomath.log10, False, "100", "2")
-sin = _real("sin", "The sine of an angle in radians.", gomath.sin, True, "0", "0")
-cos = _real("cos", "The cosine of an angle in radians.", gomath.cos, True, "0", "1")
-tan = _real("tan", "The tangent of an angle in radians.", gomath.tan, True, "0", "0")
+log = _declare_real("log", "The natural logarithm.", math.log, False, "1", "0")
+log10 = _declare_real("log10", "The logarithm to base 10.", gomath.log10, False, "100", "2")
+sin = _declare_real("sin", "The sine of an angle in radians.", gomath.sin, True, "0", "0")
+cos = _declare_real("cos", "The cosine of an angle in radians.", gomath.cos, True, "0", "1")
+tan = _declare_real("tan", "The tangent of an angle in radians.", gomath.tan, True, "0", "0")
 
 
 @declare(
@@ -82,7 +87,7 @@ tan = _real("tan", "The tangent of an angle in radians.", gomath.tan, True, "0",
 def pow_(value: Any, exponent: float) -> float:
     """The number raised to a power."""
     try:
-        return math.pow(float(_number(value)), exponent)
+        return math.pow(float(_require_number(value)), exponent)
     except OverflowError:
         return math.inf
     except ValueError:
@@ -101,12 +106,14 @@ def abs_(value: Any) -> int | float:
         return value
     if type(value) is int:
         return INT64_MAX if value == INT64_MIN else abs(value)
-    if type(value) in NUMBERS:
+    if type(value) in NUMBER_TYPES:
         return abs(float(value))
     raise TypeMismatch(value, "number", "integer")
 
 
-def _extreme(name: str, summary: str, pick: Callable[[list[float]], float], result: str) -> Any:
+def _declare_extreme(
+    name: str, summary: str, pick: Callable[[list[float]], float], result: str
+) -> Any:
     @declare(
         name,
         _CATEGORY,
@@ -119,18 +126,18 @@ def _extreme(name: str, summary: str, pick: Callable[[list[float]], float], resu
         if not value:
             raise QueryError("the array was empty")
         for i, item in enumerate(value):
-            if type(item) not in NUMBERS:
+            if type(item) not in NUMBER_TYPES:
                 raise QueryError(f"index {i} of array: {TypeMismatch(item, 'number')}")
         return float(pick(value))
 
     return method
 
 
-max_ = _extreme("max", "The largest number of an array.", max, "3")
-min_ = _extreme("min", "The smallest number of an array.", min, "1")
+max_ = _declare_extreme("max", "The largest number of an array.", max, "3")
+min_ = _declare_extreme("min", "The smallest number of an array.", min, "1")
 
 
-def _bitwise(name: str, summary: str, run: Callable[[int, int], int], result: str) -> Any:
+def _declare_bitwise(name: str, summary: str, run: Callable[[int, int], int], result: str) -> Any:
     @declare(
         name,
         _CATEGORY,
@@ -139,13 +146,13 @@ def _bitwise(name: str, summary: str, run: Callable[[int, int], int], result: st
         summary=summary,
     )
     def method(value: Any, other: int) -> int:
-        if type(value) not in NUMBERS:
+        if type(value) not in NUMBER_TYPES:
             raise TypeMismatch(value, "integer")
         return run(truncate(value), other)
 
     return method
 
 
-bitwise_and = _bitwise("bitwise_and", "Bits set in both.", lambda a, b: a & b, "4")
-bitwise_or = _bitwise("bitwise_or", "Bits set in one or both.", lambda a, b: a | b, "14")
-bitwise_xor = _bitwise("bitwise_xor", "Bits set in one only.", lambda a, b: a ^ b, "10")
+bitwise_and = _declare_bitwise("bitwise_and", "Bits set in both.", lambda a, b: a & b, "4")
+bitwise_or = _declare_bitwise("bitwise_or", "Bits set in one or both.", lambda a, b: a | b, "14")
+bitwise_xor = _declare_bitwise("bitwise_xor", "Bits set in one only.", lambda a, b: a ^ b, "10")

@@ -7,16 +7,16 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
-from streamer.bloblang.runtime.convert import text_of
+from streamer.bloblang.golib.convert import text_of
 from streamer.bloblang.runtime.paths import assign as assign_path
-from streamer.bloblang.runtime.paths import search, split_path
-from streamer.value import NOTHING, type_name
+from streamer.bloblang.runtime.paths import find_or_null, split_path
+from streamer.core.value import NOTHING, type_name
 
 _CATEGORY = "Object & Array Manipulation"
 Path = Sequence[str]
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _require_object(value: Any) -> dict[str, Any]:
     if type(value) is dict:
         return value
     raise TypeMismatch(value, "object")
@@ -29,7 +29,7 @@ def _object(value: Any) -> dict[str, Any]:
 )
 def keys(value: Any) -> list[str]:
     """The object's keys, sorted."""
-    return sorted(_object(value))
+    return sorted(_require_object(value))
 
 
 @declare(
@@ -40,7 +40,7 @@ def keys(value: Any) -> list[str]:
 def values(value: Any) -> list[Any]:
     # Benthos gives them in no order; ours is the same every time.
     """The object's values, in the order of its keys."""
-    return [item for _, item in sorted(_object(value).items())]
+    return [item for _, item in sorted(_require_object(value).items())]
 
 
 @declare(
@@ -50,7 +50,7 @@ def values(value: Any) -> list[Any]:
 )
 def key_values(value: Any) -> list[Any]:
     """The object's entries as objects with `key` and `value`."""
-    return [{"key": key, "value": item} for key, item in sorted(_object(value).items())]
+    return [{"key": key, "value": item} for key, item in sorted(_require_object(value).items())]
 
 
 @declare(
@@ -76,7 +76,7 @@ def length(value: Any) -> int:
 def map_each_key(value: Any, query: Callable[[Any], Any]) -> dict[str, Any]:
     """The object with what a query gives for each key."""
     result = {}
-    for key, item in _object(value).items():
+    for key, item in _require_object(value).items():
         new = query(key)
         if new is NOTHING:
             new = key
@@ -87,7 +87,7 @@ def map_each_key(value: Any, query: Callable[[Any], Any]) -> dict[str, Any]:
     return result
 
 
-def _merged(left: Any, right: Any, collide: Callable[[Any, Any], Any]) -> Any:
+def _merge_objects(left: Any, right: Any, collide: Callable[[Any, Any], Any]) -> Any:
     if type(left) is not dict or type(right) is not dict:
         return collide(left, right)
     result = dict(left)
@@ -95,13 +95,13 @@ def _merged(left: Any, right: Any, collide: Callable[[Any, Any], Any]) -> Any:
         if key not in result:
             result[key] = item
         elif type(item) is dict and type(result[key]) is dict:
-            result[key] = _merged(result[key], item, collide)
+            result[key] = _merge_objects(result[key], item, collide)
         else:
             result[key] = collide(result[key], item)
     return result
 
 
-def _both(left: Any, right: Any) -> Any:
+def _keep_both(left: Any, right: Any) -> Any:
     """Return both values of a key in one array."""
     items = left if type(left) is list else [left]
     return [*items, *right] if type(right) is list else [*items, right]
@@ -114,7 +114,7 @@ def _combine(value: Any, other: Any, collide: Callable[[Any, Any], Any]) -> Any:
         raise TypeMismatch(value, "object", "array")
     if type(other) is not dict:
         return value
-    return _merged(value, other, collide)
+    return _merge_objects(value, other, collide)
 
 
 @declare(
@@ -125,7 +125,7 @@ def _combine(value: Any, other: Any, collide: Callable[[Any, Any], Any]) -> Any:
 )
 def merge(value: Any, other: Any) -> Any:
     """Two objects in one, both values kept where keys collide; or two arrays."""
-    return _combine(value, other, _both)
+    return _combine(value, other, _keep_both)
 
 
 @declare(
@@ -152,33 +152,33 @@ def squash(value: Any) -> Any:
     result: Any = {}
     for item in value:
         if type(item) is dict:
-            result = _merged(result, item, _both)
+            result = _merge_objects(result, item, _keep_both)
     return result
 
 
-def _paths(args: Sequence[Any]) -> list[Path]:
-    found: list[Path] = []
+def _parse_paths(args: Sequence[Any]) -> list[Path]:
+    paths: list[Path] = []
     for i, arg in enumerate(args):
         if type(arg) not in (str, bytes):
             raise ArgumentError(f"argument {i}: {TypeMismatch(arg, 'string')}")
-        found.append(split_path(text_of(arg)))
-    return found
+        paths.append(split_path(text_of(arg)))
+    return paths
 
 
-def _tails(paths: Sequence[Path], key: str) -> list[Path]:
+def _path_tails(paths: Sequence[Path], key: str) -> list[Path]:
     return [path[1:] for path in paths if path[0] == key]
 
 
-def _without(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
+def _remove_paths(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
     heads = {path[0] for path in paths}
     result = {}
     for key, item in value.items():
         if key in heads:
-            tails = _tails(paths, key)
+            tails = _path_tails(paths, key)
             if () in tails:
                 continue
             if type(item) is dict:
-                item = _without(item, tails)
+                item = _remove_paths(item, tails)
         result[key] = item
     return result
 
@@ -192,20 +192,20 @@ def _without(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
 )
 def without(*args: Any) -> Callable[[Any], Any]:
     """The object without what some dot paths lead to."""
-    paths = _paths(args)
+    paths = _parse_paths(args)
     if all(len(path) == 1 for path in paths):
         heads = frozenset(path[0] for path in paths)
-        return lambda value: {k: v for k, v in _object(value).items() if k not in heads}
-    return lambda value: _without(_object(value), paths)
+        return lambda value: {k: v for k, v in _require_object(value).items() if k not in heads}
+    return lambda value: _remove_paths(_require_object(value), paths)
 
 
-def _with(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
+def _keep_paths(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
     heads = {path[0] for path in paths}
     result = {}
     for key, item in value.items():
         if key in heads:
-            tails = [tail for tail in _tails(paths, key) if tail]
-            result[key] = _with(item, tails) if tails and type(item) is dict else item
+            tails = [tail for tail in _path_tails(paths, key) if tail]
+            result[key] = _keep_paths(item, tails) if tails and type(item) is dict else item
     return result
 
 
@@ -219,8 +219,8 @@ def _with(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
 )
 def with_(*args: Any) -> Callable[[Any], Any]:
     """The object with nothing but what some dot paths lead to."""
-    paths = _paths(args)
-    return lambda value: _with(_object(value), paths)
+    paths = _parse_paths(args)
+    return lambda value: _keep_paths(_require_object(value), paths)
 
 
 @declare(
@@ -234,13 +234,13 @@ def with_(*args: Any) -> Callable[[Any], Any]:
 def explode(value: Any, path: str) -> Any:
     """A copy of the object for each element that a dot path leads to, with it in their place."""
     segments = split_path(path)
-    found = search(_object(value), segments)
-    rest = _without(value, [segments])
-    if type(found) is list:
-        return [assign_path(rest, segments, item) for item in found]
-    if type(found) is dict:
-        return {key: assign_path(rest, segments, item) for key, item in found.items()}
-    raise QueryError(f"expected array or object value at path '{path}', found: {type_name(found)}")
+    target = find_or_null(_require_object(value), segments)
+    rest = _remove_paths(value, [segments])
+    if type(target) is list:
+        return [assign_path(rest, segments, item) for item in target]
+    if type(target) is dict:
+        return {key: assign_path(rest, segments, item) for key, item in target.items()}
+    raise QueryError(f"expected array or object value at path '{path}', found: {type_name(target)}")
 
 
 @declare(

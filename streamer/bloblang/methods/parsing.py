@@ -10,17 +10,17 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.golib.convert import text_of
+from streamer.bloblang.golib.gocsv import read_csv
 from streamer.bloblang.limits import check_bytes
-from streamer.bloblang.runtime.convert import text_of
-from streamer.bloblang.runtime.gocsv import read_csv
-from streamer.jsontext.fault import end_of_value
-from streamer.value import Number, dump_json
-from streamer.value import parse_json as read_json
+from streamer.core.json.json_fault import find_end_of_value
+from streamer.core.value import Number, dump_json
+from streamer.core.value import parse_json as read_json
 
 _CATEGORY = "Parsing"
 
 
-def _raw(value: Any) -> bytes:
+def _require_bytes(value: Any) -> bytes:
     if type(value) is str:
         return value.encode("utf-8", "surrogateescape")
     if type(value) is bytes:
@@ -28,12 +28,12 @@ def _raw(value: Any) -> bytes:
     raise TypeMismatch(value, "string")
 
 
-def _floats(value: Any) -> Any:
+def _numbers_to_floats(value: Any) -> Any:
     """Return a document whose numbers are all float64."""
     if type(value) is dict:
-        return {key: _floats(item) for key, item in value.items()}
+        return {key: _numbers_to_floats(item) for key, item in value.items()}
     if type(value) is list:
-        return [_floats(item) for item in value]
+        return [_numbers_to_floats(item) for item in value]
     if type(value) is Number and math.isinf(value):
         raise ValueError(
             f"json: cannot unmarshal number {value.text} into Go value of type float64"
@@ -49,14 +49,14 @@ def _floats(value: Any) -> Any:
 )
 def parse_json(value: Any, use_number: bool | None) -> Any:
     """The document that a text holds; its numbers keep their text when asked to."""
-    raw = _raw(value)
+    raw = _require_bytes(value)
     try:
         try:
             document = read_json(raw)
         except ValueError:
             # Like Benthos, stop where the first value ends, whatever comes behind it.
-            document = read_json(raw[: end_of_value(raw)])
-        return document if use_number else _floats(document)
+            document = read_json(raw[: find_end_of_value(raw)])
+        return document if use_number else _numbers_to_floats(document)
     except ValueError as e:
         raise QueryError(f"failed to parse value as JSON: {e}") from None
 
@@ -75,10 +75,10 @@ def format_json(value: Any, indent: str, no_indent: bool, escape_html: bool) -> 
     if escape_html:
         for mark, escape in (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e")):
             text = text.replace(mark, escape)
-    return (indented(text, indent) if indent and not no_indent else text).encode()
+    return (indent_json(text, indent) if indent and not no_indent else text).encode()
 
 
-def indented(text: str, indent: str) -> str:
+def indent_json(text: str, indent: str) -> str:
     """Return compact JSON with line breaks and indentation; spellings stay as they are."""
     parts: list[str] = []
     depth, at, size = 0, 0, len(text)
@@ -122,7 +122,7 @@ def parse_csv(value: Any, parse_header_row: bool, delimiter: str, lazy_quotes: b
     mark = delimiter.encode("utf-8", "surrogateescape")
     rows = [
         [field.decode("utf-8", "surrogateescape") for field in record]
-        for record in read_csv(_raw(value), mark, lazy_quotes)
+        for record in read_csv(_require_bytes(value), mark, lazy_quotes)
     ]
     if not rows:
         raise QueryError("zero records were parsed")
@@ -156,7 +156,7 @@ def parse_logfmt(value: Any) -> dict[str, Any]:
         if at >= size or text[at] != "=":
             result[key] = True
         elif text[at + 1 : at + 2] == '"':
-            result[key], at = _quoted(text, at + 2, key)
+            result[key], at = _read_quoted(text, at + 2, key)
         else:
             end = at + 1
             while end < size and text[end] not in " \t":
@@ -165,7 +165,7 @@ def parse_logfmt(value: Any) -> dict[str, Any]:
     return result
 
 
-def _quoted(text: str, at: int, key: str) -> tuple[str, int]:
+def _read_quoted(text: str, at: int, key: str) -> tuple[str, int]:
     letters = []
     while at < len(text) and text[at] != '"':
         if text[at] == "\\" and at + 1 < len(text):
@@ -211,9 +211,9 @@ def parse_form_url_encoded(value: Any) -> dict[str, Any]:
 )
 def parse_url(value: Any) -> dict[str, Any]:
     """The parts of a URL as an object."""
-    from streamer.bloblang.runtime.urls import parse
+    from streamer.bloblang.golib.urls import split_url
 
-    return parse(text_of(value))
+    return split_url(text_of(value))
 
 
 @declare(
@@ -233,9 +233,9 @@ def bloblang(mapping: str) -> Callable[[Any, Any], Any]:
     name, wherever the config is from.
     """
     from streamer.bloblang.errors import BloblangError
-    from streamer.errors import MessageError
-    from streamer.message import Message
-    from streamer.value import NOTHING
+    from streamer.core.errors import MessageError
+    from streamer.core.message import Message
+    from streamer.core.value import NOTHING
 
     # Looked up when called: mappings are made of methods.
     mappings = importlib.import_module("streamer.bloblang.mapping")
@@ -243,14 +243,14 @@ def bloblang(mapping: str) -> Callable[[Any, Any], Any]:
         # The text may be a stranger's, such as a message's: it is never impure, as in Benthos.
         compiled = mappings.compile_mapping(mapping, impure=False)
     except BloblangError as e:
-        reason = _without_place(e, mapping)
+        reason = _describe_syntax_error(e, mapping)
         raise ArgumentError(
-            reason + (_NEVER_IMPURE if "--no-impure" in e.suggestion else "")
+            reason + (_NEVER_IMPURE_HINT if "--no-impure" in e.suggestion else "")
         ) from None
 
     def run(ex: Any, value: Any) -> Any:
         try:
-            result = compiled.query([Message.of(value)], 0, ex)
+            result = compiled.query([Message.from_value(value)], 0, ex)
         except MessageError as e:
             raise QueryError(str(e)) from None
         return value if result is NOTHING else result
@@ -258,16 +258,16 @@ def bloblang(mapping: str) -> Callable[[Any, Any], Any]:
     return run
 
 
-_NEVER_IMPURE: Final = (
+_NEVER_IMPURE_HINT: Final = (
     ": a mapping that is given to bloblang() sees neither files, the environment nor the host"
 )
 
 
-def _without_place(error: Any, mapping: str) -> str:
+def _describe_syntax_error(error: Any, mapping: str) -> str:
     """Return why a mapping cannot be read, and what stands where something else was expected."""
     if "expected" not in error.message.removeprefix("required: ")[:8]:
         return str(error.message)
     lines = mapping.split("\n")[error.line - 1 :]
     rest = "\n".join([lines[0][error.column - 1 :], *lines[1:]]) if lines else ""
-    shown = f"got: {rest[:5]}" if rest else "but reached end of input"
-    return f"{error.message}, {shown}"
+    remainder = f"got: {rest[:5]}" if rest else "but reached end of input"
+    return f"{error.message}, {remainder}"

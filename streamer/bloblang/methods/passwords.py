@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import QueryError
+from streamer.bloblang.golib.convert import text_of
 from streamer.bloblang.methods.encoding import decode
-from streamer.bloblang.runtime.convert import text_of
 
 _CATEGORY = "String Manipulation"
 _SECRET = Param("hashed_secret", "string")
 
-_ARGON2: Final = "$argon2id$v=19$m=64,t=2,p=1$c2FsdHktbWNzYWx0ZmFjZQ$sA82UX+E/oJwbmZNO6k3Ig"
-_BCRYPT: Final = "$2y$04$Dtnt5NNzVtMCOZONT705tOXsaYE7mJajYbrhuG0sCiQjBHNJ8ygbe"
+_ARGON2_EXAMPLE: Final = "$argon2id$v=19$m=64,t=2,p=1$c2FsdHktbWNzYWx0ZmFjZQ$sA82UX+E/oJwbmZNO6k3Ig"
+_BCRYPT_EXAMPLE: Final = "$2y$04$Dtnt5NNzVtMCOZONT705tOXsaYE7mJajYbrhuG0sCiQjBHNJ8ygbe"
 
 
 def _argon2_error(reason: str) -> QueryError:
@@ -25,21 +25,21 @@ def _argon2_error(reason: str) -> QueryError:
 _PARAMETERS: Final = re.compile(r"m=(\d+),t=(\d+),p=(\d+)")
 
 
-def _parameters(text: str) -> tuple[int, int, int]:
+def _parse_parameters(text: str) -> tuple[int, int, int]:
     match = _PARAMETERS.match(text)
     if match is None:
         raise _argon2_error(": parsing parameters; expected integer")
     if match.end() != len(text):
         raise _argon2_error(": excess characters in parameters segment")
-    memory, rounds, lanes = map(int, match.groups())
-    for number, limit in ((memory, 1 << 32), (rounds, 1 << 32), (lanes, 1 << 8)):
+    memory, rounds, parallelism = map(int, match.groups())
+    for number, limit in ((memory, 1 << 32), (rounds, 1 << 32), (parallelism, 1 << 8)):
         if number >= limit:
             reason = f"unsigned integer overflow on token {number}"
             raise _argon2_error(f": parsing parameters; {reason}")
-    return memory, rounds, lanes
+    return memory, rounds, parallelism
 
 
-def _base64(text: str, what: str) -> bytes:
+def _decode_base64_part(text: str, what: str) -> bytes:
     try:
         return _decode_base64(text.replace("=", "!") + "=" * (-len(text) % 4))
     except QueryError as e:
@@ -54,8 +54,12 @@ _decode_base64 = decode("base64")
     _CATEGORY,
     _SECRET,
     examples=(
-        Example(f'root = this.a.compare_argon2("{_ARGON2}")', '{"a":"open sesame"}', "true"),
-        Example(f'root = this.a.compare_argon2("{_ARGON2}")', '{"a":"open barley"}', "false"),
+        Example(
+            f'root = this.a.compare_argon2("{_ARGON2_EXAMPLE}")', '{"a":"open sesame"}', "true"
+        ),
+        Example(
+            f'root = this.a.compare_argon2("{_ARGON2_EXAMPLE}")', '{"a":"open barley"}', "false"
+        ),
     ),
     own_errors=True,
     origin=CONNECT,
@@ -76,21 +80,21 @@ def compare_argon2(value: Any, hashed_secret: str) -> bool:
         raise _argon2_error(": unrecognised argon2 format")
     if not re.match(r"v=\S", version):
         raise _argon2_error(": parsing version; input does not match format")
-    memory, rounds, lanes = _parameters(parameters)
-    wanted = _base64(key, "key")
+    memory, rounds, parallelism = _parse_parameters(parameters)
+    expected = _decode_base64_part(key, "key")
     try:
-        found = hash_secret_raw(
+        actual = hash_secret_raw(
             secret,
-            _base64(salt, "salt"),
+            _decode_base64_part(salt, "salt"),
             rounds,
             memory,
-            lanes,
-            len(wanted),
+            parallelism,
+            len(expected),
             Type.I if form == "argon2i" else Type.ID,
         )
     except HashingError as e:
         raise QueryError(f"argon2: {e}") from None
-    return hmac.compare_digest(found, wanted)
+    return hmac.compare_digest(actual, expected)
 
 
 def _check_bcrypt(hashed: str) -> None:
@@ -122,8 +126,12 @@ _BCRYPT_HASH: Final = re.compile(r"\$\d.?\$(\d\d)\$([./A-Za-z0-9]{53})")
     _CATEGORY,
     _SECRET,
     examples=(
-        Example(f'root = this.a.compare_bcrypt("{_BCRYPT}")', '{"a":"open sesame"}', "true"),
-        Example(f'root = this.a.compare_bcrypt("{_BCRYPT}")', '{"a":"open barley"}', "false"),
+        Example(
+            f'root = this.a.compare_bcrypt("{_BCRYPT_EXAMPLE}")', '{"a":"open sesame"}', "true"
+        ),
+        Example(
+            f'root = this.a.compare_bcrypt("{_BCRYPT_EXAMPLE}")', '{"a":"open barley"}', "false"
+        ),
     ),
     own_errors=True,
     origin=CONNECT,
@@ -136,16 +144,16 @@ def compare_bcrypt(value: Any, hashed_secret: str) -> bool:
     _check_bcrypt(hashed_secret)
     match = _BCRYPT_HASH.match(hashed_secret)
     if match is None:
-        _decode_salt(hashed_secret)
+        _check_salt(hashed_secret)
         return False
     cost, rest = match.groups()
     # The variants differ in how old programs erred; all are compared as the corrected one. The
     # algorithm itself takes no more than 72 bytes.
-    found = bcrypt.hashpw(secret[:72], f"$2b${cost}${rest[:22]}".encode())
-    return hmac.compare_digest(found[-31:], rest[22:].encode())
+    actual = bcrypt.hashpw(secret[:72], f"$2b${cost}${rest[:22]}".encode())
+    return hmac.compare_digest(actual[-31:], rest[22:].encode())
 
 
-def _decode_salt(hashed: str) -> None:
+def _check_salt(hashed: str) -> None:
     salt = hashed.split("$", 3)[3][:22]
     at = next((i for i, c in enumerate(salt) if not (c.isascii() and c.isalnum() or c in "./")), -1)
     if at >= 0:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.runtime.matching import Matcher, text_of
-from streamer.value import bounded_int
+from streamer.bloblang.runtime.regex import Matcher, searchable_text
+from streamer.core.value import parse_bounded_int
 
 _CATEGORY = "Regular Expressions"
 _PATTERN = Param("pattern", "string")
@@ -23,7 +23,7 @@ _PATTERN = Param("pattern", "string")
 )
 def re_match(pattern: str) -> Callable[[Any], bool]:
     """Whether an expression matches anywhere in the text."""
-    return Matcher(pattern).tester()
+    return Matcher(pattern).make_tester()
 
 
 @declare(
@@ -36,7 +36,7 @@ def re_match(pattern: str) -> Callable[[Any], bool]:
 def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
     """All matches."""
     matcher = Matcher(pattern)
-    return lambda value: [groups[0] for groups in matcher.all(text_of(value))]
+    return lambda value: [groups[0] for groups in matcher.find_all(searchable_text(value))]
 
 
 @declare(
@@ -49,7 +49,7 @@ def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
 def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
     """All matches, each as an array of the match and its groups."""
     matcher = Matcher(pattern)
-    return lambda value: [list(groups) for groups in matcher.all(text_of(value))]
+    return lambda value: [list(groups) for groups in matcher.find_all(searchable_text(value))]
 
 
 @declare(
@@ -63,7 +63,7 @@ def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
 )
 def re_find_object(pattern: str) -> Callable[[Any], dict[str, Any]]:
     """The first match as an object of its groups by name, or by number."""
-    return Matcher(pattern).namer()
+    return Matcher(pattern).make_namer()
 
 
 @declare(
@@ -81,13 +81,15 @@ def re_find_all_object(pattern: str) -> Callable[[Any], list[dict[str, Any]]]:
     """All matches, each as an object of its groups by name, or by number."""
     matcher = Matcher(pattern)
     by_name = matcher.by_name
-    return lambda value: [by_name(groups, value) for groups in matcher.all(text_of(value))]
+    return lambda value: [
+        by_name(groups, value) for groups in matcher.find_all(searchable_text(value))
+    ]
 
 
 _REFERENCE = re.compile(r"\$(?:\$|(\w+)|\{(\w+)\})")
 
 
-def _replacer(matcher: Matcher, template: str) -> Callable[[tuple[str, ...]], str]:
+def _make_replacer(matcher: Matcher, template: str) -> Callable[[tuple[str, ...]], str]:
     """Return a function that fills a template of Go's `Expand` from a match's groups."""
     parts: list[str | int] = []
     end = 0
@@ -98,7 +100,7 @@ def _replacer(matcher: Matcher, template: str) -> Callable[[tuple[str, ...]], st
         if name is None:
             parts.append("$")
         elif name.isdecimal():
-            number = bounded_int(name)
+            number = parse_bounded_int(name)
             parts.append(number if number < len(matcher.names) else "")
         else:
             parts.append(matcher.indices.get(name, ""))
@@ -106,7 +108,7 @@ def _replacer(matcher: Matcher, template: str) -> Callable[[tuple[str, ...]], st
     return lambda groups: "".join([p if isinstance(p, str) else groups[p] for p in parts])
 
 
-def _replacing(name: str, deprecated: bool) -> Any:
+def _declare_replace(name: str, deprecated: bool) -> Any:
     @declare(
         name,
         _CATEGORY,
@@ -119,13 +121,13 @@ def _replacing(name: str, deprecated: bool) -> Any:
     )
     def method(pattern: str, template: str) -> Callable[[Any], str]:
         matcher = Matcher(pattern)
-        fill = _replacer(matcher, template)
+        fill = _make_replacer(matcher, template)
 
         def run(value: Any) -> str:
-            text = text_of(value)
+            text = searchable_text(value)
             parts = []
             end = 0
-            for start, stop, groups in matcher.places(text):
+            for start, stop, groups in matcher.find_places(text):
                 parts += [text[end:start], fill(groups)]
                 end = stop
             return "".join([*parts, text[end:]]) if parts else text
@@ -135,5 +137,5 @@ def _replacing(name: str, deprecated: bool) -> Any:
     return method
 
 
-re_replace_all = _replacing("re_replace_all", False)
-re_replace = _replacing("re_replace", False)
+re_replace_all = _declare_replace("re_replace_all", False)
+re_replace = _declare_replace("re_replace", False)

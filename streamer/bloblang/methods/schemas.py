@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.text import go_type
-from streamer.timestamps import Timestamp
-from streamer.value import INT64_MAX, INT64_MIN, Number
+from streamer.bloblang.golib.text import go_type
+from streamer.core.timestamps import Timestamp
+from streamer.core.value import INT64_MAX, INT64_MIN, Number
 
 _SCHEMA: Final = '{"type":"object","required":["a"]}'
 
@@ -74,28 +74,28 @@ _SCALARS: Final[dict[type, str]] = {
 )
 def infer_schema(value: Any) -> dict[str, Any]:
     """The schema of a value as an object: its type, its children's, and a fingerprint."""
-    return _infer(value, "", "")[0]
+    return _infer_value(value, "", "")[0]
 
 
-def _infer(value: Any, name: str, place: str) -> tuple[dict[str, Any], str]:
+def _infer_value(value: Any, name: str, place: str) -> tuple[dict[str, Any], str]:
     """Return a schema, and the text that its fingerprint is made from."""
     children: list[tuple[dict[str, Any], str]] = []
     kind = type(value)
     if kind is dict:
-        found = "OBJECT"
-        children = [_infer(value[key], key, f"{place}.{key}") for key in sorted(value)]
+        type_name = "OBJECT"
+        children = [_infer_value(value[key], key, f"{place}.{key}") for key in sorted(value)]
     elif kind is list:
-        found = "ARRAY"
-        children = _element(value, place)
+        type_name = "ARRAY"
+        children = _infer_element(value, place)
     elif kind is Number:
-        found = "INT64" if _is_int64(value.text) else "FLOAT64"
+        type_name = "INT64" if _is_int64(value.text) else "FLOAT64"
     elif kind in _SCALARS:
-        found = _SCALARS[kind]
+        type_name = _SCALARS[kind]
     else:
         raise QueryError(f"{place} unsupported data type: {go_type(value)}")
     parts = "".join(f"[{i}:{text}]" for i, (_, text) in enumerate(children))
-    text = f"T:{_TYPES[found]}|N:{name}|O:0|C:{len(children)}|{parts}"
-    schema = {"type": found, "fingerprint": hashlib.sha256(text.encode()).hexdigest()}
+    text = f"T:{_TYPES[type_name]}|N:{name}|O:0|C:{len(children)}|{parts}"
+    schema = {"type": type_name, "fingerprint": hashlib.sha256(text.encode()).hexdigest()}
     if name:
         schema["name"] = name
     if children:
@@ -103,15 +103,15 @@ def _infer(value: Any, name: str, place: str) -> tuple[dict[str, Any], str]:
     return {**schema}, text
 
 
-def _element(items: list[Any], place: str) -> list[tuple[dict[str, Any], str]]:
+def _infer_element(items: list[Any], place: str) -> list[tuple[dict[str, Any], str]]:
     """Return the schema of a list's first item; the others must be of its type."""
     first: list[tuple[dict[str, Any], str]] = []
     for at, item in enumerate(items):
-        found = _infer(item, "", f"{place}.{at}")
+        inferred = _infer_value(item, "", f"{place}.{at}")
         if not first:
-            first = [found]
-        elif first[0][0]["type"] != found[0]["type"]:
-            types = f"{first[0][0]['type']} and {found[0]['type']}"
+            first = [inferred]
+        elif first[0][0]["type"] != inferred[0]["type"]:
+            types = f"{first[0][0]['type']} and {inferred[0]['type']}"
             raise QueryError(f"{place}.{at} mismatched array types, found {types}")
     return first
 

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import QueryError
+from streamer.bloblang.golib.convert import text_of
 from streamer.bloblang.runtime import segmentation
-from streamer.bloblang.runtime.convert import text_of
 
-_KINDS: Final = {
-    "grapheme": segmentation.graphemes,
-    "word": segmentation.words,
-    "sentence": segmentation.sentences,
+_SEGMENTERS: Final = {
+    "grapheme": segmentation.split_graphemes,
+    "word": segmentation.split_words,
+    "sentence": segmentation.split_sentences,
 }
 
 
@@ -35,7 +35,7 @@ _KINDS: Final = {
 def unicode_segments(value: Any, segmentation_type: str) -> list[str]:
     """The text in pieces by Unicode's rules: `grapheme` (characters seen), `word`, `sentence`."""
     text = text_of(value)
-    segments = _KINDS.get(segmentation_type)
+    segments = _SEGMENTERS.get(segmentation_type)
     if segments is None:
         raise QueryError(f"unknown segmentation type: {segmentation_type}")
     return list(segments(text))

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
-from streamer.bloblang.runtime import letters
-from streamer.bloblang.runtime.convert import text_of
-from streamer.bloblang.runtime.goformat import sprintf
-from streamer.bloblang.runtime.text import SPACE
-from streamer.limits import used_limits
+from streamer.bloblang.golib import letter_case
+from streamer.bloblang.golib.convert import text_of
+from streamer.bloblang.golib.goformat import sprintf
+from streamer.bloblang.golib.text import GO_WHITESPACE
+from streamer.core.limits import current_limits
 
 _CATEGORY = "String Manipulation"
 
 
-def _on_text(value: Any, change: Callable[[str], str]) -> Any:
+def _change_text(value: Any, change: Callable[[str], str]) -> Any:
     """Apply a change of text to a text, or to bytes as text, which it gives back as bytes."""
     if type(value) is str:
         return change(value)
@@ -34,7 +34,7 @@ def _on_text(value: Any, change: Callable[[str], str]) -> Any:
 )
 def uppercase(value: Any) -> Any:
     """The text in capital letters."""
-    return _on_text(value, letters.upper)
+    return _change_text(value, letter_case.to_upper)
 
 
 @declare(
@@ -44,7 +44,7 @@ def uppercase(value: Any) -> Any:
 )
 def lowercase(value: Any) -> Any:
     """The text in small letters."""
-    return _on_text(value, letters.lower)
+    return _change_text(value, letter_case.to_lower)
 
 
 @declare(
@@ -54,7 +54,7 @@ def lowercase(value: Any) -> Any:
 )
 def capitalize(value: Any) -> Any:
     """The text with each word's first letter capital, and the others small."""
-    return _on_text(value, letters.title)
+    return _change_text(value, letter_case.to_title)
 
 
 @declare(
@@ -63,23 +63,23 @@ def capitalize(value: Any) -> Any:
     Param("value", "any"),
     examples=(Example("root = this.a.contains(2.0)", '{"a":[1,2]}', "true"),),
 )
-def contains(value: Any, wanted: Any) -> bool:
+def contains(value: Any, target: Any) -> bool:
     """Whether a text holds another, or an array or object an equal value."""
-    from streamer.bloblang.runtime.operations import same
-    from streamer.bloblang.runtime.text import to_bytes, to_text
+    from streamer.bloblang.golib.operations import is_same
+    from streamer.bloblang.golib.text import to_bytes, to_text
 
     if type(value) is str:
-        return to_text(wanted) in value
+        return to_text(target) in value
     if type(value) is bytes:
-        return to_bytes(wanted) in value
+        return to_bytes(target) in value
     if type(value) is list:
-        return any(same(wanted, item) for item in value)
+        return any(is_same(target, item) for item in value)
     if type(value) is dict:
-        return any(same(wanted, item) for item in value.values())
+        return any(is_same(target, item) for item in value.values())
     raise TypeMismatch(value, "string", "array", "object")
 
 
-def _tested(
+def _declare_test(
     name: str, summary: str, on_text: Callable[..., bool], on_bytes: Callable[..., bool]
 ) -> Any:
     @declare(
@@ -99,10 +99,10 @@ def _tested(
     return method
 
 
-has_prefix = _tested(
+has_prefix = _declare_test(
     "has_prefix", "Whether the text starts with another.", str.startswith, bytes.startswith
 )
-has_suffix = _tested(
+has_suffix = _declare_test(
     "has_suffix", "Whether the text ends with another.", str.endswith, bytes.endswith
 )
 
@@ -131,7 +131,7 @@ def index_of(value: Any, part: str) -> int:
 )
 def trim(value: Any, cutset: str | None) -> Any:
     """The text without white space, or the given letters, at both ends."""
-    letters = SPACE if cutset is None else cutset
+    letters = GO_WHITESPACE if cutset is None else cutset
     if type(value) is str:
         return value.strip(letters) if letters else value
     if type(value) is bytes:
@@ -143,7 +143,7 @@ def trim(value: Any, cutset: str | None) -> Any:
     raise TypeMismatch(value, "string")
 
 
-def _without(name: str, param: str, summary: str, text: Any, raw: Any) -> Any:
+def _declare_trim(name: str, param: str, summary: str, text: Any, raw: Any) -> Any:
     @declare(
         name,
         _CATEGORY,
@@ -161,10 +161,10 @@ def _without(name: str, param: str, summary: str, text: Any, raw: Any) -> Any:
     return method
 
 
-trim_prefix = _without(
+trim_prefix = _declare_trim(
     "trim_prefix", "prefix", "The text without a prefix.", str.removeprefix, bytes.removeprefix
 )
-trim_suffix = _without(
+trim_suffix = _declare_trim(
     "trim_suffix", "suffix", "The text without a suffix.", str.removesuffix, bytes.removesuffix
 )
 
@@ -183,7 +183,7 @@ def split(value: Any, delimiter: str, empty_as_null: bool) -> list[Any]:
         parts = value.split(delimiter) if delimiter else list(value)
     elif type(value) is bytes:
         raw = delimiter.encode("utf-8", "surrogateescape")
-        parts = value.split(raw) if raw else letters.pieces(value)
+        parts = value.split(raw) if raw else letter_case.split_letters(value)
     else:
         raise TypeMismatch(value, "string")
     return [part or None for part in parts] if empty_as_null else parts
@@ -226,14 +226,14 @@ def repeat(count: int) -> Callable[[Any], Any]:
     def run(value: Any) -> Any:
         if type(value) not in (str, bytes):
             raise TypeMismatch(value, "string")
-        if len(value) * count > used_limits().bytes:
+        if len(value) * count > current_limits().bytes:
             raise QueryError(f"invalid count, would overflow: {len(value)}*{count}")
         return value * count
 
     return run
 
 
-def _replacing(name: str, deprecated: bool) -> Any:
+def _declare_replace(name: str, deprecated: bool) -> Any:
     @declare(
         name,
         _CATEGORY,
@@ -246,16 +246,16 @@ def _replacing(name: str, deprecated: bool) -> Any:
     def method(value: Any, old: str, new: str) -> Any:
         if type(value) is str:
             return value.replace(old, new)
-        return _on_text(value, lambda text: text.replace(old, new))
+        return _change_text(value, lambda text: text.replace(old, new))
 
     return method
 
 
-replace_all = _replacing("replace_all", False)
-replace = _replacing("replace", False)
+replace_all = _declare_replace("replace_all", False)
+replace = _declare_replace("replace", False)
 
 
-def _replacing_many(name: str, deprecated: bool) -> Any:
+def _declare_replace_many(name: str, deprecated: bool) -> Any:
     @declare(
         name,
         _CATEGORY,
@@ -278,25 +278,25 @@ def _replacing_many(name: str, deprecated: bool) -> Any:
         texts = [text_of(item) for item in values]
         pairs = list(zip(texts[::2], texts[1::2], strict=True))
 
-        def replaced(text: str) -> str:
+        def replace_pairs(text: str) -> str:
             for old, new in pairs:
                 text = text.replace(old, new)
             return text
 
         def run(value: Any) -> Any:
-            return _on_text(value, replaced)
+            return _change_text(value, replace_pairs)
 
         return run
 
     return method
 
 
-replace_all_many = _replacing_many("replace_all_many", False)
-replace_many = _replacing_many("replace_many", False)
+replace_all_many = _declare_replace_many("replace_all_many", False)
+replace_many = _declare_replace_many("replace_many", False)
 
 
 # Go goes through characters here, and takes a byte that is none for U+FFFD.
-_STRAY: Final = re.compile("[\udc80-\udcff]")
+_STRAY_BYTE: Final = re.compile("[\udc80-\udcff]")
 
 
 @declare(
@@ -307,7 +307,7 @@ _STRAY: Final = re.compile("[\udc80-\udcff]")
 def reverse(value: Any) -> Any:
     """The text backwards."""
     if type(value) is str:
-        return _STRAY.sub("\ufffd", value[::-1])
+        return _STRAY_BYTE.sub("\ufffd", value[::-1])
     if type(value) is bytes:
         return value[::-1]
     raise TypeMismatch(value, "string")

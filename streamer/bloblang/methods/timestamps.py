@@ -6,19 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.runtime import golayout, goparse, periods, strftime, strptime, zones
-from streamer.bloblang.runtime.convert import text_of, to_timestamp
-from streamer.bloblang.runtime.goduration import go_duration
-from streamer.bloblang.runtime.operations import wrap
-from streamer.timestamps import Timestamp
-from streamer.value import INT64_MAX, INT64_MIN
+from streamer.bloblang.golib import golayout, goparse, zones
+from streamer.bloblang.golib.convert import text_of, to_timestamp
+from streamer.bloblang.golib.goduration import parse_go_duration
+from streamer.bloblang.golib.operations import wrap_int64
+from streamer.bloblang.runtime import iso8601_periods, strftime, strptime
+from streamer.core.timestamps import Timestamp
+from streamer.core.value import INT64_MAX, INT64_MIN
 
 _CATEGORY = "Timestamp Manipulation"
 _RFC3339 = "2006-01-02T15:04:05.999999999Z07:00"
 _FORMAT = Param("format", "string")
 _ZONE = Param("tz", "string", default=None)
 # Seconds from year 1, which Go rounds from, to the Unix epoch.
-_YEAR_ONE = 62135596800 * 1_000_000_000
+_YEAR_ONE_NS = 62135596800 * 1_000_000_000
 
 
 @declare(
@@ -26,11 +27,11 @@ _YEAR_ONE = 62135596800 * 1_000_000_000
     _CATEGORY,
     examples=(Example("root = this.a.parse_duration()", '{"a":"50us"}', "50000"),),
     own_errors=True,
-    folds=True,
+    foldable=True,
 )
 def parse_duration(value: Any) -> int:
     """A duration as Go writes it (`1h30m`), in nanoseconds."""
-    return go_duration(text_of(value))
+    return parse_go_duration(text_of(value))
 
 
 @declare(
@@ -38,11 +39,11 @@ def parse_duration(value: Any) -> int:
     _CATEGORY,
     examples=(Example("root = this.a.parse_duration_iso8601()", '{"a":"PT2H"}', "7200000000000"),),
     own_errors=True,
-    folds=True,
+    foldable=True,
 )
 def parse_duration_iso8601(value: Any) -> int:
     """An ISO 8601 duration (`P1DT2H`) in nanoseconds; years and months are averages."""
-    return periods.parse(text_of(value)).nanoseconds()
+    return iso8601_periods.parse_period(text_of(value)).to_nanoseconds()
 
 
 @declare(
@@ -57,19 +58,19 @@ def parse_duration_iso8601(value: Any) -> int:
         ),
     ),
     own_errors=True,
-    folds=True,
+    foldable=True,
 )
 def ts_round(value: Any, duration: int) -> Timestamp:
     """The timestamp rounded to a multiple of a duration in nanoseconds, halves up."""
     moment = to_timestamp(value)
     if duration <= 0:
         return moment
-    rest = (moment.ns + _YEAR_ONE) % duration
+    rest = (moment.ns + _YEAR_ONE_NS) % duration
     ns = moment.ns - rest if rest * 2 < duration else moment.ns + duration - rest
-    return _moved(moment, ns)
+    return _at_instant(moment, ns)
 
 
-def _moved(moment: Timestamp, ns: int) -> Timestamp:
+def _at_instant(moment: Timestamp, ns: int) -> Timestamp:
     if moment.location:
         return zones.at_zone(ns, moment.location)
     return Timestamp(ns, moment.offset, moment.zone, "")
@@ -88,15 +89,15 @@ def _moved(moment: Timestamp, ns: int) -> Timestamp:
     ),
     binds=True,
     own_errors=True,
-    folds=True,
+    foldable=True,
 )
 def ts_tz(tz: str) -> Callable[[Any], Timestamp]:
     """The same instant in another time zone."""
-    zones.load(tz)
+    zones.load_zone(tz)
     return lambda value: zones.at_zone(to_timestamp(value).ns, tz)
 
 
-def _shift(name: str, summary: str, sign: int, result: str) -> Any:
+def _declare_shift(name: str, summary: str, sign: int, result: str) -> Any:
     @declare(
         name,
         _CATEGORY,
@@ -109,19 +110,19 @@ def _shift(name: str, summary: str, sign: int, result: str) -> Any:
         ),
         binds=True,
         own_errors=True,
-        folds=True,
+        foldable=True,
     )
     def method(duration: str) -> Callable[[Any], Timestamp]:
-        period = periods.parse(duration)
-        return lambda value: period.added_to(to_timestamp(value), sign)
+        period = iso8601_periods.parse_period(duration)
+        return lambda value: period.add_to(to_timestamp(value), sign)
 
     return method
 
 
-ts_add_iso8601 = _shift(
+ts_add_iso8601 = _declare_shift(
     "ts_add_iso8601", "The timestamp with an ISO 8601 duration added.", 1, "2020-09-14T05:54:23Z"
 )
-ts_sub_iso8601 = _shift(
+ts_sub_iso8601 = _declare_shift(
     "ts_sub_iso8601", "The timestamp without an ISO 8601 duration.", -1, "2020-07-14T05:54:23Z"
 )
 
@@ -132,14 +133,16 @@ ts_sub_iso8601 = _shift(
     Param("t2", "timestamp"),
     examples=(Example('root = this.a.ts_sub("1970-01-01T00:00:00Z")', '{"a":1}', "1000000000"),),
     own_errors=True,
-    folds=True,
+    foldable=True,
 )
 def ts_sub(value: Any, t2: Timestamp) -> int:
     """The nanoseconds from another timestamp to this one."""
     return max(min(to_timestamp(value).ns - t2.ns, INT64_MAX), INT64_MIN)
 
 
-def _parsing(name: str, parse: Callable[[str, str], Timestamp], as_text: bool, given: str) -> Any:
+def _declare_parse(
+    name: str, parse: Callable[[str, str], Timestamp], as_text: bool, example_layout: str
+) -> Any:
     @declare(
         name,
         "Deprecated" if as_text else _CATEGORY,
@@ -147,14 +150,14 @@ def _parsing(name: str, parse: Callable[[str, str], Timestamp], as_text: bool, g
         summary="The timestamp that a text stands for in a format.",
         examples=(
             Example(
-                f'root.a = this.a.{name}("{given}")',
+                f'root.a = this.a.{name}("{example_layout}")',
                 '{"a":"2020-Aug-14"}',
                 '{"a":"2020-08-14T00:00:00Z"}',
             ),
         ),
         deprecated=as_text,
         own_errors=True,
-        folds=True,
+        foldable=True,
     )
     def method(value: Any, layout: str) -> Any:
         moment = parse(text_of(value), layout)
@@ -163,16 +166,20 @@ def _parsing(name: str, parse: Callable[[str, str], Timestamp], as_text: bool, g
     return method
 
 
-ts_parse = _parsing("ts_parse", goparse.parse_time, False, "2006-Jan-02")
-parse_timestamp = _parsing("parse_timestamp", goparse.parse_time, True, "2006-Jan-02")
-ts_strptime = _parsing("ts_strptime", strptime.parse_time, False, "%Y-%b-%d")
-parse_timestamp_strptime = _parsing(
+ts_parse = _declare_parse("ts_parse", goparse.parse_time, False, "2006-Jan-02")
+parse_timestamp = _declare_parse("parse_timestamp", goparse.parse_time, True, "2006-Jan-02")
+ts_strptime = _declare_parse("ts_strptime", strptime.parse_time, False, "%Y-%b-%d")
+parse_timestamp_strptime = _declare_parse(
     "parse_timestamp_strptime", strptime.parse_time, True, "%Y-%b-%d"
 )
 
 
-def _formatting(
-    name: str, run: Callable[[Timestamp, str], str], layout: Param, given: str, deprecated: bool
+def _declare_format(
+    name: str,
+    run: Callable[[Timestamp, str], str],
+    layout: Param,
+    example_layout: str,
+    deprecated: bool,
 ) -> Any:
     @declare(
         name,
@@ -181,34 +188,38 @@ def _formatting(
         _ZONE,
         summary="The timestamp as text in a format, and in a time zone when one is given.",
         examples=(
-            Example(f'root = this.a.{name}("{given}", "UTC")', '{"a":1597405526}', "2020-Aug-14"),
+            Example(
+                f'root = this.a.{name}("{example_layout}", "UTC")',
+                '{"a":1597405526}',
+                "2020-Aug-14",
+            ),
         ),
         deprecated=deprecated,
         binds=True,
         own_errors=True,
-        folds=True,
+        foldable=True,
     )
     def method(pattern: str, tz: str | None) -> Callable[[Any], str]:
         if tz is None:
             return lambda value: run(to_timestamp(value), pattern)
-        zones.load(tz)
+        zones.load_zone(tz)
         return lambda value: run(zones.at_zone(to_timestamp(value).ns, tz), pattern)
 
     return method
 
 
 _LAYOUT = Param("format", "string", default=_RFC3339)
-ts_format = _formatting("ts_format", golayout.format_time, _LAYOUT, "2006-Jan-02", False)
-format_timestamp = _formatting(
+ts_format = _declare_format("ts_format", golayout.format_time, _LAYOUT, "2006-Jan-02", False)
+format_timestamp = _declare_format(
     "format_timestamp", golayout.format_time, _LAYOUT, "2006-Jan-02", True
 )
-ts_strftime = _formatting("ts_strftime", strftime.format_time, _FORMAT, "%Y-%b-%d", False)
-format_timestamp_strftime = _formatting(
+ts_strftime = _declare_format("ts_strftime", strftime.format_time, _FORMAT, "%Y-%b-%d", False)
+format_timestamp_strftime = _declare_format(
     "format_timestamp_strftime", strftime.format_time, _FORMAT, "%Y-%b-%d", True
 )
 
 
-def _unix(name: str, unit: str, size: int, deprecated: bool) -> Any:
+def _declare_unix(name: str, unit: str, size: int, deprecated: bool) -> Any:
     @declare(
         name,
         "Deprecated" if deprecated else _CATEGORY,
@@ -218,19 +229,23 @@ def _unix(name: str, unit: str, size: int, deprecated: bool) -> Any:
         ),
         deprecated=deprecated,
         own_errors=True,
-        folds=True,
+        foldable=True,
     )
     def method(value: Any) -> int:
-        return wrap(to_timestamp(value).ns // size)
+        return wrap_int64(to_timestamp(value).ns // size)
 
     return method
 
 
-ts_unix = _unix("ts_unix", "seconds", 10**9, False)
-ts_unix_milli = _unix("ts_unix_milli", "milliseconds", 10**6, False)
-ts_unix_micro = _unix("ts_unix_micro", "microseconds", 10**3, False)
-ts_unix_nano = _unix("ts_unix_nano", "nanoseconds", 1, False)
-format_timestamp_unix = _unix("format_timestamp_unix", "seconds", 10**9, True)
-format_timestamp_unix_milli = _unix("format_timestamp_unix_milli", "milliseconds", 10**6, True)
-format_timestamp_unix_micro = _unix("format_timestamp_unix_micro", "microseconds", 10**3, True)
-format_timestamp_unix_nano = _unix("format_timestamp_unix_nano", "nanoseconds", 1, True)
+ts_unix = _declare_unix("ts_unix", "seconds", 10**9, False)
+ts_unix_milli = _declare_unix("ts_unix_milli", "milliseconds", 10**6, False)
+ts_unix_micro = _declare_unix("ts_unix_micro", "microseconds", 10**3, False)
+ts_unix_nano = _declare_unix("ts_unix_nano", "nanoseconds", 1, False)
+format_timestamp_unix = _declare_unix("format_timestamp_unix", "seconds", 10**9, True)
+format_timestamp_unix_milli = _declare_unix(
+    "format_timestamp_unix_milli", "milliseconds", 10**6, True
+)
+format_timestamp_unix_micro = _declare_unix(
+    "format_timestamp_unix_micro", "microseconds", 10**3, True
+)
+format_timestamp_unix_nano = _declare_unix("format_timestamp_unix_nano", "nanoseconds", 1, True)

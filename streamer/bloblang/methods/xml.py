@@ -6,8 +6,8 @@ from typing import Any
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import QueryError, TypeMismatch
-from streamer.bloblang.runtime import xmltree, xmlwriter
-from streamer.bloblang.runtime.convert import text_of
+from streamer.bloblang.golib import xmltree, xmlwriter
+from streamer.bloblang.golib.convert import text_of
 
 _CATEGORY = "Parsing"
 
@@ -35,7 +35,7 @@ def parse_xml(value: Any, cast: bool) -> dict[str, Any]:
     """The value that XML stands for: attributes as `-name`, text beside them as `#text`."""
     raw = value if type(value) is bytes else text_of(value, "bytes").encode(errors="replace")
     try:
-        return xmltree.parse(raw, cast)
+        return xmltree.parse_document(raw, cast)
     except QueryError as e:
         raise QueryError(f"parsing value as XML: {e}") from None
 
@@ -68,7 +68,7 @@ def format_xml(value: Any, indent: str, no_indent: bool, root_tag: str | None) -
     try:
         # Without indentation, the root's name has no say.
         if no_indent:
-            return xmlwriter.write(value, None, None)
-        return xmlwriter.write(value, indent, root_tag)
+            return xmlwriter.write_document(value, None, None)
+        return xmlwriter.write_document(value, indent, root_tag)
     except RecursionError:
         raise QueryError("the value is nested too deep to be written as XML") from None

@@ -25,7 +25,7 @@ _CATEGORY: Final = "Parsing"
 )
 def parse_yaml(value: Any) -> Any:
     """The value that a text holds as YAML; of several documents the first."""
-    from streamer.bloblang.runtime.yaml_reading import read_yaml
+    from streamer.bloblang.golib.yaml_reader import read_yaml
 
     if type(value) is str:
         return read_yaml(value.encode("utf-8", "surrogateescape"))
@@ -44,6 +44,6 @@ def parse_yaml(value: Any) -> Any:
 )
 def format_yaml(value: Any) -> bytes:
     """The value as YAML bytes."""
-    from streamer.bloblang.runtime.yaml_writing import write_yaml
+    from streamer.bloblang.golib.yaml_writer import write_yaml
 
     return write_yaml(value)

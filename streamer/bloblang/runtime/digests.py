@@ -11,7 +11,7 @@ from typing import Final
 from streamer.bloblang.errors import ArgumentError, QueryError
 
 Digest = Callable[[bytes], bytes]
-_PLAIN: Final = {
+_HASHLIB_NAMES: Final = {
     "md5": "md5",
     "sha1": "sha1",
     "sha256": "sha256",
@@ -20,17 +20,17 @@ _PLAIN: Final = {
     "sha3_512": "sha3_512",
 }
 # Reversed; no library has it.
-_KOOPMAN: Final = 0xEB31D82E
+_KOOPMAN_POLYNOMIAL: Final = 0xEB31D82E
 
 
-def find(algorithm: str, key: bytes, polynomial: str) -> Digest:
+def find_digest(algorithm: str, key: bytes, polynomial: str) -> Digest:
     """Return a digest by its name.
 
     Raises:
         ArgumentError: there is none of that name, or it needs a key.
     """
-    if algorithm in _PLAIN:
-        name = _PLAIN[algorithm]
+    if algorithm in _HASHLIB_NAMES:
+        name = _HASHLIB_NAMES[algorithm]
         return lambda raw: hashlib.new(name, raw, usedforsecurity=False).digest()
     if algorithm.replace("-", "_") in ("hmac_sha1", "hmac_sha256", "hmac_sha512"):
         if not key:
@@ -38,9 +38,9 @@ def find(algorithm: str, key: bytes, polynomial: str) -> Digest:
         inner = algorithm[5:]
         return lambda raw: hmac.digest(key, raw, inner)
     if algorithm == "crc32":
-        return _crc32(polynomial)
+        return _make_crc32(polynomial)
     if algorithm == "fnv32":
-        return lambda raw: b"%d" % _fnv32(raw)
+        return lambda raw: b"%d" % _hash_fnv32(raw)
     if algorithm == "xxhash64":
         from xxhash import xxh64_intdigest
 
@@ -48,7 +48,7 @@ def find(algorithm: str, key: bytes, polynomial: str) -> Digest:
     raise ArgumentError(f"unrecognized hash type: {algorithm}")
 
 
-def _crc32(polynomial: str) -> Digest:
+def _make_crc32(polynomial: str) -> Digest:
     if polynomial == "IEEE":
         return lambda raw: zlib.crc32(raw).to_bytes(4, "big")
     if polynomial == "Castagnoli":
@@ -56,7 +56,7 @@ def _crc32(polynomial: str) -> Digest:
 
         return lambda raw: crc32c(raw).to_bytes(4, "big")
     if polynomial == "Koopman":
-        return _koopman()
+        return _make_koopman()
 
     def refuse(raw: bytes) -> bytes:
         raise QueryError(f'unsupported crc32 hash key "{polynomial}"')
@@ -64,11 +64,11 @@ def _crc32(polynomial: str) -> Digest:
     return refuse
 
 
-def _koopman() -> Digest:
+def _make_koopman() -> Digest:
     table = []
     for value in range(256):
         for _ in range(8):
-            value = value >> 1 ^ (_KOOPMAN if value & 1 else 0)
+            value = value >> 1 ^ (_KOOPMAN_POLYNOMIAL if value & 1 else 0)
         table.append(value)
 
     def digest(raw: bytes) -> bytes:
@@ -80,7 +80,7 @@ def _koopman() -> Digest:
     return digest
 
 
-def _fnv32(raw: bytes) -> int:
+def _hash_fnv32(raw: bytes) -> int:
     value = 0x811C9DC5
     for byte in raw:
         value = value * 0x01000193 & 0xFFFFFFFF ^ byte

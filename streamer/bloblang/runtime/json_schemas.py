@@ -14,12 +14,12 @@ from typing import Any, Final
 import orjson
 
 from streamer.bloblang.errors import ArgumentError, QueryError
-from streamer.jsontext.fault import json_fault
-from streamer.value import dump_json, json_int
+from streamer.core.json.json_fault import find_json_fault
+from streamer.core.value import dump_json, parse_json_int
 
 _PREFIX: Final = "failed to parse json schema definition: "
 # The order in which checks are made; what is not here comes last, among itself by name.
-_ORDER: Final = [
+_KEYWORD_ORDER: Final = [
     "$ref",
     "type",
     "anyOf",
@@ -53,17 +53,17 @@ _ORDER: Final = [
     "format",
     "properties",
 ]
-_RANKS: Final = {keyword: rank for rank, keyword in enumerate(_ORDER)}
-_NUMBERS: Final = frozenset(
+_KEYWORD_RANKS: Final = {keyword: rank for rank, keyword in enumerate(_KEYWORD_ORDER)}
+_NUMBER_KEYWORDS: Final = frozenset(
     ["multipleOf", "maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum"]
 )
 _DRAFTS: Final = {"draft-04": "Draft4Validator", "draft-06": "Draft6Validator"}
 
-Check = Callable[[Any], Any]
+SchemaCheck = Callable[[Any], Any]
 
 
 @lru_cache(maxsize=64)
-def compile_schema(text: str) -> Check:
+def compile_schema(text: str) -> SchemaCheck:
     """Return a function that gives its argument back when it matches a schema.
 
     It raises a QueryError with a line for each thing that does not fit.
@@ -75,20 +75,22 @@ def compile_schema(text: str) -> Check:
     import referencing
     from jsonschema import validators
 
-    from streamer.bloblang.runtime.json_schema_keywords import KEYWORDS, format_checker
-    from streamer.bloblang.runtime.json_schema_texts import problems
+    from streamer.bloblang.runtime.json_schema_keywords import KEYWORDS, make_format_checker
+    from streamer.bloblang.runtime.json_schema_messages import describe_errors
 
-    schema = _parsed(text)
+    schema = _parse_schema(text)
     name = str(schema.get("$schema", "")) if isinstance(schema, dict) else ""
     draft = next((kind for mark, kind in _DRAFTS.items() if mark in name), "Draft7Validator")
     known = getattr(jsonschema, draft)
-    _checked(known, schema)
-    kept = {k: v for k, v in KEYWORDS.items() if k in known.VALIDATORS}
+    _check_schema(known, schema)
+    keywords = {k: v for k, v in KEYWORDS.items() if k in known.VALIDATORS}
     extend: Any = validators.extend
     # In draft 4 the library takes 1.0 for no integer, gojsonschema does.
-    own = extend(known, kept, type_checker=jsonschema.Draft7Validator.TYPE_CHECKER)
-    validator = own(
-        _prepared(schema), registry=referencing.Registry(), format_checker=format_checker()
+    validator_class = extend(known, keywords, type_checker=jsonschema.Draft7Validator.TYPE_CHECKER)
+    validator = validator_class(
+        _prepare_schema(schema),
+        registry=referencing.Registry(),
+        format_checker=make_format_checker(),
     )
 
     def check(value: Any) -> Any:
@@ -97,18 +99,18 @@ def compile_schema(text: str) -> Check:
         except referencing.exceptions.Unresolvable as e:
             raise QueryError(f"the schema refers to {e.ref}, which is not in it") from None
         if errors:
-            raise QueryError("\n".join(problems(errors)))
+            raise QueryError("\n".join(describe_errors(errors)))
         return value
 
     return check
 
 
-def _parsed(text: str) -> Any:
-    fault = json_fault(text.encode(errors="replace"))
+def _parse_schema(text: str) -> Any:
+    fault = find_json_fault(text.encode(errors="replace"))
     if fault is not None:
         raise ArgumentError(_PREFIX + fault)
     try:
-        schema = json.loads(text, parse_int=json_int)
+        schema = json.loads(text, parse_int=parse_json_int)
     except ValueError as e:
         raise ArgumentError(f"{_PREFIX}{e}") from None
     if not isinstance(schema, dict | bool):
@@ -116,11 +118,13 @@ def _parsed(text: str) -> Any:
     return schema
 
 
-_BY_NAME: Final = frozenset(("properties", "patternProperties", "definitions", "dependencies"))
-_DATA: Final = frozenset(("const", "default", "enum", "examples"))
+_SCHEMAS_BY_NAME: Final = frozenset(
+    ("properties", "patternProperties", "definitions", "dependencies")
+)
+_DATA_KEYWORDS: Final = frozenset(("const", "default", "enum", "examples"))
 
 
-def _prepared(schema: Any) -> Any:
+def _prepare_schema(schema: Any) -> Any:
     """Return a schema for the library: keywords in the order of their checks, some left out.
 
     Left out is what means nothing to gojsonschema and something to the library: `$schema`, by which
@@ -128,26 +132,26 @@ def _prepared(schema: Any) -> Any:
     `items` that are no array.
     """
     if isinstance(schema, list):
-        return [_prepared(part) for part in schema]
+        return [_prepare_schema(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    made: dict[str, Any] = {}
-    for key in sorted(schema, key=lambda key: (_RANKS.get(key, len(_ORDER)), key)):
+    prepared: dict[str, Any] = {}
+    for key in sorted(schema, key=lambda key: (_KEYWORD_RANKS.get(key, len(_KEYWORD_ORDER)), key)):
         part = schema[key]
         if key == "$schema" or (key == "enum" and part == []):
             continue
         if key == "additionalItems" and not isinstance(schema.get("items"), list):
             continue
-        if key in _BY_NAME and isinstance(part, dict):
-            made[key] = {name: _prepared(part[name]) for name in sorted(part)}
+        if key in _SCHEMAS_BY_NAME and isinstance(part, dict):
+            prepared[key] = {name: _prepare_schema(part[name]) for name in sorted(part)}
         else:
-            made[key] = part if key in _DATA else _prepared(part)
-    return made
+            prepared[key] = part if key in _DATA_KEYWORDS else _prepare_schema(part)
+    return prepared
 
 
 _TYPES: Final = "[array boolean integer number null object string]"
 _EXPECTED: Final = {
-    **dict.fromkeys(_NUMBERS, "of a number"),
+    **dict.fromkeys(_NUMBER_KEYWORDS, "of a number"),
     **dict.fromkeys(("required", "enum", "anyOf", "oneOf", "allOf"), "of an array"),
     **dict.fromkeys(("properties", "patternProperties", "definitions"), "of type object"),
     **dict.fromkeys(
@@ -158,7 +162,7 @@ _EXPECTED: Final = {
 }
 
 
-def _checked(known: Any, schema: Any) -> None:
+def _check_schema(known: Any, schema: Any) -> None:
     import jsonschema
 
     from streamer.bloblang.runtime.json_schema_keywords import is_pattern
@@ -167,20 +171,20 @@ def _checked(known: Any, schema: Any) -> None:
         known.check_schema(schema, format_checker=jsonschema.FormatChecker(formats=()))
     except jsonschema.SchemaError as e:
         if not (e.validator == "minItems" and e.path and e.path[-1] == "enum"):
-            raise ArgumentError(_PREFIX + _refusal(e)) from None
-    left = [schema]
-    while left:
-        part = left.pop()
+            raise ArgumentError(_PREFIX + _describe_schema_error(e)) from None
+    pending = [schema]
+    while pending:
+        part = pending.pop()
         if isinstance(part, dict):
             pattern = part.get("pattern")
             if isinstance(pattern, str) and not is_pattern(pattern):
                 raise ArgumentError(f"{_PREFIX}pattern must be a valid regex")
-            _reference(schema, part.get("$ref"))
+            _check_reference(schema, part.get("$ref"))
         if isinstance(part, dict | list):
-            left.extend(part.values() if isinstance(part, dict) else part)
+            pending.extend(part.values() if isinstance(part, dict) else part)
 
 
-def _reference(schema: Any, reference: Any) -> None:
+def _check_reference(schema: Any, reference: Any) -> None:
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return
     place = schema
@@ -191,7 +195,7 @@ def _reference(schema: Any, reference: Any) -> None:
         place = place[key] if isinstance(place, dict) else None
 
 
-def _refusal(error: Any) -> str:
+def _describe_schema_error(error: Any) -> str:
     """Return what is wrong with a schema."""
     path = [part for part in error.absolute_path if isinstance(part, str)]
     keyword = path[-1] if path else ""

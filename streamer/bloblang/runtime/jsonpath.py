@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import Final
 
 from streamer.bloblang.errors import ArgumentError
-from streamer.bloblang.runtime import gval, pathsteps
-from streamer.bloblang.runtime.gval import Evaluate
-from streamer.bloblang.runtime.pathsteps import Path
-from streamer.value import bounded_int
+from streamer.bloblang.golib import gval
+from streamer.bloblang.golib.gval import Evaluate
+from streamer.bloblang.runtime import jsonpath_steps
+from streamer.bloblang.runtime.jsonpath_steps import JsonPath
+from streamer.core.value import parse_bounded_int
 
 _TOKEN: Final = re.compile(
     r"""[ \t\r\n]*(?:(?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
@@ -24,10 +25,10 @@ _TOKEN: Final = re.compile(
     r"""|(?P<sign>\*\*|==|!=|>=|<=|=~|!~|&&|\|\||\?\?|<<|>>|.)|(?P<end>\Z))""",
     re.DOTALL,
 )
-_FARTHEST: Final = (1 << 31) - 1
+_MAX_INDEX: Final = (1 << 31) - 1
 
 
-class Parser:
+class JsonPathParser:
     """Reads an expression; every method reads on from where the one before stopped.
 
     Attributes:
@@ -42,9 +43,9 @@ class Parser:
         self.at = 0
         self.kind = self.token = ""
         self.start = 0
-        self.next()
+        self.advance()
 
-    def next(self) -> None:
+    def advance(self) -> None:
         """Go to the next token."""
         match = _TOKEN.match(self.text, self.at)
         assert match is not None
@@ -52,225 +53,227 @@ class Parser:
         self.token = match[self.kind]
         self.start, self.at = match.start(self.kind), match.end()
 
-    def fail(self, unit: str, expected: str = "") -> ArgumentError:
+    def make_error(self, unit: str, expected: str = "") -> ArgumentError:
         """Return the error that the current token does not fit."""
-        found = {"end": "EOF", "ident": "Ident", "string": "String"}.get(self.kind)
+        token = {"end": "EOF", "ident": "Ident", "string": "String"}.get(self.kind)
         if self.kind == "number":
-            found = "Int" if self.token.isdigit() else "Float"
-        found = found or f'"{self.token}"'
+            token = "Int" if self.token.isdigit() else "Float"
+        token = token or f'"{self.token}"'
         place = f"1:{self.start + 1} - 1:{self.at + 1}"
         if not self.text:
             place = "- 1:1"
         where = f"{self.text}\t:{place}" if self.text else f"\t {place}"
-        reason = f"unexpected {found} while scanning {unit}{expected}"
+        reason = f"unexpected {token} while scanning {unit}{expected}"
         return ArgumentError(f"evaluating json path expression: parsing error: {where} {reason}")
 
-    def takes(self, sign: str) -> bool:
+    def accept(self, sign: str) -> bool:
         """Go past a sign if it is the current token."""
         if self.kind == "sign" and self.token == sign:
-            self.next()
+            self.advance()
             return True
         return False
 
-    def whole(self) -> Evaluate:
+    def parse(self) -> Evaluate:
         """Read the expression up to its end."""
-        found = self.expression()
+        evaluate = self.parse_expression()
         if self.kind != "end":
-            raise self.fail("operator")
-        return found
+            raise self.make_error("operator")
+        return evaluate
 
-    def expression(self, binding: int = -1) -> Evaluate:
+    def parse_expression(self, binding: int = -1) -> Evaluate:
         """Read an expression whose operators all bind tighter than a given strength."""
-        left = self._operand()
+        left = self._parse_operand()
         while True:
             sign = self.token if self.kind in ("sign", "ident") else ""
-            strength = gval.STRENGTHS.get(sign, -1)
+            strength = gval.PRECEDENCE.get(sign, -1)
             if sign == "?" and binding < 0:
-                left = self._choice(left)
+                left = self._parse_choice(left)
             elif strength > binding:
-                self.next()
-                left = gval.combine(sign, left, self.expression(strength))
+                self.advance()
+                left = gval.combine(sign, left, self.parse_expression(strength))
             else:
                 return left
 
-    def _choice(self, condition: Evaluate) -> Evaluate:
-        self.next()
-        chosen = self.expression()
-        other: Evaluate = gval.constant(None)
-        if self.takes(":"):
-            other = self.expression()
+    def _parse_choice(self, condition: Evaluate) -> Evaluate:
+        self.advance()
+        value = self.parse_expression()
+        other: Evaluate = gval.make_constant(None)
+        if self.accept(":"):
+            other = self.parse_expression()
         elif self.kind != "end":
-            raise self.fail("<> ? <> : <>", ' expected ":" or EOF')
-        return gval.choice(condition, chosen, other)
+            raise self.make_error("<> ? <> : <>", ' expected ":" or EOF')
+        return gval.make_choice(condition, value, other)
 
-    def _operand(self) -> Evaluate:
+    def _parse_operand(self) -> Evaluate:
         kind, token = self.kind, self.token
         if kind == "number":
-            self.next()
-            return gval.constant(_number(token))
+            self.advance()
+            return gval.make_constant(_parse_number(token))
         if kind == "string":
-            self.next()
-            return gval.constant(_unquoted(token))
+            self.advance()
+            return gval.make_constant(_unquote(token))
         if kind == "ident":
-            return self._identifier()
-        if kind == "sign" and token in _OPERANDS:
-            self.next()
-            return _OPERANDS[token](self)
-        raise self.fail("extensions")
+            return self._parse_identifier()
+        if kind == "sign" and token in _OPERAND_PARSERS:
+            self.advance()
+            return _OPERAND_PARSERS[token](self)
+        raise self.make_error("extensions")
 
-    def _identifier(self) -> Evaluate:
+    def _parse_identifier(self) -> Evaluate:
         name = self.token
-        self.next()
+        self.advance()
         if name in ("true", "false"):
-            return gval.constant(name == "true")
-        keys = [gval.constant(name)]
+            return gval.make_constant(name == "true")
+        keys = [gval.make_constant(name)]
         while True:
-            if self.takes("."):
+            if self.accept("."):
                 if self.kind != "ident":
-                    raise self.fail("field", " expected Ident")
-                keys.append(gval.constant(self.token))
-                self.next()
-            elif self.takes("["):
-                keys.append(self.expression())
-                if not self.takes("]"):
-                    raise self.fail("array key", ' expected "]"')
+                    raise self.make_error("field", " expected Ident")
+                keys.append(gval.make_constant(self.token))
+                self.advance()
+            elif self.accept("["):
+                keys.append(self.parse_expression())
+                if not self.accept("]"):
+                    raise self.make_error("array key", ' expected "]"')
             else:
-                return gval.variable(keys)
+                return gval.make_variable(keys)
 
-    def _parenthesised(self) -> Evaluate:
-        found = self.expression()
-        if not self.takes(")"):
-            raise self.fail("parentheses", ' expected ")"')
-        return found
+    def _parse_parentheses(self) -> Evaluate:
+        inner = self.parse_expression()
+        if not self.accept(")"):
+            raise self.make_error("parentheses", ' expected ")"')
+        return inner
 
-    def _array(self) -> Evaluate:
+    def _parse_array(self) -> Evaluate:
         items: list[Evaluate] = []
-        while not self.takes("]"):
-            if not self.takes(","):
-                items.append(self.expression())
+        while not self.accept("]"):
+            if not self.accept(","):
+                items.append(self.parse_expression())
         return lambda root, current: [item(root, current) for item in items]
 
-    def _object(self) -> Evaluate:
+    def _parse_object(self) -> Evaluate:
         pairs: list[tuple[Evaluate, Evaluate]] = []
-        while not self.takes("}"):
-            if self.takes(","):
+        while not self.accept("}"):
+            if self.accept(","):
                 continue
-            key = self.expression()
-            if not self.takes(":"):
-                raise self.fail("object", ' expected ":"')
-            pairs.append((key, self.expression()))
+            key = self.parse_expression()
+            if not self.accept(":"):
+                raise self.make_error("object", ' expected ":"')
+            pairs.append((key, self.parse_expression()))
         return lambda root, current: {
             gval.to_string(key(root, current)): value(root, current) for key, value in pairs
         }
 
-    def _from_root(self) -> Evaluate:
-        path = self._path()
-        return lambda root, current: path.value(root, root)
+    def _parse_from_root(self) -> Evaluate:
+        path = self._parse_path()
+        return lambda root, current: path.evaluate(root, root)
 
-    def _from_current(self) -> Evaluate:
-        path = self._path()
-        return path.value
+    def _parse_from_current(self) -> Evaluate:
+        path = self._parse_path()
+        return path.evaluate
 
-    def _path(self) -> Path:
-        path = Path()
+    def _parse_path(self) -> JsonPath:
+        path = JsonPath()
         while True:
-            if self.takes("."):
-                self._dotted(path)
-            elif self.takes("["):
-                self._bracket(path)
-            elif self.takes("("):
-                self._script(path)
+            if self.accept("."):
+                self._parse_after_dot(path)
+            elif self.accept("["):
+                self._parse_bracket(path)
+            elif self.accept("("):
+                self._parse_script(path)
             else:
                 return path
 
-    def _dotted(self, path: Path) -> None:
+    def _parse_after_dot(self, path: JsonPath) -> None:
         if self.kind == "ident":
-            self._named(path)
-        elif self.takes("."):
-            path.many(pathsteps.everything)
-            self._below(path)
-        elif self.takes("*"):
-            path.many(pathsteps.each)
+            self._parse_name(path)
+        elif self.accept("."):
+            path.add_multiple(jsonpath_steps.iterate_descendants)
+            self._parse_descendants(path)
+        elif self.accept("*"):
+            path.add_multiple(jsonpath_steps.iterate_children)
         else:
-            raise self.fail("JSON select", ' expected Ident, "." or "*"')
+            raise self.make_error("JSON select", ' expected Ident, "." or "*"')
 
-    def _below(self, path: Path) -> None:
+    def _parse_descendants(self, path: JsonPath) -> None:
         if self.kind == "ident":
-            self._named(path)
-        elif self.takes("["):
-            self._bracket(path, below=True)
-        elif self.takes("*"):
-            path.many(pathsteps.each)
-        elif self.takes("("):
-            self._script(path)
+            self._parse_name(path)
+        elif self.accept("["):
+            self._parse_bracket(path, below=True)
+        elif self.accept("*"):
+            path.add_multiple(jsonpath_steps.iterate_children)
+        elif self.accept("("):
+            self._parse_script(path)
         else:
-            raise self.fail("JSON mapper", ' expected "[", Ident or "*"')
+            raise self.make_error("JSON mapper", ' expected "[", Ident or "*"')
 
-    def _named(self, path: Path) -> None:
-        key = gval.constant(self.token)
-        self.next()
-        path.one(lambda root, value: pathsteps.select(key, root, value))
+    def _parse_name(self, path: JsonPath) -> None:
+        key = gval.make_constant(self.token)
+        self.advance()
+        path.add_single(lambda root, value: jsonpath_steps.select_child(key, root, value))
 
-    def _script(self, path: Path) -> None:
-        script = self.expression()
-        if not self.takes(")"):
-            raise self.fail("jsnopath script", ' expected ")"')
-        path.one(script)
+    def _parse_script(self, path: JsonPath) -> None:
+        script = self.parse_expression()
+        if not self.accept(")"):
+            raise self.make_error("jsnopath script", ' expected ")"')
+        path.add_single(script)
 
-    def _bracket(self, path: Path, below: bool = False) -> None:
-        if self.takes("*"):
-            if not self.takes("]"):
-                raise self.fail("JSON bracket star", ' expected "]"')
-            path.many(pathsteps.each)
+    def _parse_bracket(self, path: JsonPath, below: bool = False) -> None:
+        if self.accept("*"):
+            if not self.accept("]"):
+                raise self.make_error("JSON bracket star", ' expected "]"')
+            path.add_multiple(jsonpath_steps.iterate_children)
             return
-        if self.takes("?"):
-            condition = self.expression()
-            path.many(pathsteps.filtered(condition))
+        if self.accept("?"):
+            condition = self.parse_expression()
+            path.add_multiple(jsonpath_steps.make_filter(condition))
         else:
-            keys, ranged = self._keys()
+            keys, ranged = self._parse_keys()
             if ranged:
-                path.many(pathsteps.ranged(keys))
+                path.add_multiple(jsonpath_steps.make_range(keys))
             elif len(keys) == 1 and not below:
-                path.one(lambda root, value: pathsteps.select(keys[0], root, value))
+                path.add_single(
+                    lambda root, value: jsonpath_steps.select_child(keys[0], root, value)
+                )
             else:
-                path.many(pathsteps.listed(keys))
-        if not self.takes("]"):
-            raise self.fail("JSON bracket separator", ' expected ":" or ","')
+                path.add_multiple(jsonpath_steps.make_list(keys))
+        if not self.accept("]"):
+            raise self.make_error("JSON bracket separator", ' expected ":" or ","')
 
-    def _keys(self) -> tuple[list[Evaluate], bool]:
+    def _parse_keys(self) -> tuple[list[Evaluate], bool]:
         """Read the keys or bounds in brackets; return whether they are bounds."""
-        absent = [gval.constant(float(n)) for n in (0, _FARTHEST, 1)]
-        keys: list[Evaluate | None] = [None if self.token in ":]" else self.expression()]
+        absent = [gval.make_constant(float(n)) for n in (0, _MAX_INDEX, 1)]
+        keys: list[Evaluate | None] = [None if self.token in ":]" else self.parse_expression()]
         sign = self.token if self.kind == "sign" and self.token in (":", ",") else ""
-        while sign and self.takes(sign):
-            keys.append(None if self.token in (":", "]") else self.expression())
+        while sign and self.accept(sign):
+            keys.append(None if self.token in (":", "]") else self.parse_expression())
         if sign != ":" or len(keys) > 3:
             if None in keys or sign == ":":
-                raise self.fail("extensions")
+                raise self.make_error("extensions")
             return [key for key in keys if key is not None], False
         keys += [None] * (3 - len(keys))
         return [key or default for key, default in zip(keys, absent, strict=True)], True
 
 
-_OPERANDS: Final[dict[str, Callable[[Parser], Evaluate]]] = {
-    "(": Parser._parenthesised,
-    "[": Parser._array,
-    "{": Parser._object,
-    "$": Parser._from_root,
-    "@": Parser._from_current,
-    "-": lambda parser: gval.negative(parser._operand()),
-    "!": lambda parser: gval.inverse(parser._operand()),
-    "~": lambda parser: gval.complement(parser._operand()),
+_OPERAND_PARSERS: Final[dict[str, Callable[[JsonPathParser], Evaluate]]] = {
+    "(": JsonPathParser._parse_parentheses,
+    "[": JsonPathParser._parse_array,
+    "{": JsonPathParser._parse_object,
+    "$": JsonPathParser._parse_from_root,
+    "@": JsonPathParser._parse_from_current,
+    "-": lambda parser: gval.make_negative(parser._parse_operand()),
+    "!": lambda parser: gval.make_inverse(parser._parse_operand()),
+    "~": lambda parser: gval.make_complement(parser._parse_operand()),
 }
 
 
-def _number(token: str) -> int | float:
+def _parse_number(token: str) -> int | float:
     if token.isdigit():
-        return bounded_int(token)
+        return parse_bounded_int(token)
     return int(token, 16) if token[:2] in ("0x", "0X") else float(token)
 
 
-def _unquoted(token: str) -> str:
+def _unquote(token: str) -> str:
     from streamer.bloblang.literals import unquote
 
     if token[0] == "`":

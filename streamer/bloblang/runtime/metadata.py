@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.text import go_type, meta_text
-from streamer.value import DELETED, NOTHING
+from streamer.bloblang.golib.text import go_type, metadata_text
+from streamer.core.value import DELETED, NOTHING
 
 
-def put(meta: Mapping[str, Any], key: str, value: Any) -> Mapping[str, Any]:
+def put_value(meta: Mapping[str, Any], key: str, value: Any) -> Mapping[str, Any]:
     """Return the metadata with a key set, or without it when the value is `DELETED`."""
     if value is NOTHING:
         return meta
     if value is DELETED:
-        return {name: held for name, held in meta.items() if name != key}
+        return {name: item for name, item in meta.items() if name != key}
     return {**meta, key: value}
 
 
-def replace(meta: Mapping[str, Any], value: Any, of_document: bool) -> Mapping[str, Any]:
+def replace_all(meta: Mapping[str, Any], value: Any, of_document: bool) -> Mapping[str, Any]:
     """Return an object as the whole metadata; anything else is refused by its type."""
     if value is NOTHING:
         return meta
@@ -31,17 +31,17 @@ def replace(meta: Mapping[str, Any], value: Any, of_document: bool) -> Mapping[s
     raise QueryError(f"setting root meta object requires object value, received: {kind}")
 
 
-def refuse(value: Any) -> None:
+def refuse_assignment(value: Any) -> None:
     """Fail, as an assignment to metadata within a named map does, unless there is no value."""
     if value is not NOTHING:
         raise QueryError("unable to assign metadata in the current context")
 
 
-def text_of(meta: Mapping[str, Any], key: str) -> str | None:
+def value_text(meta: Mapping[str, Any], key: str) -> str | None:
     """Return a value as text, null when it is missing or empty, as `meta("key")` does."""
-    return meta_text(meta[key]) or None if key in meta else None
+    return metadata_text(meta[key]) or None if key in meta else None
 
 
-def texts(meta: Mapping[str, Any]) -> dict[str, str]:
+def to_texts(meta: Mapping[str, Any]) -> dict[str, str]:
     """Return all metadata as texts."""
-    return {key: meta_text(value) for key, value in meta.items()}
+    return {key: metadata_text(value) for key, value in meta.items()}

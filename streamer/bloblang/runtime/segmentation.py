@@ -86,7 +86,7 @@ _SENTENCE: Final = re.compile(
 )
 
 
-class _Letters(dict[int, str]):
+class _LetterTable(dict[int, str]):
     """A table for `str.translate` that finds a character's letter when it is asked for."""
 
     def __init__(self, letter: Callable[[str], str]) -> None:
@@ -94,49 +94,49 @@ class _Letters(dict[int, str]):
         self._letter = letter
 
     def __missing__(self, code: int) -> str:
-        found = self[code] = self._letter(chr(code))
-        return found
+        letter = self[code] = self._letter(chr(code))
+        return letter
 
 
 @functools.cache
-def _grapheme_letters() -> _Letters:
+def _make_grapheme_table() -> _LetterTable:
     from uniseg.emoji import extended_pictographic
     from uniseg.graphemecluster import grapheme_cluster_break
 
     def letter(c: str) -> str:
-        found = _GRAPHEME_LETTERS.get(grapheme_cluster_break(c).name)
-        return found or ("X" if extended_pictographic(c) else "o")
+        mapped = _GRAPHEME_LETTERS.get(grapheme_cluster_break(c).name)
+        return mapped or ("X" if extended_pictographic(c) else "o")
 
-    return _Letters(letter)
+    return _LetterTable(letter)
 
 
 @functools.cache
-def _word_letters() -> _Letters:
+def _make_word_table() -> _LetterTable:
     from uniseg.emoji import extended_pictographic
     from uniseg.wordbreak import word_break
 
     def letter(c: str) -> str:
-        found = _WORD_LETTERS.get(word_break(c).name, "o")
-        pictograph = found in "Ao" and extended_pictographic(c)
-        return {"A": "Y", "o": "X"}[found] if pictograph else found
+        mapped = _WORD_LETTERS.get(word_break(c).name, "o")
+        pictograph = mapped in "Ao" and extended_pictographic(c)
+        return {"A": "Y", "o": "X"}[mapped] if pictograph else mapped
 
-    return _Letters(letter)
+    return _LetterTable(letter)
 
 
 @functools.cache
-def _sentence_letters() -> _Letters:
+def _make_sentence_table() -> _LetterTable:
     from uniseg.sentencebreak import sentence_break
 
-    return _Letters(lambda c: _SENTENCE_LETTERS.get(sentence_break(c).name, "x"))
+    return _LetterTable(lambda c: _SENTENCE_LETTERS.get(sentence_break(c).name, "x"))
 
 
-def graphemes(text: str) -> Iterator[str]:
+def split_graphemes(text: str) -> Iterator[str]:
     """Go through the characters that a reader sees."""
-    for match in _GRAPHEME.finditer(text.translate(_grapheme_letters())):
+    for match in _GRAPHEME.finditer(text.translate(_make_grapheme_table())):
         yield text[match.start() : match.end()]
 
 
-def _cut(text: str, atoms: list[str], heads: str, rule: re.Pattern[str]) -> Iterator[str]:
+def _split_atoms(text: str, atoms: list[str], heads: str, rule: re.Pattern[str]) -> Iterator[str]:
     """Go through the pieces of a text whose atoms have one letter each."""
     at = done = 0
     for match in rule.finditer(heads):
@@ -146,11 +146,11 @@ def _cut(text: str, atoms: list[str], heads: str, rule: re.Pattern[str]) -> Iter
         at, done = end, match.end()
 
 
-def words(text: str) -> Iterator[str]:
+def split_words(text: str) -> Iterator[str]:
     """Go through the words, and through what is between them."""
-    atoms = _WORD_ATOM.findall(text.translate(_word_letters()))
+    atoms = _WORD_ATOM.findall(text.translate(_make_word_table()))
     heads = "".join(map(_word_head, atoms, ["", *atoms]))
-    return _cut(text, atoms, heads, _WORD)
+    return _split_atoms(text, atoms, heads, _WORD)
 
 
 def _word_head(atom: str, before: str) -> str:
@@ -162,8 +162,8 @@ def _word_head(atom: str, before: str) -> str:
     return "A" if head == "Y" else head
 
 
-def sentences(text: str) -> Iterator[str]:
+def split_sentences(text: str) -> Iterator[str]:
     """Go through the sentences, each with the white space behind it."""
-    atoms = _SENTENCE_ATOM.findall(text.translate(_sentence_letters()))
+    atoms = _SENTENCE_ATOM.findall(text.translate(_make_sentence_table()))
     heads = "".join("s" if atom[0] in "RN" else atom[0] for atom in atoms)
-    return _cut(text, atoms, heads, _SENTENCE)
+    return _split_atoms(text, atoms, heads, _SENTENCE)

@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Final
 
-from streamer.bloblang.runtime import usual_times
-from streamer.bloblang.runtime.golayout import DAYS, MONTHS
-from streamer.bloblang.runtime.zones import local, year_shift
-from streamer.timestamps import SECOND, Timestamp
-from streamer.value import bounded_int
+from streamer.bloblang.golib import common_layouts
+from streamer.bloblang.golib.golayout import DAYS, MONTHS
+from streamer.bloblang.golib.zones import get_year_shift, to_local
+from streamer.core.timestamps import SECOND, Timestamp
+from streamer.core.value import parse_bounded_int
 
 _COMPOSITE: Final = {
     "c": "%a %b %e %H:%M:%S %Y",
@@ -26,12 +26,12 @@ _COMPOSITE: Final = {
     "X": "%H:%M:%S",
     "R": "%H:%M",
 }
-_WIDEST: Final = 1024
+_MAX_WIDTH: Final = 1024
 """How wide a directive may be; what Connect uses has the same bound."""
 _DIRECTIVE: Final = re.compile(r"%([-_^#0]*)(\d*)(:{0,3}z|.)?", re.DOTALL)
 
 
-def expand(pattern: str) -> str:
+def expand_directives(pattern: str) -> str:
     """Return a pattern with the directives that stand for several written out."""
     return re.sub(
         r"%[-_^#0]*\d*(.)",
@@ -41,7 +41,7 @@ def expand(pattern: str) -> str:
     )
 
 
-def _offset(seconds: int, colons: int) -> str:
+def _format_offset(seconds: int, colons: int) -> str:
     sign, size = ("-", -seconds) if seconds < 0 else ("+", seconds)
     hours, minutes, rest = size // 3600, size // 60 % 60, size % 60
     if colons == 0:
@@ -54,7 +54,7 @@ def _offset(seconds: int, colons: int) -> str:
     return f"{text}:{rest:02d}" if colons > 1 else text
 
 
-def _number(digits: int, pad: str = "0") -> Callable[[int], str]:
+def _make_padder(digits: int, pad: str = "0") -> Callable[[int], str]:
     return lambda value: str(value).rjust(digits, pad)
 
 
@@ -82,7 +82,7 @@ _NUMBERS: Final[dict[str, tuple[Callable[[datetime], int], int, str]]] = {
 }
 
 
-def _year_number(name: str, number: int, years: int) -> int:
+def _shift_year(name: str, number: int, years: int) -> int:
     """Return a number, with the years added that the calendar at hand lacks."""
     if name in "YG":
         return number + years
@@ -91,33 +91,35 @@ def _year_number(name: str, number: int, years: int) -> int:
     return number
 
 
-def _padded(number: int, size: int, pad: str) -> str:
+def _pad_number(number: int, size: int, pad: str) -> str:
     if number < 0 and pad == "0":
         return f"-{str(-number).rjust(size - 1, pad)}"
     return str(number).rjust(size, pad)
 
 
 @lru_cache(maxsize=256)
-def usual_parts(pattern: str) -> tuple[tuple[str, str], ...]:
+def to_common_parts(pattern: str) -> tuple[tuple[str, str], ...]:
     """Return a pattern's parts: text, and the name of the directive behind it."""
-    pieces = re.split(r"%(:{0,3}z|.|$)", expand(pattern), flags=re.DOTALL)
+    pieces = re.split(r"%(:{0,3}z|.|$)", expand_directives(pattern), flags=re.DOTALL)
     # A flag, or a percent sign, is no directive that a usual time has.
     return tuple(zip(pieces[::2], [name or "?" for name in pieces[1::2]] + [""], strict=True))
 
 
 @lru_cache(maxsize=256)
-def _writer(pattern: str) -> Callable[[Timestamp], str]:
-    return usual_times.writer(usual_parts(pattern), partial(_write, pattern=pattern))
+def _make_writer(pattern: str) -> Callable[[Timestamp], str]:
+    return common_layouts.make_writer(
+        to_common_parts(pattern), partial(_write_time, pattern=pattern)
+    )
 
 
 def format_time(moment: Timestamp, pattern: str) -> str:
     """Return a timestamp, in its own zone, as a pattern has it."""
-    return _writer(pattern)(moment)
+    return _make_writer(pattern)(moment)
 
 
-def _write(moment: Timestamp, pattern: str) -> str:
-    when = local(moment)
-    years = year_shift(moment)
+def _write_time(moment: Timestamp, pattern: str) -> str:
+    when = to_local(moment)
+    years = get_year_shift(moment)
 
     def fill(match: re.Match[str]) -> str:
         flags, width, name = match.groups()
@@ -127,22 +129,22 @@ def _write(moment: Timestamp, pattern: str) -> str:
             micros = moment.ns % SECOND // 1000
             value, digits, pad = _NUMBERS.get(name, (lambda _: micros, 6, "0"))
             pad = " " if "_" in flags else "0" if "0" in flags else pad
-            size = _size(width) if width else 0 if "-" in flags else digits
-            return _padded(_year_number(name, value(when), years), size, pad)
-        text = _text(name, when, moment)
+            size = _parse_width(width) if width else 0 if "-" in flags else digits
+            return _pad_number(_shift_year(name, value(when), years), size, pad)
+        text = _directive_text(name, when, moment)
         if text is None:
             return match[0]
         text = text.upper() if "^" in flags else text.swapcase() if "#" in flags else text
-        return text.rjust(_size(width)) if width else text
+        return text.rjust(_parse_width(width)) if width else text
 
-    return _DIRECTIVE.sub(fill, expand(pattern))
-
-
-def _size(width: str) -> int:
-    return min(bounded_int(width), _WIDEST)
+    return _DIRECTIVE.sub(fill, expand_directives(pattern))
 
 
-def _text(name: str, when: datetime, moment: Timestamp) -> str | None:
+def _parse_width(width: str) -> int:
+    return min(parse_bounded_int(width), _MAX_WIDTH)
+
+
+def _directive_text(name: str, when: datetime, moment: Timestamp) -> str | None:
     match name:
         case "B":
             return MONTHS[when.month - 1]
@@ -159,7 +161,7 @@ def _text(name: str, when: datetime, moment: Timestamp) -> str | None:
         case "s":
             return str(moment.ns // SECOND)
         case "Z":
-            return moment.zone or _offset(moment.offset, 0)
+            return moment.zone or _format_offset(moment.offset, 0)
         case "t" | "n" | "%":
             return {"t": "\t", "n": "\n", "%": "%"}[name]
-    return _offset(moment.offset, len(name) - 1) if name.endswith("z") else None
+    return _format_offset(moment.offset, len(name) - 1) if name.endswith("z") else None

@@ -12,13 +12,13 @@ from functools import lru_cache, partial
 from typing import Final
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime import usual_times
-from streamer.bloblang.runtime.golayout import DAYS, MONTHS
-from streamer.bloblang.runtime.goparse import ZONE_NAME, at_offset
-from streamer.bloblang.runtime.goquote import quote
-from streamer.bloblang.runtime.strftime import expand, usual_parts
-from streamer.bloblang.runtime.zones import from_local
-from streamer.timestamps import SECOND, Timestamp
+from streamer.bloblang.golib import common_layouts
+from streamer.bloblang.golib.golayout import DAYS, MONTHS
+from streamer.bloblang.golib.goparse import ZONE_NAME, at_offset
+from streamer.bloblang.golib.goquote import quote
+from streamer.bloblang.golib.zones import from_local
+from streamer.bloblang.runtime.strftime import expand_directives, to_common_parts
+from streamer.core.timestamps import SECOND, Timestamp
 
 _SHORT_MONTHS: Final = [m[:3] for m in MONTHS]
 _SHORT_DAYS: Final = [d[:3] for d in DAYS]
@@ -80,10 +80,10 @@ _RANGES: Final = {
 
 
 @lru_cache(maxsize=256)
-def _pattern(pattern: str) -> tuple[tuple[str, str], ...]:
+def _split_pattern(pattern: str) -> tuple[tuple[str, str], ...]:
     parts: list[tuple[str, str]] = []
     end = 0
-    expanded = expand(pattern)
+    expanded = expand_directives(pattern)
     for match in re.finditer(r"%(:{0,3}z|.|$)", expanded, re.DOTALL):
         parts.append((expanded[end : match.start()], match[1]))
         end = match.end()
@@ -95,8 +95,10 @@ def _pattern(pattern: str) -> tuple[tuple[str, str], ...]:
 
 
 @lru_cache(maxsize=256)
-def _reader(pattern: str) -> Callable[[str], Timestamp]:
-    return usual_times.reader(usual_parts(pattern), partial(_read, pattern=pattern))
+def _make_reader(pattern: str) -> Callable[[str], Timestamp]:
+    return common_layouts.make_reader(
+        to_common_parts(pattern), partial(_read_time, pattern=pattern)
+    )
 
 
 def parse_time(text: str, pattern: str) -> Timestamp:
@@ -105,20 +107,20 @@ def parse_time(text: str, pattern: str) -> Timestamp:
     Raises:
         QueryError: the text does not fit the pattern.
     """
-    return _reader(pattern)(text)
+    return _make_reader(pattern)(text)
 
 
-def _read(text: str, pattern: str) -> Timestamp:
+def _read_time(text: str, pattern: str) -> Timestamp:
     try:
-        return _parse(text, pattern)
+        return _parse_text(text, pattern)
     except QueryError as e:
         raise QueryError(f"failed to parse {quote(text)} with {quote(pattern)}: {e}") from None
 
 
-def _parse(text: str, pattern: str) -> Timestamp:
-    found: dict[str, str] = {}
+def _parse_text(text: str, pattern: str) -> Timestamp:
+    fields: dict[str, str] = {}
     at = 0
-    for literal, name in _pattern(pattern):
+    for literal, name in _split_pattern(pattern):
         for c in literal:
             if not text.startswith(c, at):
                 raise QueryError(f"expected {c!r}")
@@ -127,20 +129,20 @@ def _parse(text: str, pattern: str) -> Timestamp:
             continue
         match = re.compile(_OFFSETS.get(name) or _VALUES[name]).match(text, at)
         if match is None:
-            raise QueryError(_misfit(text, at, name))
+            raise QueryError(_mismatch_reason(text, at, name))
         if name == "Z" and not ZONE_NAME.fullmatch(match[0]):
             raise QueryError(f'cannot parse {quote(match[0])} with "%Z"')
         at = match.end()
         low, high = _RANGES.get(name, (None, None))
         if low is not None and high is not None and not low <= int(match[0]) <= high:
             raise QueryError(f'cannot parse "%{name}"')
-        found["z" if name.endswith("z") else name] = match[0]
+        fields["z" if name.endswith("z") else name] = match[0]
     if at < len(text):
         raise QueryError(f"unparsed string {quote(text[at:])}")
-    return _assembled(found)
+    return _build_timestamp(fields)
 
 
-def _misfit(text: str, at: int, name: str) -> str:
+def _mismatch_reason(text: str, at: int, name: str) -> str:
     if name in "tn":
         return f'expected a space for "%{name}"'
     if name in (":z", "::z") and re.compile(r"[+-](?:[01]\d|2[0-3])").match(text, at):
@@ -148,71 +150,71 @@ def _misfit(text: str, at: int, name: str) -> str:
     return f'cannot parse "%{name}"'
 
 
-def _first(found: dict[str, str], names: str, default: int) -> int:
-    return next((int(found[name]) for name in names if name in found), default)
+def _first_number(fields: dict[str, str], names: str, default: int) -> int:
+    return next((int(fields[name]) for name in names if name in fields), default)
 
 
-def _assembled(found: dict[str, str]) -> Timestamp:
-    if "s" in found:
-        return Timestamp(int(found["s"]) * SECOND)
-    year = _first(found, "YG", 1900)
-    if "y" in found or "g" in found:
-        short = _first(found, "yg", 0)
+def _build_timestamp(fields: dict[str, str]) -> Timestamp:
+    if "s" in fields:
+        return Timestamp(int(fields["s"]) * SECOND)
+    year = _first_number(fields, "YG", 1900)
+    if "y" in fields or "g" in fields:
+        short = _first_number(fields, "yg", 0)
         year = short + (2000 if short < 69 else 1900)
-    if "C" in found:
-        year = int(found["C"]) * 100 + year % 100
-    month = _first(found, "m", 1)
+    if "C" in fields:
+        year = int(fields["C"]) * 100 + year % 100
+    month = _first_number(fields, "m", 1)
     for name in "Bbh":
-        if name in found:
-            month = [m.lower() for m in _SHORT_MONTHS].index(found[name][:3].lower()) + 1
-    hour = _first(found, "Hk", 0)
-    if "I" in found or "l" in found:
-        hour = _first(found, "Il", 12) % 12
-    if found.get("p", found.get("P", "")).upper() == "PM":
+        if name in fields:
+            month = [m.lower() for m in _SHORT_MONTHS].index(fields[name][:3].lower()) + 1
+    hour = _first_number(fields, "Hk", 0)
+    if "I" in fields or "l" in fields:
+        hour = _first_number(fields, "Il", 12) % 12
+    if fields.get("p", fields.get("P", "")).upper() == "PM":
         hour += 12
     # Years that `datetime` does not know are moved by whole cycles of the calendar.
     shift = 0 if 1 < year < 9999 else year - ((year - 2) % 400 + 2)
     try:
-        when = datetime(year - shift, month, 1, hour, _first(found, "M", 0), 0, 0, UTC)
-        when += timedelta(days=_day(found, when), seconds=_first(found, "S", 0))
+        when = datetime(year - shift, month, 1, hour, _first_number(fields, "M", 0), 0, 0, UTC)
+        when += timedelta(days=_day_offset(fields, when), seconds=_first_number(fields, "S", 0))
     except (ValueError, OverflowError) as e:
         raise QueryError(str(e)) from None
-    moment = from_local(when, int(found.get("f", "0").ljust(6, "0")) * 1000, shift)
-    return _in_zone(moment, found)
+    moment = from_local(when, int(fields.get("f", "0").ljust(6, "0")) * 1000, shift)
+    return _to_zone(moment, fields)
 
 
-def _day(found: dict[str, str], first: datetime) -> int:
+def _day_offset(fields: dict[str, str], first: datetime) -> int:
     """Return how many days the date lies behind the first of its month or, by week, its year."""
-    if "d" in found or "e" in found:
-        return _first(found, "de", 1) - 1
-    if "j" in found:
-        return int(found["j"]) - 1
-    weekday = _weekday(found)
-    if "V" in found:
-        monday = datetime.fromisocalendar(first.year, int(found["V"]), 1)
+    if "d" in fields or "e" in fields:
+        return _first_number(fields, "de", 1) - 1
+    if "j" in fields:
+        return int(fields["j"]) - 1
+    weekday = _find_weekday(fields)
+    if "V" in fields:
+        monday = datetime.fromisocalendar(first.year, int(fields["V"]), 1)
         return (monday - datetime(first.year, 1, 1)).days + (weekday or 1) - 1
-    if "U" in found:
+    if "U" in fields:
         start = first.isoweekday() % 7
-        return int(found["U"]) * 7 - start + (weekday or 0) % 7
-    if "W" in found:
-        return int(found["W"]) * 7 - first.weekday() + (weekday or 1) - 1
+        return int(fields["U"]) * 7 - start + (weekday or 0) % 7
+    if "W" in fields:
+        return int(fields["W"]) * 7 - first.weekday() + (weekday or 1) - 1
     return 0
 
 
-def _weekday(found: dict[str, str]) -> int | None:
+def _find_weekday(fields: dict[str, str]) -> int | None:
     """Return the ISO weekday, 1 for Monday, if the text named one."""
-    if "u" in found:
-        return int(found["u"])
-    if "w" in found:
-        return int(found["w"]) or 7
+    if "u" in fields:
+        return int(fields["u"])
+    if "w" in fields:
+        return int(fields["w"]) or 7
     for name in "Aa":
-        if name in found:
-            return [d.lower() for d in _SHORT_DAYS].index(found[name][:3].lower()) + 1
+        if name in fields:
+            return [d.lower() for d in _SHORT_DAYS].index(fields[name][:3].lower()) + 1
     return None
 
 
-def _in_zone(moment: Timestamp, found: dict[str, str]) -> Timestamp:
-    name, text = found.get("Z", ""), found.get("z", "")
+def _to_zone(moment: Timestamp, fields: dict[str, str]) -> Timestamp:
+    name, text = fields.get("Z", ""), fields.get("z", "")
     if text in ("", "Z"):
         if name in ("", "UTC") or text:
             return moment

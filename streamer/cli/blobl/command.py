@@ -13,14 +13,14 @@ from typing import Any, Final, cast
 import click
 
 from streamer.bloblang import Mapping
-from streamer.cli.blobl.drafts import FIRST_INPUT, FIRST_MAPPING, Drafts
-from streamer.cli.blobl.given import compiled, mapping_text
+from streamer.cli.blobl.editor_state import INITIAL_INPUT, INITIAL_MAPPING, EditorState
+from streamer.cli.blobl.mapping_source import compile_text, read_mapping
 from streamer.cli.blobl.output import Printer
-from streamer.errors import StreamerError
-from streamer.message import Execution
-from streamer.trials.apply import Style, apply_to_all
-from streamer.trials.given import with_variables
-from streamer.trials.pieces import SPLITS, Readable, Split, pieces
+from streamer.core.errors import StreamerError
+from streamer.core.message import Execution
+from streamer.tools.playground.apply import DocumentStyle, apply_to_all
+from streamer.tools.playground.mapping_environment import substitute_variables
+from streamer.tools.playground.split_documents import SPLITS, Readable, Split, split_documents
 
 _HELP: Final = """\
 Apply a Bloblang mapping to JSON documents, and print each result as a line.
@@ -40,10 +40,10 @@ On a terminal and without a mapping, an editor shows the result while you type.
 _EPILOG: Final = (
     "Exits with 1 when the mapping or the input cannot be read; documents that fail don't count."
 )
-_MOST_EDITED: Final = 1 << 18
+_MAX_EDITED_BYTES: Final = 1 << 18
 
 
-class _Blobl(click.Command):
+class _BloblCommand(click.Command):
     """A command whose first argument may be `server`, which is a command of its own."""
 
     def make_context(
@@ -62,7 +62,7 @@ class _Blobl(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command("blobl", cls=_Blobl, help=_HELP, epilog=_EPILOG)
+@click.command("blobl", cls=_BloblCommand, help=_HELP, epilog=_EPILOG)
 @click.argument("mapping", required=False)
 @click.option("-f", "--file", metavar="FILE", help="Take the mapping from a file.")
 @click.option("-i", "--input", "source", metavar="FILE", help="Read a file instead of stdin.")
@@ -113,32 +113,34 @@ def blobl_cli(
     """Apply a Bloblang mapping to documents, and print each result as a line."""
     nothing = mapping is None and file is None and not explain
     if interactive or (nothing and sys.stdin.isatty() and sys.stdout.isatty()):
-        return _interact(mapping, file, source, Style(raw, True), impure)
-    text = mapping_text(mapping, file)
+        return _run_editor(mapping, file, source, DocumentStyle(raw, True), impure)
+    text = read_mapping(mapping, file)
     if text is None:
         raise click.UsageError("give a mapping, or --file, or -I to write one")
-    ready = compiled(with_variables(text, file), file, impure)
+    compiled_mapping = compile_text(substitute_variables(text, file), file, impure)
     if explain:
-        click.echo(ready.source, nl=not ready.source.endswith("\n"))
+        click.echo(compiled_mapping.source, nl=not compiled_mapping.source.endswith("\n"))
         return 0
-    with _open(source) as stream:
-        found = pieces(stream, split, max_token_length)
-        _print_all(ready, found, Style(raw, pretty), threads)
+    with _open_input(source) as stream:
+        batches = split_documents(stream, split, max_token_length)
+        _print_all(compiled_mapping, batches, DocumentStyle(raw, pretty), threads)
     return 0
 
 
-def _print_all(mapping: Mapping, found: Iterable[list[bytes]], style: Style, threads: int) -> None:
+def _print_all(
+    mapping: Mapping, batches: Iterable[list[bytes]], style: DocumentStyle, threads: int
+) -> None:
     printer = Printer()
-    if _alone(mapping, threads):
+    if _needs_one_process(mapping, threads):
         ex = Execution(time.time_ns)
-        for documents in found:
+        for documents in batches:
             printer.print(apply_to_all(mapping, documents, style, ex))
     else:
         parallel = importlib.import_module("streamer.cli.blobl.parallel")
-        parallel.run_in_processes(mapping, found, style, threads, printer)
+        parallel.run_in_processes(mapping, batches, style, threads, printer)
 
 
-def _open(source: str | None) -> AbstractContextManager[Readable]:
+def _open_input(source: str | None) -> AbstractContextManager[Readable]:
     if source is None:
         return nullcontext(cast(Readable, sys.stdin.buffer))
     try:
@@ -148,7 +150,7 @@ def _open(source: str | None) -> AbstractContextManager[Readable]:
         raise StreamerError(f"failed to open input file {source}: {reason}") from None
 
 
-def _alone(mapping: Mapping, threads: int) -> bool:
+def _needs_one_process(mapping: Mapping, threads: int) -> bool:
     """Whether one process does it: what documents share is not shared between processes."""
     if threads > 1 and mapping.uses.batch:
         click.echo("the mapping counts across documents, so one process applies it", err=True)
@@ -156,28 +158,28 @@ def _alone(mapping: Mapping, threads: int) -> bool:
     return threads == 1
 
 
-def _interact(
-    mapping: str | None, file: str | None, source: str | None, style: Style, impure: bool
+def _run_editor(
+    mapping: str | None, file: str | None, source: str | None, style: DocumentStyle, impure: bool
 ) -> int:
     # A file that is not there yet is one that is about to be written.
     new = file is not None and mapping is None and not os.path.exists(file)
-    text = None if new else mapping_text(mapping, file)
-    drafts = Drafts(FIRST_MAPPING if text is None else text, _first_input(source), file)
+    text = None if new else read_mapping(mapping, file)
+    drafts = EditorState(INITIAL_MAPPING if text is None else text, _read_first_input(source), file)
     interactive = importlib.import_module("streamer.cli.blobl.interactive")
     return int(interactive.run(drafts, style, impure, file))
 
 
-def _first_input(source: str | None) -> str:
+def _read_first_input(source: str | None) -> str:
     """Return the input that the editor begins with: no more than a person looks at."""
     if source is None and sys.stdin.isatty():
-        return FIRST_INPUT
-    with _open(source) as stream:
-        chunks = iter(lambda: stream.read1(_MOST_EDITED), b"")
+        return INITIAL_INPUT
+    with _open_input(source) as stream:
+        chunks = iter(lambda: stream.read1(_MAX_EDITED_BYTES), b"")
         text = b""
         for chunk in chunks:
             text += chunk
-            if len(text) >= _MOST_EDITED:
-                text = text[:_MOST_EDITED]
+            if len(text) >= _MAX_EDITED_BYTES:
+                text = text[:_MAX_EDITED_BYTES]
                 text = text[: text.rfind(b"\n") + 1] or text
                 click.echo(f"the editor holds the first {len(text)} bytes of the input", err=True)
                 break

@@ -29,21 +29,21 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.widgets import TextArea
 
-from streamer.cli.blobl.colours import BLOBLANG, JSON, STYLE, Colours, Underline
-from streamer.cli.blobl.drafts import Drafts
-from streamer.errors import StreamerError
-from streamer.trials.apply import Style
-from streamer.trials.evaluator import Evaluator
-from streamer.trials.trial import Answer, Problem
+from streamer.cli.blobl.editor_state import EditorState
+from streamer.cli.blobl.syntax_colours import BLOBLANG, JSON, STYLE, ProblemUnderline, SyntaxColours
+from streamer.core.errors import StreamerError
+from streamer.tools.playground.apply import DocumentStyle
+from streamer.tools.playground.evaluator import Evaluator
+from streamer.tools.playground.trial import Answer, Problem
 
-_PAUSE: Final = 0.08
+_TYPING_PAUSE_S: Final = 0.08
 """Seconds without a key after which the mapping is tried."""
 _KEYS: Final = "Tab next pane   Ctrl-S save   Ctrl-D leave"
 
 
 def edit(
-    drafts: Drafts,
-    style: Style,
+    drafts: EditorState,
+    style: DocumentStyle,
     impure: bool,
     file: str | None = None,
     source: Input | None = None,
@@ -65,8 +65,8 @@ def edit(
 async def _edit(editor: _Editor, impure: bool, source: Input | None, screen: Output | None) -> None:
     evaluator = Evaluator(impure)
     app: Application[None] = Application(
-        Layout(editor.layout(), editor.mapping),
-        key_bindings=editor.keys(),
+        Layout(editor.make_layout(), editor.mapping),
+        key_bindings=editor.make_key_bindings(),
         style=STYLE,
         full_screen=True,
         mouse_support=True,
@@ -95,7 +95,7 @@ class _Editor:
         problem: what is wrong with the mapping, if anything.
     """
 
-    def __init__(self, drafts: Drafts, style: Style, file: str | None) -> None:
+    def __init__(self, drafts: EditorState, style: DocumentStyle, file: str | None) -> None:
         self.problem: Problem | None = None
         self._drafts = drafts
         self._style = style
@@ -106,18 +106,18 @@ class _Editor:
         self.mapping = TextArea(
             drafts.mapping,
             line_numbers=True,
-            lexer=Colours(BLOBLANG),
-            input_processors=[Underline(lambda: self.problem)],
+            lexer=SyntaxColours(BLOBLANG),
+            input_processors=[ProblemUnderline(lambda: self.problem)],
             focus_on_click=True,
         )
         self.mapping.buffer.cursor_position = len(drafts.mapping)
-        language = None if style.raw else Colours(JSON)
+        language = None if style.raw else SyntaxColours(JSON)
         self.input = TextArea(drafts.input, lexer=language, focus_on_click=True)
-        self.result = TextArea(read_only=True, lexer=Colours(JSON), focus_on_click=True)
+        self.result = TextArea(read_only=True, lexer=SyntaxColours(JSON), focus_on_click=True)
         for area in (self.mapping, self.input):
-            area.buffer.on_text_changed += self._changed
+            area.buffer.on_text_changed += self._on_change
 
-    def _changed(self, _: object) -> None:
+    def _on_change(self, _: object) -> None:
         self.problem = None
         self._drafts.update(self.mapping.text, self.input.text)
         self._edited.set()
@@ -126,7 +126,7 @@ class _Editor:
         """Try the mapping after each edit, the newest text first of all."""
         while True:
             await self._edited.wait()
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_TYPING_PAUSE_S)
             self._edited.clear()
             answer = await evaluator.attempt(
                 {
@@ -151,9 +151,9 @@ class _Editor:
             self._state = f"{len(failures)} of {len(results)} failed"
         if "problem" not in answer:
             # While a mapping cannot be read, what the one before it made stays.
-            self.result.text = result_text(answer)
+            self.result.text = format_result(answer)
 
-    def layout(self) -> AnyContainer:
+    def make_layout(self) -> AnyContainer:
         """Return the panes with their names, and a bar of keys."""
         problem = Window(
             FormattedTextControl(lambda: self.problem["text"] if self.problem else ""),
@@ -162,30 +162,30 @@ class _Editor:
             height=Dimension(max=6),
             style="class:problem",
         )
-        panes = (self._pane("Input", self.input), self._pane("Result", self.result))
+        panes = (self._make_pane("Input", self.input), self._make_pane("Result", self.result))
         return HSplit(
             [
-                self._pane("Mapping", self.mapping),
+                self._make_pane("Mapping", self.mapping),
                 ConditionalContainer(problem, Condition(lambda: self.problem is not None)),
                 VSplit(panes, padding=1, padding_char="│"),
-                Window(FormattedTextControl(self._bar), height=1, style="class:bar"),
+                Window(FormattedTextControl(self._format_bar), height=1, style="class:bar"),
             ]
         )
 
-    def _pane(self, name: str, area: TextArea) -> AnyContainer:
+    def _make_pane(self, name: str, area: TextArea) -> AnyContainer:
         def title() -> StyleAndTextTuples:
-            focused = area.control == self._focused()
+            focused = area.control == self._get_focused_control()
             return [("class:name.focused" if focused else "class:name", f" {name} ")]
 
         return HSplit([Window(FormattedTextControl(title), height=1), area])
 
-    def _focused(self) -> object:
+    def _get_focused_control(self) -> object:
         return get_app().layout.current_control
 
-    def _bar(self) -> str:
+    def _format_bar(self) -> str:
         return f" {_KEYS}   {self._state}"
 
-    def keys(self) -> KeyBindings:
+    def make_key_bindings(self) -> KeyBindings:
         """Return what keys do beside editing."""
         keys = KeyBindings()
         keys.add("tab")(focus_next)
@@ -211,7 +211,7 @@ class _Editor:
         return keys
 
 
-def result_text(answer: Answer) -> str:
+def format_result(answer: Answer) -> str:
     """Return what the result's pane shows."""
     parts = []
     for one in answer.get("results", []):
@@ -226,7 +226,7 @@ def result_text(answer: Answer) -> str:
     return "\n".join(parts)
 
 
-def run(drafts: Drafts, style: Style, impure: bool, file: str | None) -> int:
+def run(drafts: EditorState, style: DocumentStyle, impure: bool, file: str | None) -> int:
     """Run the editor on the terminal, and print the mapping in the end if it was not saved.
 
     Raises:
@@ -236,8 +236,8 @@ def run(drafts: Drafts, style: Style, impure: bool, file: str | None) -> int:
         raise StreamerError(
             "the editor needs a terminal, and there is none here; give a mapping instead"
         )
-    begun = drafts.mapping
+    initial_mapping = drafts.mapping
     edit(drafts, style, impure, file)
-    if drafts.mapping != begun and not drafts.is_saved():
+    if drafts.mapping != initial_mapping and not drafts.is_saved():
         click.echo(drafts.mapping)
     return 0

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from streamer.trials.apply import Printed
+from streamer.tools.playground.apply import PrintedResults
 
 
 class Printer:
@@ -19,12 +19,12 @@ class Printer:
 
     def __init__(self) -> None:
         self._out = sys.stdout.buffer
-        self._together = _same_place()
+        self._is_interleaved = _share_one_target()
 
-    def print(self, printed: Printed) -> None:
+    def print(self, printed: PrintedResults) -> None:
         """Print the results and failures of some documents."""
         out, done = printed.out, 0
-        if self._together:
+        if self._is_interleaved:
             for before, text in printed.failures:
                 self._write(out[done:before])
                 self._fail(text)
@@ -44,7 +44,7 @@ class Printer:
         click.echo(click.style(text, fg="red"), err=True)
 
 
-def _same_place() -> bool:
+def _share_one_target() -> bool:
     try:
         out, err = (os.fstat(stream.fileno()) for stream in (sys.stdout, sys.stderr))
     except (OSError, ValueError):

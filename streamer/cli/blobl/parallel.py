@@ -20,25 +20,29 @@ from typing import Final
 
 from streamer.bloblang import Mapping
 from streamer.cli.blobl.output import Printer
-from streamer.errors import StreamerError
-from streamer.message import Execution
-from streamer.trials.apply import Printed, Style, apply_to_all
+from streamer.core.errors import StreamerError
+from streamer.core.message import Execution
+from streamer.tools.playground.apply import DocumentStyle, PrintedResults, apply_to_all
 
 # How many documents go to a process at most at a time, and how many such tasks wait for each.
-_AT_ONCE: Final = 1024
-_AHEAD: Final = 3
+_DOCUMENTS_PER_TASK: Final = 1024
+_TASKS_AHEAD_PER_PROCESS: Final = 3
 
-_job: tuple[Mapping, Style, Execution] | None = None
+_job: tuple[Mapping, DocumentStyle, Execution] | None = None
 
 
 def run_in_processes(
-    mapping: Mapping, found: Iterable[list[bytes]], style: Style, processes: int, printer: Printer
+    mapping: Mapping,
+    batches: Iterable[list[bytes]],
+    style: DocumentStyle,
+    processes: int,
+    printer: Printer,
 ) -> None:
     """Print what a mapping makes of documents, in their order.
 
     Args:
         mapping: the mapping.
-        found: the documents, as they arrive.
+        batches: the documents, as they arrive.
         style: how they are taken and printed.
         processes: how many.
         printer: prints.
@@ -49,16 +53,18 @@ def run_in_processes(
     """
     method = "fork" if sys.platform == "linux" else "spawn"
     pool = ProcessPoolExecutor(
-        processes, multiprocessing.get_context(method), _start, (mapping, style)
+        processes, multiprocessing.get_context(method), _start_process, (mapping, style)
     )
-    waiting: queue.Queue[Future[Printed] | None] = queue.Queue(processes * _AHEAD)
+    waiting: queue.Queue[Future[PrintedResults] | None] = queue.Queue(
+        processes * _TASKS_AHEAD_PER_PROCESS
+    )
     results = _Results(waiting, printer)
     try:
         # With the first task all processes start, and they must before there are threads.
         waiting.put(pool.submit(_apply, []))
         try:
             results.start()
-            for documents in _portions(found):
+            for documents in _split_batches(batches):
                 # Waits while the processes are behind, so that memory is bounded.
                 waiting.put(pool.submit(_apply, documents))
                 if results.failure is not None:
@@ -86,7 +92,9 @@ class _Results(threading.Thread):
         failure: what went wrong; nothing is printed after it.
     """
 
-    def __init__(self, waiting: queue.Queue[Future[Printed] | None], printer: Printer) -> None:
+    def __init__(
+        self, waiting: queue.Queue[Future[PrintedResults] | None], printer: Printer
+    ) -> None:
         super().__init__(daemon=True)
         self._waiting = waiting
         self._printer = printer
@@ -103,15 +111,15 @@ class _Results(threading.Thread):
                     self.failure = e
 
 
-def _start(mapping: Mapping, style: Style) -> None:
+def _start_process(mapping: Mapping, style: DocumentStyle) -> None:
     global _job
     # Ctrl-C reaches all processes of a terminal; the one that reads ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     _job = (mapping, style, Execution(time.time_ns))
 
 
-def _leave_with_parent() -> None:
+def _exit_with_parent() -> None:
     """End this process when the one that reads was killed: nothing else would tell it."""
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -119,13 +127,13 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _apply(documents: list[bytes]) -> Printed:
+def _apply(documents: list[bytes]) -> PrintedResults:
     assert _job is not None
     mapping, style, ex = _job
     return apply_to_all(mapping, documents, style, ex)
 
 
-def _portions(found: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
-    for documents in found:
-        for start in range(0, len(documents), _AT_ONCE):
-            yield documents[start : start + _AT_ONCE]
+def _split_batches(batches: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    for documents in batches:
+        for start in range(0, len(documents), _DOCUMENTS_PER_TASK):
+            yield documents[start : start + _DOCUMENTS_PER_TASK]

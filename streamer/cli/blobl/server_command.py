@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from streamer.cli.blobl.drafts import FIRST_INPUT, FIRST_MAPPING, Drafts
-from streamer.cli.blobl.given import read_text
+from streamer.cli.blobl.editor_state import INITIAL_INPUT, INITIAL_MAPPING, EditorState
+from streamer.cli.blobl.mapping_source import read_text
 
 _HELP: Final = """\
 Serve a page with input, mapping and result side by side; the result follows as you type.
@@ -70,22 +70,27 @@ def server_cli(
     if write and not (mapping_file or input_file):
         raise click.UsageError("--write needs --mapping-file or --input-file: where should it go?")
     # Imported after the files are read: a wrong name should be told at once.
-    mapping = _initial(mapping_file, "mapping", FIRST_MAPPING, write)
-    text = _initial(input_file, "input", FIRST_INPUT, write)
-    from streamer.cli.blobl.server import Serving, serve
+    mapping = _read_initial(mapping_file, "mapping", INITIAL_MAPPING, write)
+    text = _read_initial(input_file, "input", INITIAL_INPUT, write)
+    from streamer.cli.blobl.server import ServerSettings, serve
 
-    drafts = Drafts(mapping, text, mapping_file if write else None, input_file if write else None)
-    serve(Serving(host, port, impure, time_limit, mapping_file, _may_open(no_open)), drafts)
+    drafts = EditorState(
+        mapping, text, mapping_file if write else None, input_file if write else None
+    )
+    serve(
+        ServerSettings(host, port, impure, time_limit, mapping_file, _can_open_browser(no_open)),
+        drafts,
+    )
     return 0
 
 
-def _initial(file: str | None, what: str, otherwise: str, write: bool) -> str:
+def _read_initial(file: str | None, what: str, otherwise: str, write: bool) -> str:
     if file is None or (write and not os.path.exists(file)):
         return otherwise
     return read_text(file, what)
 
 
-def _may_open(no_open: bool) -> bool:
+def _can_open_browser(no_open: bool) -> bool:
     """Whether a browser with a window can be expected: not in a pipe, nor on a server."""
     windows = sys.platform in ("darwin", "win32") or bool(
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")

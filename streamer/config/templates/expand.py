@@ -10,23 +10,25 @@ from typing import Any, Final
 
 from streamer.bloblang import compile_mapping
 from streamer.config.findings import Findings
-from streamer.config.inside import offset_inside
-from streamer.config.nodes import Scalar, written
-from streamer.config.reading import Reading
+from streamer.config.nodes import Scalar, from_python
+from streamer.config.read_context import ReadContext
 from streamer.config.templates.template import Template
-from streamer.errors import MessageError
-from streamer.message import Execution, Message
-from streamer.spec import Kind, MetricsMapping, Parsed, ParsedComponent
-from streamer.value import parse_json
+from streamer.config.text_offsets import find_offset
+from streamer.core.errors import MessageError
+from streamer.core.message import Execution, Message
+from streamer.core.value import parse_json
+from streamer.sdk.spec import Kind, MetricsMapping, ParsedComponent, ParsedFields
 
-_LINE: Final = re.compile(r"\(line (\d+)\)")
+_LINE_NUMBER: Final = re.compile(r"\(line (\d+)\)")
 
 
 class TemplateError(Exception):
     """A template's mapping makes no config of the fields that it was given."""
 
 
-def render(template: Template, config: MappingType[str, Any], label: str) -> dict[str, Any]:
+def render_template(
+    template: Template, config: MappingType[str, Any], label: str
+) -> dict[str, Any]:
     """Return the config that a template makes.
 
     Args:
@@ -38,26 +40,26 @@ def render(template: Template, config: MappingType[str, Any], label: str) -> dic
         TemplateError: the mapping fails, or makes something else than an object; the text says
             where in the template.
     """
-    message = Message.of(_plain(config), {"label": label})
+    message = Message.from_value(_to_python(config), {"label": label})
     try:
         mapping = compile_mapping(template.mapping.text, json_numbers=False)
-        made = mapping.apply([message], 0, Execution(time.time_ns))
-        value = None if made is None else parse_json(made.raw)
+        result = mapping.apply([message], 0, Execution(time.time_ns))
+        value = None if result is None else parse_json(result.raw)
     except MessageError as e:
-        line = _LINE.search(str(e))
-        at = _place(template, int(line[1]) if line else 1)
+        line = _LINE_NUMBER.search(str(e))
+        at = _format_place(template, int(line[1]) if line else 1)
         raise TemplateError(f"its mapping fails: {e}, at {at}") from None
     except ValueError:
         value = ""
     if not isinstance(value, dict):
-        found = {type(None): "nothing", list: "an array"}.get(type(value), "a plain value")
-        at = _place(template, 1)
-        raise TemplateError(f"its mapping makes {found}, expected an object, at {at}")
+        got = {type(None): "nothing", list: "an array"}.get(type(value), "a plain value")
+        at = _format_place(template, 1)
+        raise TemplateError(f"its mapping makes {got}, expected an object, at {at}")
     return value
 
 
-def expand(
-    reading: Reading, template: Template, component: ParsedComponent, key: Scalar
+def expand_template(
+    context: ReadContext, template: Template, component: ParsedComponent, key: Scalar
 ) -> ParsedComponent | None:
     """Return what a template makes of a component.
 
@@ -65,7 +67,7 @@ def expand(
     of an output before them, as in Benthos.
 
     Args:
-        reading: gets the findings, which name the template, at the place of its use.
+        context: gets the findings, which name the template, at the place of its use.
         template: the template.
         component: its component, read without findings.
         key: where the component is named.
@@ -75,57 +77,61 @@ def expand(
     """
     kind, name = component.kind, component.name
     use = f"template {name}"
-    if name in reading.templates:
-        way = " → ".join((*reading.templates, name))
-        reading.findings.at(key, "bad_template", f"{use}: it uses itself: {way}")
+    if name in context.templates:
+        way = " → ".join((*context.templates, name))
+        context.findings.add_at(key, "bad_template", f"{use}: it uses itself: {way}")
         return None
     try:
-        made = render(template, component.config, component.label)
+        rendered = render_template(template, component.config, component.label)
     except TemplateError as e:
-        reading.findings.at(key, "bad_template", f"{use}: {e}")
+        context.findings.add_at(key, "bad_template", f"{use}: {e}")
         return None
     findings = Findings()
-    findings.secrets = reading.findings.secrets
+    findings.secrets = context.findings.secrets
     inner = replace(
-        reading,
+        context,
         findings=findings,
-        options=replace(reading.options, labels=False),
+        options=replace(context.options, labels=False),
         labels={},
-        templates=(*reading.templates, name),
+        templates=(*context.templates, name),
     )
-    found = reading.component(inner, kind, written(made, key.source, key.start), component.path)
-    for lint in findings.sorted():
+    expanded = context.read_component(
+        inner, kind, from_python(rendered, key.source, key.start), component.path
+    )
+    for lint in findings.to_sorted():
         message = f"{use}, of what {template.file} makes: {lint.message}"
-        reading.findings.add(replace(lint, message=message))
-    if found is None:
+        context.findings.add(replace(lint, message=message))
+    if expanded is None:
         return None
-    found = _mapped(found, template, component.label)
+    expanded = _add_metrics_mapping(expanded, template, component.label)
     own = (
-        tuple(_mapped(one, template, component.label) for one in found.processors),
+        tuple(_add_metrics_mapping(one, template, component.label) for one in expanded.processors),
         component.processors,
     )
     if kind == Kind.OUTPUT:
         own = own[::-1]
-    return replace(found, label=found.label or component.label, processors=(*own[0], *own[1]))
+    return replace(expanded, label=expanded.label or component.label, processors=(*own[0], *own[1]))
 
 
-def _mapped(found: ParsedComponent, template: Template, label: str) -> ParsedComponent:
+def _add_metrics_mapping(
+    component: ParsedComponent, template: Template, label: str
+) -> ParsedComponent:
     """Return a component whose metrics are those that the template makes of them."""
     if not template.metrics_mapping:
-        return found
+        return component
     mapping = MetricsMapping(template.metrics_mapping, label)
-    return replace(found, metrics_mappings=(*found.metrics_mappings, mapping))
+    return replace(component, metrics_mappings=(*component.metrics_mappings, mapping))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Parsed | dict):
-        return {name: _plain(item) for name, item in value.items()}
+def _to_python(value: Any) -> Any:
+    if isinstance(value, ParsedFields | dict):
+        return {name: _to_python(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
+        return [_to_python(item) for item in value]
     return value
 
 
-def _place(template: Template, line: int) -> str:
+def _format_place(template: Template, line: int) -> str:
     node = template.mapping
-    at = node.source.place(offset_inside(node, line, 1))
+    at = node.source.locate(find_offset(node, line, 1))
     return f"{template.file}({at.line},{at.column})"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from streamer.config.fields import find, read_field
+from streamer.config.fields import find_node, read_field
 from streamer.config.findings import Findings
 from streamer.config.nodes import Mapping, Node
-from streamer.config.reading import Reading
-from streamer.spec import REQUIRED, Field, Kind, Parsed, Shape
+from streamer.config.read_context import ReadContext
+from streamer.sdk.spec import REQUIRED, Field, Kind, ParsedFields, Shape
 
-KINDS: Final = (Kind.CACHE, Kind.INPUT, Kind.OUTPUT, Kind.PROCESSOR, Kind.RATE_LIMIT)
+TEMPLATE_KINDS: Final = (Kind.CACHE, Kind.INPUT, Kind.OUTPUT, Kind.PROCESSOR, Kind.RATE_LIMIT)
 _SHAPES: Final[dict[str, Shape]] = {"scalar": "scalar", "map": "map", "list": "array"}
 _ENUMS: Final = ("string_enum", "string_annotated_enum")
 _TYPES: Final = ("string", *_ENUMS, "int", "float", "bool", "bloblang", "unknown")
 
-_FIELD: Final = (
+_FIELD_PROPERTIES: Final = (
     Field("name", "string", "The name of the field."),
     Field("description", "string", "What it is for.", default=""),
     Field(
@@ -47,7 +47,7 @@ _FIELD: Final = (
         optional=True,
     ),
 )
-_TEST: Final = (
+_TEST_FIELDS: Final = (
     Field("name", "string", "What is tested."),
     Field("label", "string", "The label that the component has in the test.", default=""),
     Field("config", "object", "The fields of the template, as a config would set them."),
@@ -61,7 +61,12 @@ _TEST: Final = (
 
 TEMPLATE_FIELDS: Final = (
     Field("name", "string", "The name of the component that the template makes."),
-    Field("type", "string", "The kind of component.", options=tuple(str(kind) for kind in KINDS)),
+    Field(
+        "type",
+        "string",
+        "The kind of component.",
+        options=tuple(str(kind) for kind in TEMPLATE_KINDS),
+    ),
     Field(
         "status",
         "string",
@@ -84,7 +89,7 @@ TEMPLATE_FIELDS: Final = (
         "The fields of the component.",
         default=(),
         shape="array",
-        children=_FIELD,
+        children=_FIELD_PROPERTIES,
     ),
     Field(
         "mapping",
@@ -108,40 +113,44 @@ TEMPLATE_FIELDS: Final = (
         "Fields with what the template makes of them, for `streamer template lint`.",
         default=(),
         shape="array",
-        children=_TEST,
+        children=_TEST_FIELDS,
     ),
 )
 
 
-def component_fields(reading: Reading, parsed: Parsed, root: Mapping) -> tuple[Field, ...]:
+def read_component_fields(
+    context: ReadContext, parsed: ParsedFields, root: Mapping
+) -> tuple[Field, ...]:
     """Return the fields of the component that a template makes.
 
     Args:
-        reading: gets the findings.
+        context: gets the findings.
         parsed: the template's `TEMPLATE_FIELDS`; fields that have findings already are left out.
         root: its tree.
     """
     made: dict[str, Field] = {}
     for index, one in enumerate(parsed["fields"] or ()):
-        if one is None or not _is_whole(one):
+        if one is None or not _is_complete(one):
             continue
-        node = find(root, f"fields.{index}")
+        node = find_node(root, f"fields.{index}")
         if one["name"] in made:
             message = f"there are two fields of the name {one['name']!r}"
-            reading.findings.at(find(node, "name"), "bad_template", message, "rename one of them")
-        options = _options(reading.findings, one, node)
-        made[one["name"]] = _with_default(reading, one, _field(one, options), node)
+            context.findings.add_at(
+                find_node(node, "name"), "bad_template", message, "rename one of them"
+            )
+        options = _read_options(context.findings, one, node)
+        made[one["name"]] = _add_default(context, one, _make_field(one, options), node)
     return tuple(made.values())
 
 
-def _is_whole(parsed: Parsed) -> bool:
+def _is_complete(parsed: ParsedFields) -> bool:
     """Tell whether a field says what it is called and takes."""
     type_, kind = parsed["type"], parsed["kind"]
     known = type_ is not None and type_.lower() in _TYPES
     return known and kind is not None and kind.lower() in _SHAPES and parsed["name"] is not None
 
 
-def _field(parsed: Parsed, options: tuple[str, ...]) -> Field:
+def _make_field(parsed: ParsedFields, options: tuple[str, ...]) -> Field:
     type_ = parsed["type"].lower()
     return Field(
         parsed["name"],
@@ -154,38 +163,38 @@ def _field(parsed: Parsed, options: tuple[str, ...]) -> Field:
     )
 
 
-def _with_default(reading: Reading, parsed: Parsed, field: Field, node: Node) -> Field:
+def _add_default(context: ReadContext, parsed: ParsedFields, field: Field, node: Node) -> Field:
     """Return a field with its default, which is checked where it stands; null is none."""
     default = parsed["default"]
     if default is None:
         return field
-    place = find(node, "default")
-    read_field(reading, field, place, "", place)
-    return replace(field, default=_frozen(default))
+    place = find_node(node, "default")
+    read_field(context, field, place, "", place)
+    return replace(field, default=_freeze_default(default))
 
 
-def _frozen(default: Any) -> Any:
+def _freeze_default(default: Any) -> Any:
     return tuple(default) if isinstance(default, list) else default
 
 
-def _options(findings: Findings, parsed: Parsed, node: Node) -> tuple[str, ...]:
+def _read_options(findings: Findings, parsed: ParsedFields, node: Node) -> tuple[str, ...]:
     """Return the values that an enum may have, in order; none for a field of another type."""
     type_, given = parsed["type"].lower(), parsed["options"]
     if type_ not in _ENUMS or parsed["options"] is REQUIRED:
         return ()
-    place = find(node, "options")
+    place = find_node(node, "options")
     what = "a list of texts" if type_ == "string_enum" else "an object: a text for each value"
     shape = list if type_ == "string_enum" else dict
     if not isinstance(given, shape) or not given:
         message = f"field options of {parsed['name']}: a {type_} has {what}"
-        findings.at(place, "bad_template", message, "name at least one value")
+        findings.add_at(place, "bad_template", message, "name at least one value")
         return ()
     texts = given if isinstance(given, list) else given.values()
     if not all(isinstance(text, str) for text in texts):
         message = f"field options of {parsed['name']}: expected {what}"
-        findings.at(place, "bad_template", message, "quote what is no text")
+        findings.add_at(place, "bad_template", message, "quote what is no text")
         return ()
     if len(set(given)) < len(given):
         message = f"field options of {parsed['name']}: a value is listed twice"
-        findings.at(place, "bad_template", message)
+        findings.add_at(place, "bad_template", message)
     return tuple(sorted(given))

@@ -9,17 +9,17 @@ import re
 from typing import Final
 
 from streamer.config.components import read_component
-from streamer.config.fields import find, read_fields
+from streamer.config.fields import find_node, read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import Findings, TooManyFindings
-from streamer.config.nodes import Mapping, Scalar, described
-from streamer.config.read import read_yaml
-from streamer.config.reading import DEFAULT_OPTIONS, LintOptions, Reading
-from streamer.config.source import Source
-from streamer.config.templates.fields import TEMPLATE_FIELDS, component_fields
+from streamer.config.nodes import Mapping, Scalar, describe_node
+from streamer.config.read_context import DEFAULT_OPTIONS, LintOptions, ReadContext
+from streamer.config.source_map import Source
+from streamer.config.templates.fields import TEMPLATE_FIELDS, read_component_fields
 from streamer.config.templates.template import Template
-from streamer.errors import ConfigError, Lint
-from streamer.spec import Kind, Spec
+from streamer.config.yaml_reader import read_yaml
+from streamer.core.errors import ConfigError, Lint
+from streamer.sdk.spec import Kind, Spec
 
 _NAME: Final = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
@@ -45,35 +45,35 @@ def lint_template(
     """
     findings = Findings()
     try:
-        template = _read(file, Reading(findings, read_component, options))
+        template = _read_template(file, ReadContext(findings, read_component, options))
     except ConfigError as e:
         return None, e.lints
     except TooManyFindings:
         template = None
-    return template, findings.sorted()
+    return template, findings.to_sorted()
 
 
-def _read(file: str, reading: Reading) -> Template | None:
-    findings = reading.findings
+def _read_template(file: str, context: ReadContext) -> Template | None:
+    findings = context.findings
     root = read_yaml(Source(file, read_file(file)), findings)
     if root is None:
         return None
     if not isinstance(root, Mapping):
-        message = f"a template is an object, got {described(root)}"
-        findings.at(root, "expected_object", message, "begin with `name:`")
+        message = f"a template is an object, got {describe_node(root)}"
+        findings.add_at(root, "expected_object", message, "begin with `name:`")
         return None
-    parsed = read_fields(reading, TEMPLATE_FIELDS, root, "", root)
-    fields = component_fields(reading, parsed, root)
-    if findings.harmful:
+    parsed = read_fields(context, TEMPLATE_FIELDS, root, "", root)
+    fields = read_component_fields(context, parsed, root)
+    if findings.harmful_count:
         return None
     if not _NAME.fullmatch(parsed["name"]):
         message = f"a template cannot have the name {parsed['name']!r}"
         hint = "a name has lower case letters and digits, in parts with single _ between them"
-        findings.at(find(root, "name"), "bad_template", message, hint)
-    mapping = find(root, "mapping")
+        findings.add_at(find_node(root, "name"), "bad_template", message, hint)
+    mapping = find_node(root, "mapping")
     assert isinstance(mapping, Scalar)
     if not mapping.text.strip():
-        findings.at(mapping, "bad_template", "the mapping is empty")
+        findings.add_at(mapping, "bad_template", "the mapping is empty")
     spec = Spec(
         Kind(parsed["type"].lower()),
         parsed["name"],
@@ -83,7 +83,7 @@ def _read(file: str, reading: Reading) -> Template | None:
         fields=fields,
         categories=parsed["categories"],
     )
-    if findings.harmful:
+    if findings.harmful_count:
         return None
     return Template(
         file, spec, mapping, parsed["tests"] or (), parsed["metrics_mapping"] or "", root

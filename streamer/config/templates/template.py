@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from streamer.config.nodes import Mapping, Scalar
-from streamer.config.source import NO_SOURCE
-from streamer.spec import Kind, Parsed, Spec
+from streamer.config.source_map import NO_SOURCE
+from streamer.sdk.spec import Kind, ParsedFields, Spec
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class Template:
     file: str
     spec: Spec
     mapping: Scalar
-    tests: tuple[Parsed, ...] = ()
+    tests: tuple[ParsedFields, ...] = ()
     metrics_mapping: str = ""
     root: Mapping = field(default_factory=lambda: Mapping(NO_SOURCE, 0, 0), repr=False)
 
 
 Templates = MappingType[tuple[Kind, str], Template]
 
-INSTALLED: Final[ContextVar[Templates]] = ContextVar("installed templates")
+INSTALLED_TEMPLATES: Final[ContextVar[Templates]] = ContextVar("installed templates")
 
 
-def template_of(kind: Kind, name: str) -> Template | None:
+def find_template(kind: Kind, name: str) -> Template | None:
     """Return the template that makes a component, or None when it is none's."""
-    return INSTALLED.get({}).get((kind, name))
+    return INSTALLED_TEMPLATES.get({}).get((kind, name))

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-DIRECTORY: Final = Path(__file__).resolve().parents[2] / "docs"
+DOCS_DIRECTORY: Final = Path(__file__).resolve().parents[2] / "docs"
 _TITLE: Final = re.compile(r"^# (.*)$", re.M)
 _NOT_IN_SLUGS: Final = re.compile(r"[^\w\- ]")
-_ELSEWHERE: Final = re.compile(r"[a-z]+:", re.I)
-_FILE: Final = re.compile(r"=(\S+)$")
+_ABSOLUTE_URL: Final = re.compile(r"[a-z]+:", re.I)
+_FENCE_FILE: Final = re.compile(r"=(\S+)$")
 
 
 class Heading(NamedTuple):
@@ -55,7 +55,7 @@ class Page(NamedTuple):
 class Manual:
     """The pages, by names without slashes: `windows`, `components.inputs.kafka`."""
 
-    def __init__(self, directory: Path = DIRECTORY) -> None:
+    def __init__(self, directory: Path = DOCS_DIRECTORY) -> None:
         """Take the directory with the pages' texts."""
         self._directory = directory
 
@@ -63,30 +63,30 @@ class Manual:
     def titles(self) -> Mapping[str, str]:
         """What pages are called, by name; those that stand by themselves first."""
         paths = sorted(self._directory.rglob("*.md"), key=lambda path: (len(path.parts), path))
-        found = {}
+        title_by_page = {}
         for path in paths:
             text = path.read_text(encoding="utf-8")
             title = _TITLE.search(text)
-            found[self._name(path)] = title[1].replace("`", "") if title else path.stem
-        return found
+            title_by_page[self._page_name(path)] = title[1].replace("`", "") if title else path.stem
+        return title_by_page
 
-    def page(self, name: str) -> Page | None:
+    def render_page(self, name: str) -> Page | None:
         """Return a page; None when there is none of that name."""
         if name not in self.titles:
             return None
         path = self._directory / f"{name.replace('.', '/')}.md"
-        markdown = _markdown()
+        markdown = _make_markdown()
         tokens = markdown.parse(path.read_text(encoding="utf-8"))
-        headings = list(_headings(tokens))
-        _leave_out_empty_headers(tokens)
-        self._lead(tokens, path.parent.relative_to(self._directory).as_posix(), name)
+        headings = list(_extract_headings(tokens))
+        _clear_empty_headers(tokens)
+        self._rewrite_links(tokens, path.parent.relative_to(self._directory).as_posix(), name)
         html = markdown.renderer.render(tokens, markdown.options, {})
         return Page(self.titles[name], html, headings)
 
-    def _name(self, path: Path) -> str:
+    def _page_name(self, path: Path) -> str:
         return ".".join(path.relative_to(self._directory).with_suffix("").parts)
 
-    def _lead(self, tokens: Sequence[Token], directory: str, name: str) -> None:
+    def _rewrite_links(self, tokens: Sequence[Token], directory: str, name: str) -> None:
         """Let links lead to pages of the console; what is not among them is text alone."""
         for token in tokens:
             # The console's policy takes no styles that stand in a page.
@@ -94,59 +94,59 @@ class Manual:
             opened: list[Token] = []
             for child in token.children or ():
                 if child.type == "image":
-                    child.attrs["src"] = _joined(directory, str(child.attrs["src"]))
+                    child.attrs["src"] = _join_path(directory, str(child.attrs["src"]))
                 elif child.type == "link_open":
-                    self._lead_one(child, directory, name)
+                    self._rewrite_link(child, directory, name)
                     opened.append(child)
                 elif child.type == "link_close" and opened.pop().tag == "span":
                     child.tag = "span"
 
-    def _lead_one(self, link: Token, directory: str, name: str) -> None:
+    def _rewrite_link(self, link: Token, directory: str, name: str) -> None:
         target = str(link.attrs.pop("href"))
-        if _ELSEWHERE.match(target):
+        if _ABSOLUTE_URL.match(target):
             link.attrs = {"href": target, "rel": "noopener noreferrer", "target": "_blank"}
             return
         path, _, slug = target.partition("#")
         page = name
         if path:
-            page = _joined(directory, path).removesuffix(".md").replace("/", ".")
+            page = _join_path(directory, path).removesuffix(".md").replace("/", ".")
         if page in self.titles and (not path or path.endswith(".md")):
             link.attrs = {"href": f"#/docs/{page}{f'/{slug}' if slug else ''}"}
         else:
             link.tag = "span"
 
 
-def _joined(directory: str, target: str) -> str:
+def _join_path(directory: str, target: str) -> str:
     return posixpath.normpath(posixpath.join(directory, target))
 
 
-def _markdown() -> MarkdownIt:
+def _make_markdown() -> MarkdownIt:
     # Imported here: who runs no console should not wait for it.
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    markdown.add_render_rule("fence", _fence)
+    markdown.add_render_rule("fence", _render_fence)
     return markdown
 
 
-def _fence(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+def _render_fence(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
     """Show a block of code, with the name of its file where it has one."""
     from markdown_it.common.utils import escapeHtml
 
     token = tokens[index]
-    file = _FILE.search(token.info.strip())
+    file = _FENCE_FILE.search(token.info.strip())
     caption = f"<figcaption>{escapeHtml(file[1])}</figcaption>" if file else ""
     return f"<figure>{caption}<pre><code>{escapeHtml(token.content)}</code></pre></figure>\n"
 
 
-def _leave_out_empty_headers(tokens: Sequence[Token]) -> None:
+def _clear_empty_headers(tokens: Sequence[Token]) -> None:
     """Let no column have a header without words: who listens to a page would hear of one."""
     for opened, inline, closed in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if opened.type == "th_open" and not inline.content:
             opened.tag = closed.tag = "td"
 
 
-def _headings(tokens: Sequence[Token]) -> Iterator[Heading]:
+def _extract_headings(tokens: Sequence[Token]) -> Iterator[Heading]:
     """Give headings ids, and return them."""
     for token, inline in zip(tokens, tokens[1:], strict=False):
         if token.type == "heading_open":

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamer.window.clock import Reading
-from streamer.window.intake import Piece
+from streamer.window.contract.clock import MicroBatchInfo
+from streamer.window.fire.partition_watermarks import PartitionWatermarks
+from streamer.window.fire.shard_input import Piece
 from streamer.window.keyed.state import NEVER
-from streamer.window.kinds import EventTime
-from streamer.window.piece_clocks import PieceClocks
+from streamer.window.settings.window_types import EventTimeSettings
 
 
 @dataclass(slots=True)
@@ -20,7 +20,7 @@ class ShardClocks:
     Attributes:
         now: T, ns; None before the first micro-batch.
         start_id: the start of the program that the last micro-batch belonged to.
-        behind: whether the last micro-batch was working off a backlog.
+        is_behind: whether the last micro-batch was working off a backlog.
         active: ns that the stream has been running and not behind: only they count as idle.
         closing: the system clock as far as it may close windows, ns.
         stream: the largest event time taken, ns.
@@ -28,29 +28,29 @@ class ShardClocks:
 
     now: int | None = None
     start_id: str = ""
-    behind: bool = False
+    is_behind: bool = False
     active: int = 0
     closing: int = NEVER
     stream: int = NEVER
 
-    def begin(self, reading: Reading) -> int:
+    def start_batch(self, info: MicroBatchInfo) -> int:
         """Begin a micro-batch; return its T."""
-        now = reading.t if self.now is None else max(self.now, reading.t)
-        running = self.now is not None and self.start_id == reading.start_id
-        behind = reading.backlog or reading.lag
-        if running and not self.behind and not behind:
-            self.active += max(now - (self.now or 0) - reading.stood, 0)
-        self.now, self.start_id, self.behind = now, reading.start_id, behind
+        now = info.batch_time if self.now is None else max(self.now, info.batch_time)
+        running = self.now is not None and self.start_id == info.start_id
+        behind = info.backlog or info.lag
+        if running and not self.is_behind and not behind:
+            self.active += max(now - (self.now or 0) - info.suspended, 0)
+        self.now, self.start_id, self.is_behind = now, info.start_id, behind
         return now
 
-    def as_fields(self) -> list[Any]:
+    def to_fields(self) -> list[Any]:
         """Return it as plain values."""
         clocks = [None if clock == NEVER else clock for clock in (self.closing, self.stream)]
-        return [self.now, self.start_id, self.behind, self.active, *clocks]
+        return [self.now, self.start_id, self.is_behind, self.active, *clocks]
 
     @classmethod
-    def of_fields(cls, fields: list[Any]) -> ShardClocks:
-        """Read what `as_fields` wrote."""
+    def from_fields(cls, fields: list[Any]) -> ShardClocks:
+        """Read what `to_fields` wrote."""
         *others, closing, stream = fields
         known = [NEVER if clock is None else clock for clock in (closing, stream)]
         return cls(*others, *known)
@@ -60,7 +60,7 @@ class BatchClocks:
     """The clock before each event of a micro-batch, and the clock after all of them."""
 
     def __init__(
-        self, settings: EventTime, unit: int, known: ShardClocks, pieces: Iterable[Piece]
+        self, settings: EventTimeSettings, unit: int, known: ShardClocks, pieces: Iterable[Piece]
     ) -> None:
         """Take what earlier micro-batches, and the pieces of this one, know.
 
@@ -74,26 +74,28 @@ class BatchClocks:
         self._unit = unit
         self._system = settings.clock == "system"
         self._closing = known.closing
-        self.by_key = settings.clock_scope == "key" and not self._system
-        self._pieces = PieceClocks(pieces, None if known.stream == NEVER else known.stream)
+        self.is_per_key = settings.clock_scope == "key" and not self._system
+        self._pieces = PartitionWatermarks(pieces, None if known.stream == NEVER else known.stream)
 
-    def before(self, arrival: int) -> int:
+    def watermark_before(self, arrival: int) -> int:
         """Return what an event's piece found the clock at; `arrival` is the event's, as it came."""
         if self._system:
             return self._closing
-        before = self._pieces.before(arrival)
+        before = self._pieces.watermark_before(arrival)
         return NEVER if before is None else before
 
-    def partition(self, arrival: int) -> bytes:
+    def partition_of(self, arrival: int) -> bytes:
         """Return the partition of an event's piece; `arrival` is the event's, as it came."""
-        return self._pieces.partition(arrival)
+        return self._pieces.partition_of(arrival)
 
-    def end(self, backlog: bool) -> int:
+    def finish(self, backlog: bool) -> int:
         """Move the shard's clocks; return the one that closes windows of all keys."""
         known = self._known
-        known.stream = NEVER if self._pieces.after is None else self._pieces.after
+        known.stream = (
+            NEVER if self._pieces.watermark_after is None else self._pieces.watermark_after
+        )
         if not backlog and known.now is not None:
             known.closing = known.now - known.now % self._unit
-        if self.by_key:
+        if self.is_per_key:
             return NEVER
         return known.closing if self._system else known.stream

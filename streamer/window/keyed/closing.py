@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streamer.window.emission import WindowReason
-from streamer.window.keyed.counts import Counts
-from streamer.window.keyed.drawers import NO_DUES, Dues
-from streamer.window.keyed.folds import Folds
-from streamer.window.keyed.outputs import AS_THEY_STAND, CLOSED
-from streamer.window.keyed.pending import Pending
-from streamer.window.keyed.rules import Rules
-from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Part, Window
-from streamer.window.kinds import EventTime
+from streamer.window.contract.emission import WindowReason
+from streamer.window.keyed.counting import CountRules
+from streamer.window.keyed.emit_queue import EmitQueue
+from streamer.window.keyed.key_buckets import NO_DUES, Dues
+from streamer.window.keyed.keyed_aggregation import KeyedAggregation
+from streamer.window.keyed.pending_batch import ON_CHANGE, ON_CLOSE
+from streamer.window.keyed.state import FOREVER, NEVER, KeyState, MessageRange, Window
+from streamer.window.keyed.window_rules import WindowRules
+from streamer.window.settings.window_types import EventTimeSettings
 
 
-class Closing:
+class KeyCloser:
     """Looks at the keys of one micro-batch when their messages are in."""
 
     def __init__(
         self,
-        rules: Rules,
-        settings: EventTime,
-        folds: Folds,
-        pending: Pending,
+        rules: WindowRules,
+        settings: EventTimeSettings,
+        aggregation: KeyedAggregation,
+        queue: EmitQueue,
         clock: int,
         active: int | None,
         ended: bool,
@@ -34,8 +34,8 @@ class Closing:
         Args:
             rules: of the kind of windows.
             settings: of their times.
-            folds: is told of windows that close.
-            pending: is told what comes out, and what is given back.
+            aggregation: is told of windows that close.
+            queue: is told what comes out, and what is given back.
             clock: the one that closes windows of all keys; `NEVER` where each key has its own.
             active: the running time, by which idleness is told; None when none may be idle now.
             ended: the input has ended.
@@ -43,32 +43,32 @@ class Closing:
         """
         self._rules = rules
         self._settings = settings
-        self._folds = folds
-        self._pending = pending
+        self._aggregation = aggregation
+        self._queue = queue
         self._clock = clock
         self._active = active
         self._ended = ended
-        self._flush = ended and settings.end_of_input == "flush"
+        self._is_flushing = ended and settings.end_of_input == "flush"
         self._by_key = by_key
-        plain = not by_key and not self._flush and settings.emit in ("final", "each")
-        self._plain = plain and settings.idle_timeout is None and rules.disjoint
+        plain = not by_key and not self._is_flushing and settings.emit in ("final", "each")
+        self._is_simple = plain and settings.idle_timeout is None and rules.non_overlapping
 
-    def settle(self, key: bytes, state: KeyState) -> Dues:
+    def close_due(self, key: bytes, state: KeyState) -> Dues:
         """Do all that there is to do with a key; return when it must be looked at again."""
-        dues = self._quiet_dues(state) if self._plain else None
+        dues = self._due_if_unchanged(state) if self._is_simple else None
         if dues is None:
-            self._end(key, state, state.clock if self._by_key else self._clock)
-            dues = NO_DUES if state.idle else self._dues(state)
+            self._close_key(key, state, state.clock if self._by_key else self._clock)
+            dues = NO_DUES if state.is_idle else self._next_dues(state)
         return dues
 
-    def _quiet_dues(self, state: KeyState) -> Dues | None:
+    def _due_if_unchanged(self, state: KeyState) -> Dues | None:
         """Return the dues of a key of which nothing comes out and nothing is let go; else None.
 
         Most keys that have messages are such, and there may be a million of them.
         """
-        if not state.windows or state.remembered:
+        if not state.windows or state.closed_bounds:
             return None
-        closes_at, due = self._rules.closes_at, FOREVER
+        closes_at, due = self._rules.close_time, FOREVER
         for window in state.windows:
             closes = closes_at(window)
             if closes <= self._clock:
@@ -77,122 +77,133 @@ class Closing:
                 due = closes
         return due, FOREVER, FOREVER
 
-    def _end(self, key: bytes, state: KeyState, clock: int) -> None:
+    def _close_key(self, key: bytes, state: KeyState, clock: int) -> None:
         emit = self._settings.emit
-        several = self._rules.joins and len(state.windows) > 1
-        apart = state.all_apart(self._pending.since) if several else {}
+        several = self._rules.mergeable and len(state.windows) > 1
+        excluded_ranges = state.all_excluded_ranges(self._queue.first_arrival) if several else {}
         if emit == "changes" or emit == "forward":
             for window in state.windows:
                 if window.changed:
-                    self._as_it_stands(key, window, apart.get(window, ()))
+                    self._emit_changes(key, window, excluded_ranges.get(window, ()))
         if state.windows:
-            self._close(key, state, clock, apart)
-        if state.remembered:
-            state.remembered = [
+            self._close_windows(key, state, clock, excluded_ranges)
+        if state.closed_bounds:
+            state.closed_bounds = [
                 bounds
-                for bounds in state.remembered
-                if clock < self._rules.closes_at(Window(*bounds, 0, 0, 0))
+                for bounds in state.closed_bounds
+                if clock < self._rules.close_time(Window(*bounds, 0, 0, 0))
             ]
         state.fresh = []
-        if self._rules.timeless:
-            self._let_go_counted(key, state)
+        if self._rules.count_based:
+            self._free_counted_messages(key, state)
         else:
-            self._let_go(key, state, clock)
+            self._free_messages(key, state, clock)
 
-    def _as_it_stands(self, key: bytes, window: Window, apart: tuple[Part, ...]) -> None:
-        pending = self._pending
+    def _emit_changes(
+        self, key: bytes, window: Window, excluded_ranges: tuple[MessageRange, ...]
+    ) -> None:
+        queue = self._queue
         if self._settings.emit == "changes":
-            place = (AS_THEY_STAND, window.end, window.first, window.start)
-            pending.put_out(key, window, "changes", place, since=window.first, apart=apart)
+            place = (ON_CHANGE, window.end, window.first, window.start)
+            queue.queue_emit(
+                key, window, "changes", place, since=window.first, excluded_ranges=excluded_ranges
+            )
         elif window.fresh != FOREVER:
-            place = (AS_THEY_STAND, window.end, window.fresh, window.start)
-            pending.put_out(key, window, "forward", place, since=pending.since, apart=apart)
+            place = (ON_CHANGE, window.end, window.fresh, window.start)
+            queue.queue_emit(
+                key,
+                window,
+                "forward",
+                place,
+                since=queue.first_arrival,
+                excluded_ranges=excluded_ranges,
+            )
 
-    def _close(
+    def _close_windows(
         self,
         key: bytes,
         state: KeyState,
         clock: int,
-        apart: Mapping[Window, tuple[Part, ...]],
+        excluded_ranges: Mapping[Window, tuple[MessageRange, ...]],
     ) -> None:
-        rules, pending = self._rules, self._pending
+        rules, queue = self._rules, self._queue
         left = []
-        several = rules.joins and len(state.windows) > 1
+        several = rules.mergeable and len(state.windows) > 1
         for window in state.windows:
-            reason = self._reason(window, clock)
+            reason = self._close_reason(window, clock)
             if reason is None:
                 window.changed, window.fresh, window.excluded = False, FOREVER, None
                 left.append(window)
                 continue
-            self._folds.let_go(window)
-            if reason != "final" and rules.remembers:
-                state.remembered.append((window.start, window.end))
-            gone = rules.disjoint
+            self._aggregation.free_closed(window)
+            if reason != "final" and rules.tracks_closed:
+                state.closed_bounds.append((window.start, window.end))
+            gone = rules.non_overlapping
             if self._settings.emit == "final":
-                place = (CLOSED, window.end, window.first, window.start)
-                pending.put_out(
+                place = (ON_CLOSE, window.end, window.first, window.start)
+                queue.queue_emit(
                     *(key, window, reason, place),
                     since=window.first,
-                    gone=gone,
-                    apart=apart.get(window, ()),
+                    frees_messages=gone,
+                    excluded_ranges=excluded_ranges.get(window, ()),
                 )
             elif gone:
-                until = window.until(pending.since) if several else FOREVER
-                pending.release(key, *rules.inside(window), until)
+                until = window.last_arrival(queue.first_arrival) if several else FOREVER
+                queue.queue_free(key, *rules.message_bounds(window), until)
         if several and len(left) < len(state.windows):
             # A session that was closed before another's first message may lie among its times.
-            pending.spared.setdefault(key, set()).update(window.first for window in left)
+            queue.spared_arrivals.setdefault(key, set()).update(window.first for window in left)
         state.windows = left
 
-    def _reason(self, window: Window, clock: int) -> WindowReason | None:
-        if clock >= self._rules.closes_at(window):
+    def _close_reason(self, window: Window, clock: int) -> WindowReason | None:
+        if clock >= self._rules.close_time(window):
             return "final"
         timeout, active = self._settings.idle_timeout, self._active
         if timeout is not None and active is not None and active - window.active >= timeout:
             return "idle"
-        return "flush" if self._flush else None
+        return "flush" if self._is_flushing else None
 
-    def _let_go(self, key: bytes, state: KeyState, clock: int) -> None:
+    def _free_messages(self, key: bytes, state: KeyState, clock: int) -> None:
         """Give messages back that no window needs, and forget what was known of them."""
         rules = self._rules
-        needed = [rules.inside(window)[0] for window in state.windows]
-        kept = rules.kept_from(clock)
+        needed = [rules.message_bounds(window)[0] for window in state.windows]
+        kept = rules.needed_from(clock)
         if kept is not None and state.marks:
             state.marks = [mark for mark in state.marks if mark[0] >= kept]
             if state.marks:
                 needed.append(max(kept, state.oldest))
         oldest = min(needed, default=FOREVER)
-        if not rules.disjoint and oldest > state.oldest:
-            self._pending.release(key, state.oldest, oldest - 1)
+        if not rules.non_overlapping and oldest > state.oldest:
+            self._queue.queue_free(key, state.oldest, oldest - 1)
         state.oldest = max(oldest, state.oldest) if needed else FOREVER
 
-    def _let_go_counted(self, key: bytes, state: KeyState) -> None:
+    def _free_counted_messages(self, key: bytes, state: KeyState) -> None:
         """Give back what no later output holds; at the end of the input, drop what never came."""
         rules = self._rules
-        assert isinstance(rules, Counts)
+        assert isinstance(rules, CountRules)
         first = state.oldest
         if self._ended:
-            unseen = rules.incomplete(state)
+            unseen = rules.incomplete_arrivals(state)
             if unseen:
-                self._pending.incomplete.setdefault(key, []).extend(unseen)
+                self._queue.incomplete_arrivals.setdefault(key, []).extend(unseen)
             state.marks, state.total = [], 0
         state.oldest = state.marks[0][0] if state.marks else FOREVER
         if state.oldest > first:
-            self._pending.release(key, first, state.oldest - 1)
+            self._queue.queue_free(key, first, state.oldest - 1)
 
-    def _dues(self, state: KeyState) -> Dues:
+    def _next_dues(self, state: KeyState) -> Dues:
         """Return when a key must be looked at, though nothing of it comes in."""
         rules, settings, by_key = self._rules, self._settings, self._by_key
         clock = active = now = FOREVER
-        if not by_key and not rules.timeless:
-            closes = [rules.closes_at(window) for window in state.windows]
-            closes += [rules.closes_at(Window(*bounds, 0, 0, 0)) for bounds in state.remembered]
+        if not by_key and not rules.count_based:
+            closes = [rules.close_time(window) for window in state.windows]
+            closes += [rules.close_time(Window(*bounds, 0, 0, 0)) for bounds in state.closed_bounds]
             if state.marks:
                 newest = max(time for time, _ in state.marks)
-                closes.append(newest + 1 - (rules.kept_from(0) or 0))
+                closes.append(newest + 1 - (rules.needed_from(0) or 0))
             clock = min(closes, default=FOREVER)
         if settings.idle_timeout is not None and state.windows:
             active = min(window.active for window in state.windows) + settings.idle_timeout
         if by_key and state.clock != NEVER:
-            now = state.seen + settings.key_retention
+            now = state.clock_moved_at + settings.key_retention
         return min(clock, FOREVER), min(active, FOREVER), min(now, FOREVER)

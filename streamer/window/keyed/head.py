@@ -7,26 +7,26 @@ from typing import Any, Final
 
 import orjson
 
-from streamer.errors import StreamerError
-from streamer.value import dump_json
+from streamer.core.errors import StreamerError
+from streamer.core.value import dump_json
+from streamer.window.contract.state_store import StateStore
+from streamer.window.contract.status import Counters
 from streamer.window.keyed.clocks import ShardClocks
-from streamer.window.status import Counters
-from streamer.window.store import Store
 
 VERSION: Final = 4
-_FOLDED: Final = 3
+_VERSION_WITHOUT_COLUMNS: Final = 3
 """The version of a head without sessions that are kept as columns."""
-_UNCOUNTED: Final = 2
+_VERSION_WITHOUT_USES: Final = 2
 """The version of a head that did not say how many windows are folded for which mapping."""
-_WHOLE: Final = 1
+_VERSION_WITHOUT_AGGREGATES: Final = 1
 """The version of a head without folded windows."""
-_MANY: Final = 1 << 40
+_UNKNOWN_USE_COUNT: Final = 1 << 40
 """How often a mapping is used of which that is not known: it is kept."""
-PLACE: Final = (0, -1)
+HEAD_PLACE: Final = (0, -1)
 
 
 @dataclass(slots=True)
-class Head:
+class KeyedHead:
     """What a shard knows besides its drawers and its packs.
 
     Attributes:
@@ -64,18 +64,23 @@ class Head:
     columns: bool = False
 
     @classmethod
-    def read(cls, store: Store, fingerprint: str) -> Head:
+    def read(cls, store: StateStore, fingerprint: str) -> KeyedHead:
         """Read it from a store; a new one if there is none.
 
         Raises:
             StreamerError: the state is of another window, or of a later version of the program.
         """
-        data = store.get(*PLACE)
+        data = store.get(*HEAD_PLACE)
         if data is None:
             return cls(fingerprint)
         fields: dict[str, Any] = orjson.loads(data)
         version = fields.pop("version")
-        if version not in (_WHOLE, _UNCOUNTED, _FOLDED, VERSION):
+        if version not in (
+            _VERSION_WITHOUT_AGGREGATES,
+            _VERSION_WITHOUT_USES,
+            _VERSION_WITHOUT_COLUMNS,
+            VERSION,
+        ):
             raise StreamerError(
                 f"the window's state has format {version}, and this program reads format "
                 f"{VERSION}: run the version that wrote the checkpoint, or start from another one"
@@ -85,20 +90,24 @@ class Head:
                 f"the checkpoint holds windows of {fields['fingerprint']}, but the config says "
                 f"{fingerprint}: restore the buffer's settings, or start from another checkpoint"
             )
-        fields["clocks"] = ShardClocks.of_fields(fields["clocks"])
+        fields["clocks"] = ShardClocks.from_fields(fields["clocks"])
         fields["counters"] = Counters(**fields["counters"])
         fields["least"] = {number: least for number, *least in fields["least"]}
         fields["sizes"] = dict(fields.get("sizes", ()))
-        if version == _UNCOUNTED:
-            fields["uses"] = [_MANY] * len(fields["texts"])
+        if version == _VERSION_WITHOUT_USES:
+            fields["uses"] = [_UNKNOWN_USE_COUNT] * len(fields["texts"])
         return cls(**fields, columns=version == VERSION)
 
-    def write(self, store: Store) -> None:
+    def write(self, store: StateStore) -> None:
         """Write it to a store."""
         fields: dict[str, Any] = {
-            "version": VERSION if self.columns else _FOLDED if self.texts else _WHOLE,
+            "version": VERSION
+            if self.columns
+            else _VERSION_WITHOUT_COLUMNS
+            if self.texts
+            else _VERSION_WITHOUT_AGGREGATES,
             "fingerprint": self.fingerprint,
-            "clocks": self.clocks.as_fields(),
+            "clocks": self.clocks.to_fields(),
             "next_arrival": self.next_arrival,
             "counters": asdict(self.counters),
             "open": self.open,
@@ -111,4 +120,4 @@ class Head:
         if self.texts:
             fields.update(texts=self.texts, uses=self.uses, folded=self.folded)
             fields["sizes"] = list(self.sizes.items())
-        store.put(*PLACE, dump_json(fields))
+        store.put(*HEAD_PLACE, dump_json(fields))

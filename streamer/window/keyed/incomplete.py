@@ -6,36 +6,43 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from streamer.window.emission import Emission
-from streamer.window.keyed.lates import Dropped, messages_of
-from streamer.window.keyed.ledger import Ledger
-from streamer.window.status import Counters
+from streamer.window.contract.emission import Emission
+from streamer.window.contract.status import Counters
+from streamer.window.keyed.late_messages import DroppedRow, build_dropped_messages
+from streamer.window.keyed.message_store import MessageStore
 
 
-def dropped_incomplete(
-    incomplete: Mapping[bytes, list[int]], ledger: Ledger, counters: Counters, handed_on: bool
+def drop_incomplete(
+    incomplete: Mapping[bytes, list[int]],
+    store: MessageStore,
+    counters: Counters,
+    sends_to_late_output: bool,
 ) -> Iterator[Emission]:
     """Count them as dropped; give them to `late_output` if they are handed on.
 
     Args:
         incomplete: by key, their arrival numbers.
-        ledger: where they are.
+        store: where they are.
         counters: the shard's.
-        handed_on: whether somebody wants them.
+        sends_to_late_output: whether somebody wants them.
     """
     if not incomplete:
         return
-    counters.drop("incomplete", sum(map(len, incomplete.values())))
-    if not handed_on:
+    counters.count_dropped("incomplete", sum(map(len, incomplete.values())))
+    if not sends_to_late_output:
         return
     claims = {key: (arrivals[0], arrivals[-1]) for key, arrivals in incomplete.items()}
-    found = ledger.find(claims)
+    located = store.find(claims)
     for key in sorted(claims, key=lambda key: claims[key]):
-        first, last = found.starts[key]
-        wanted = np.isin(found.arrivals[first:last], incomplete[key])
-        places = (np.flatnonzero(wanted) + first).tolist()
+        first, last = located.starts[key]
+        is_incomplete = np.isin(located.arrivals[first:last], incomplete[key])
+        places = (np.flatnonzero(is_incomplete) + first).tolist()
         dropped = [
-            Dropped(int(found.arrivals[at]), found.sheets[found.pages[at]], int(found.rows[at]))
+            DroppedRow(
+                int(located.arrivals[at]),
+                located.loaded_packs[located.pack_numbers[at]],
+                int(located.rows[at]),
+            )
             for at in places
         ]
-        yield Emission(None, messages_of(dropped, "incomplete"), "dropped")
+        yield Emission(None, build_dropped_messages(dropped, "incomplete"), "dropped")

@@ -7,34 +7,34 @@ from typing import Final
 
 import numpy as np
 
-from streamer.window.aside import aside
-from streamer.window.clock import Reading
-from streamer.window.emission import Emission, WindowReason
-from streamer.window.event import EventWindow
-from streamer.window.intake import Intake
-from streamer.window.ints import Ints
+from streamer.window.contract.clock import MicroBatchInfo
+from streamer.window.contract.emission import Emission, WindowReason
+from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
+from streamer.window.contract.state_store import StateStore
+from streamer.window.contract.status import Status
+from streamer.window.fire.passthrough import emit_passthrough
+from streamer.window.fire.shard_input import ShardInput
 from streamer.window.keyed.clocks import BatchClocks
-from streamer.window.keyed.head import Head
-from streamer.window.keyed.joined import Joined
-from streamer.window.keyed.joins import SIDES, Joins, Side, pairs
-from streamer.window.keyed.key_numbers import KeyNumbers
-from streamer.window.keyed.lates import Dropped, Lates
-from streamer.window.keyed.matched import Matched
-from streamer.window.keyed.waiting import Alone, Waiting
-from streamer.window.kinds import Join
-from streamer.window.pack import Pack
-from streamer.window.row import Kind, Row
-from streamer.window.status import Status
-from streamer.window.store import Store
+from streamer.window.keyed.head import KeyedHead
+from streamer.window.keyed.join_matching import SIDES, JoinRules, Side, find_pairs
+from streamer.window.keyed.join_output import JoinOutput
+from streamer.window.keyed.join_side import JoinSide, UnmatchedRow
+from streamer.window.keyed.key_ids import KeyIds
+from streamer.window.keyed.late_messages import DroppedRow, LateMessages
+from streamer.window.keyed.matched_bits import MatchedBits
+from streamer.window.pack.pack_codec import Pack
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.window_types import Join
 
-_RIGHT: Final = 1 << 30
+_FIRST_RIGHT_PACK: Final = 1 << 30
 """From this number on, packs are the right side's."""
 
 
 class JoinStep:
     """One micro-batch of one shard."""
 
-    def __init__(self, window: EventWindow, store: Store, keep_dropped: bool) -> None:
+    def __init__(self, window: EventWindow, store: StateStore, keep_dropped: bool) -> None:
         """Prepare.
 
         Args:
@@ -44,125 +44,131 @@ class JoinStep:
         """
         assert isinstance(window.kind, Join)
         self._settings = window.time
-        self._rules = Joins(window.kind, window.time.allowed_lateness)
+        self._rules = JoinRules(window.kind, window.time.allowed_lateness)
         self._store = store
         self._keep_dropped = keep_dropped
-        self._head = head = Head.read(store, window.fingerprint)
-        rights = [entry for entry in head.packs if entry[0] >= _RIGHT]
-        lefts = [entry for entry in head.packs if entry[0] < _RIGHT]
-        after = max((entry[0] + 1 for entry in rights), default=_RIGHT)
-        self._matched = matched = Matched(store)
-        self._waiting = {
-            "left": Waiting(store, matched, lefts, head.next_pack),
-            "right": Waiting(store, matched, rights, after),
+        self._head = head = KeyedHead.read(store, window.fingerprint)
+        rights = [entry for entry in head.packs if entry[0] >= _FIRST_RIGHT_PACK]
+        lefts = [entry for entry in head.packs if entry[0] < _FIRST_RIGHT_PACK]
+        after = max((entry[0] + 1 for entry in rights), default=_FIRST_RIGHT_PACK)
+        self._matched = matched = MatchedBits(store)
+        self._sides = {
+            "left": JoinSide(store, matched, lefts, head.next_pack),
+            "right": JoinSide(store, matched, rights, after),
         }
-        self._late = Lates()
-        self._joined = Joined(window.keyed)
+        self._late_messages = LateMessages()
+        self._output = JoinOutput(window.keyed)
 
-    def run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
+    def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
         """Do it: give what goes on, return the status."""
-        head, intake = self._head, Intake(rows)
-        reading = Reading.of(intake.clock)
-        now = head.clocks.begin(reading)
-        clocks = BatchClocks(self._settings, 1, head.clocks, intake.pieces)
-        yield from aside(intake, head.counters)
-        self._arrive(intake, clocks)
-        clock = clocks.end(reading.backlog)
-        yield from self._late.drop(head.counters, self._keep_dropped)
-        yield from self._pair()
-        yield from self._leave(clock, reading.ended and self._settings.end_of_input == "flush")
+        head, shard_input = self._head, ShardInput(rows)
+        info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
+        now = head.clocks.start_batch(info)
+        clocks = BatchClocks(self._settings, 1, head.clocks, shard_input.pieces)
+        yield from emit_passthrough(shard_input, head.counters)
+        self._store_arrivals(shard_input, clocks)
+        clock = clocks.finish(info.backlog)
+        yield from self._late_messages.drop_all(head.counters, self._keep_dropped)
+        yield from self._emit_pairs()
+        yield from self._emit_expired(clock, info.ended and self._settings.end_of_input == "flush")
         for side in SIDES:
-            self._waiting[side].ledger.settle()
+            self._sides[side].store.commit()
         self._matched.write()
-        self._save()
-        return self._status(now)
+        self._save_head()
+        return self._make_status(now)
 
-    def _arrive(self, intake: Intake, clocks: BatchClocks) -> None:
+    def _store_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> None:
         """Take the packs to their sides; sort out what is late."""
-        arrived, self._head.next_arrival = intake.arrived(self._head.next_arrival)
-        for (body, shift, header), row in arrived:
-            side = self._waiting["right" if row.kind == Kind.RIGHT else "left"]
+        numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
+        for (body, shift, header), row in numbered:
+            side = self._sides["right" if row.kind == RowKind.RIGHT else "left"]
             pack = Pack(body, shift)
-            page = side.ledger.add(pack, body, shift)
-            late = self._rules.late(page.times, pack.lags, clocks.before(header.first))
+            loaded = side.store.add_pack(pack, body, shift)
+            late = self._rules.find_late(
+                loaded.times, pack.lags, clocks.watermark_before(header.first)
+            )
             if late.any():
                 rows = np.flatnonzero(late)
-                page.give_back(rows)
-                self._late += [Dropped(int(pack.arrivals[at]), page, at) for at in rows.tolist()]
-            self._head.counters.taken += side.take(page, np.flatnonzero(~late))
+                loaded.free(rows)
+                self._late_messages += [
+                    DroppedRow(int(pack.arrivals[at]), loaded, at) for at in rows.tolist()
+                ]
+            self._head.counters.taken += side.add_incoming(loaded, np.flatnonzero(~late))
 
-    def _pair(self) -> Iterator[Emission]:
+    def _emit_pairs(self) -> Iterator[Emission]:
         """Give the pairs that this micro-batch completes, in the order of the events."""
-        left, right = self._waiting["left"], self._waiting["right"]
-        lefts = list(left.near(*self._bounds("right")))
-        rights = list(right.near(*self._bounds("left")))
+        left, right = self._sides["left"], self._sides["right"]
+        lefts = list(left.rows_near(*self._match_bounds("right")))
+        rights = list(right.rows_near(*self._match_bounds("left")))
         # What came in gets the smallest numbers: all other keys are of no interest.
-        parts = [left.came, right.came, lefts, rights]
-        keys = KeyNumbers([share for part in parts for share in part])
+        parts = [left.incoming, right.incoming, lefts, rights]
+        keys = KeyIds([share for part in parts for share in part])
         ends = np.cumsum([len(part) for part in parts]).tolist()
-        below = keys.below(ends[1])
+        below = keys.first_unused_id(ends[1])
         events = [
-            side.events(part, keys.of(end - len(part), end), below)
+            side.to_events(part, keys.iterate_ids(end - len(part), end), below)
             for side, part, end in zip((left, right, left, right), parts, ends, strict=True)
         ]
         new_left, new_right, old_left, old_right = events
         counters = self._head.counters
-        for found in pairs(self._rules, new_left, old_left, new_right, old_right):
-            self._matched.add(found.left.arrivals)
-            self._matched.add(found.right.arrivals)
-            counters.emitted_windows += len(found.left)
-            counters.emitted_messages += len(found.left)
-            yield from self._joined.pairs(found, left.sheets, right.sheets, keys)
+        for matched in find_pairs(self._rules, new_left, old_left, new_right, old_right):
+            self._matched.add(matched.left.arrivals)
+            self._matched.add(matched.right.arrivals)
+            counters.emitted_windows += len(matched.left)
+            counters.emitted_messages += len(matched.left)
+            yield from self._output.emit_pairs(matched, left.loaded_packs, right.loaded_packs, keys)
 
-    def _bounds(self, side: Side) -> tuple[Ints, Ints]:
+    def _match_bounds(self, side: Side) -> tuple[Ints, Ints]:
         """Return between which times the matches of what came in on a side lie."""
-        times = [share.times for share in self._waiting[side].came]
-        return self._rules.bounds(side, np.concatenate([np.empty(0, np.int64), *times]))
+        times = [share.times for share in self._sides[side].incoming]
+        return self._rules.match_bounds(side, np.concatenate([np.empty(0, np.int64), *times]))
 
-    def _leave(self, clock: int, flush: bool) -> Iterator[Emission]:
+    def _emit_expired(self, clock: int, flush: bool) -> Iterator[Emission]:
         """Let go of what no match can come for any more, by the latest time of one."""
         rules, counters = self._rules, self._head.counters
-        alone: list[tuple[int, int, Side, Alone]] = []
+        unmatched_rows: list[tuple[int, int, Side, UnmatchedRow]] = []
         for side in SIDES:
-            until = rules.gone_before(side, clock)
-            listed, reach = rules.alone(side), rules.reach(side)
-            leaving = self._waiting[side].leave(None if flush else until, listed)
+            until = rules.expires_before(side, clock)
+            listed, reach = rules.emits_unmatched(side), rules.match_after(side)
+            leaving = self._sides[side].free_expired(None if flush else until, listed)
             count, without, unmatched = leaving
             if not listed:
                 counters.passed_over += without
                 count -= without
             counters.released += count
-            alone += [(one.time + reach, one.arrival, side, one) for one in unmatched]
-        counters.emitted_windows += len(alone)
-        counters.emitted_messages += len(alone)
-        alone.sort(key=lambda one: one[:2])
-        for end, _, side, one in alone:
-            final = one.time < rules.gone_before(side, clock)
+            unmatched_rows += [(one.time + reach, one.arrival, side, one) for one in unmatched]
+        counters.emitted_windows += len(unmatched_rows)
+        counters.emitted_messages += len(unmatched_rows)
+        unmatched_rows.sort(key=lambda one: one[:2])
+        for end, _, side, one in unmatched_rows:
+            final = one.time < rules.expires_before(side, clock)
             reason: WindowReason = "final" if final else "flush"
-            yield self._joined.alone(side, one, (one.time - rules.back(side), end), reason)
+            yield self._output.emit_unmatched(
+                side, one, (one.time - rules.match_before(side), end), reason
+            )
 
-    def _status(self, now: int) -> Status:
+    def _make_status(self, now: int) -> Status:
         """Say how the shard is after the micro-batch."""
-        ledgers = [self._waiting[side].ledger for side in SIDES]
-        held = sum(ledger.held for ledger in ledgers)
+        stores = [self._sides[side].store for side in SIDES]
+        held_count = sum(store.held_count for store in stores)
         return Status(
             now=now,
-            horizon=None,
+            closed_until=None,
             counters=self._head.counters,
-            held=held,
-            held_bytes=sum(ledger.size for ledger in ledgers),
+            held=held_count,
+            held_bytes=sum(store.held_bytes for store in stores),
             open=(),
             next_due=None,
             newest_end=None,
             closed=(),
-            log=self._late.lines(),
+            log=self._late_messages.log_lines(),
             # Each message that waits has a window of its own, in which its match would be.
-            open_windows=held,
+            open_windows=held_count,
         )
 
-    def _save(self) -> None:
+    def _save_head(self) -> None:
         head = self._head
-        lefts, head.next_pack = self._waiting["left"].ledger.head()
-        rights, _ = self._waiting["right"].ledger.head()
+        lefts, head.next_pack = self._sides["left"].store.head_entries()
+        rights, _ = self._sides["right"].store.head_entries()
         head.packs = lefts + rights
         head.write(self._store)

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 from streamer.window.keyed.state import FOREVER
 
-Range = tuple[int, int, int]
+FreeRange = tuple[int, int, int]
 """Between which times messages are given back, both inclusive, and the last arrival number."""
 
 
-def around(ranges: Iterable[tuple[int, int]], low: int) -> list[Range]:
+def find_gaps(ranges: Iterable[tuple[int, int]], low: int) -> list[FreeRange]:
     """Return what lies between ranges of times from `low` on; all bounds are inclusive."""
-    found: list[Range] = []
+    gaps: list[FreeRange] = []
     for first, last in sorted(ranges):
         if low < first:
-            found.append((low, first - 1, FOREVER))
+            gaps.append((low, first - 1, FOREVER))
         low = max(low, last + 1)
-    return [*found, (low, FOREVER, FOREVER)] if low <= FOREVER else found
+    return [*gaps, (low, FOREVER, FOREVER)] if low <= FOREVER else gaps

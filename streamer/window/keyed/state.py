@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from streamer.window.keyed.folded import Folded
-from streamer.window.plain import dump_plain, load_plain
+from streamer.window.contract.state_json import dump_state_json, load_state_json
+from streamer.window.keyed.window_aggregate import WindowAggregate
 
 NEVER: Final = -(1 << 66)
 """A clock that has seen nothing: it is before every time, and closes no window."""
@@ -17,7 +17,7 @@ FOREVER: Final = (1 << 63) - 1
 """A time that does not come."""
 
 
-Part = tuple[int, int, int, int]
+MessageRange = tuple[int, int, int, int]
 """Messages between two times and two arrival numbers, all inclusive."""
 
 
@@ -35,7 +35,7 @@ class Window:
         changed: whether this micro-batch has changed it.
         fresh: the smallest arrival number of this micro-batch in it; `FOREVER` without any.
         excluded: arrivals of this micro-batch that lie in its bounds but found it closed.
-        folded: what its messages come to; None when they are kept whole.
+        aggregate: what its messages come to; None when they are kept whole.
         last: the largest arrival number of this micro-batch in it; -1 without any.
     """
 
@@ -48,10 +48,10 @@ class Window:
     changed: bool = True
     fresh: int = FOREVER
     excluded: set[int] | None = None
-    folded: Folded | None = None
+    aggregate: WindowAggregate | None = None
     last: int = -1
 
-    def take(self, arrival: int, active: int) -> None:
+    def add(self, arrival: int, active: int) -> None:
         """Take a message in, which is not before those of earlier micro-batches."""
         self.count += 1
         self.active = active
@@ -60,7 +60,7 @@ class Window:
         if arrival < self.fresh:
             self.fresh = arrival
 
-    def until(self, since: int) -> int:
+    def last_arrival(self, since: int) -> int:
         """Return its largest arrival number; `since` is the micro-batch's first."""
         return self.last if self.last >= 0 else since - 1
 
@@ -72,12 +72,12 @@ class Window:
 
 
 @dataclass(slots=True)
-class Fresh:
+class FreshMessage:
     """A message of this micro-batch, as long as windows that are yet to open may hold it."""
 
     time: int
     arrival: int
-    before: int
+    watermark: int
 
 
 @dataclass(slots=True, eq=False)
@@ -89,8 +89,8 @@ class KeyState:
         oldest: no message of the key that is held is older, ns; or an arrival number, where windows
             have no time.
         clock: its own clock, where each key has one; `NEVER` before its first event.
-        seen: T when its clock was last moved, ns.
-        remembered: bounds of windows that were closed before their clock closed them.
+        clock_moved_at: T when its clock was last moved, ns.
+        closed_bounds: bounds of windows that were closed before their clock closed them.
         marks: what a kind remembers of messages: time (or arrival) and smallest arrival.
         total: how many messages there were, where they are counted.
         fresh: messages of this micro-batch, where a kind asks for them.
@@ -99,13 +99,13 @@ class KeyState:
     windows: list[Window] = field(default_factory=list)
     oldest: int = FOREVER
     clock: int = NEVER
-    seen: int = 0
-    remembered: list[tuple[int, int]] = field(default_factory=list)
+    clock_moved_at: int = 0
+    closed_bounds: list[tuple[int, int]] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)
     total: int = 0
-    fresh: list[Fresh] = field(default_factory=list)
+    fresh: list[FreshMessage] = field(default_factory=list)
 
-    def apart(self, window: Window, since: int) -> tuple[Part, ...]:
+    def excluded_ranges(self, window: Window, since: int) -> tuple[MessageRange, ...]:
         """Return where messages lie that are among a session's, and in another one.
 
         That one was closed to the session, which has reached over it afterwards.
@@ -114,16 +114,16 @@ class KeyState:
             window: the session.
             since: the micro-batch's first arrival number.
         """
-        until = window.until(since)
+        until = window.last_arrival(since)
         return tuple(
-            (other.start, other.end, other.first, other.until(since))
+            (other.start, other.end, other.first, other.last_arrival(since))
             for other in self.windows
             if other.start <= window.end
             and window.start <= other.end
-            and other.until(since) < until
+            and other.last_arrival(since) < until
         )
 
-    def all_apart(self, since: int) -> Mapping[Window, tuple[Part, ...]]:
+    def all_excluded_ranges(self, since: int) -> Mapping[Window, tuple[MessageRange, ...]]:
         """Return the same for all windows; nothing when none of them reaches over another.
 
         There may be thousands, which are not to be held against each other.
@@ -131,49 +131,49 @@ class KeyState:
         spans = sorted((window.start, window.end) for window in self.windows)
         if not any(start <= end for (_, end), (start, _) in pairwise(spans)):
             return {}
-        return {window: self.apart(window, since) for window in self.windows}
+        return {window: self.excluded_ranges(window, since) for window in self.windows}
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether there is nothing to know of the key."""
-        known = self.windows or self.remembered or self.marks or self.total
+        known = self.windows or self.closed_bounds or self.marks or self.total
         return not known and self.clock == NEVER
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """Write it down."""
-        windows = [_fields(window) for window in self.windows]
+        windows = [_window_to_fields(window) for window in self.windows]
         fields: list[Any] = [windows, self.oldest]
-        if self.clock != NEVER or self.remembered or self.marks or self.total:
+        if self.clock != NEVER or self.closed_bounds or self.marks or self.total:
             clock = None if self.clock == NEVER else self.clock
-            fields += [clock, self.seen, self.remembered, self.marks, self.total]
-        return dump_plain(fields)
+            fields += [clock, self.clock_moved_at, self.closed_bounds, self.marks, self.total]
+        return dump_state_json(fields)
 
     @classmethod
-    def decoded(cls, data: bytes) -> KeyState:
+    def decode(cls, data: bytes) -> KeyState:
         """Read what `encoded` wrote."""
-        windows, oldest, *more = load_plain(data)
-        found = cls([_window(*fields) for fields in windows], oldest)
+        windows, oldest, *more = load_state_json(data)
+        state = cls([_window_from_fields(*fields) for fields in windows], oldest)
         if more:
-            clock, found.seen, remembered, marks, found.total = more
-            found.clock = NEVER if clock is None else clock
-            found.remembered = [(start, end) for start, end in remembered]
-            found.marks = [(time, arrival) for time, arrival in marks]
-        return found
+            clock, state.clock_moved_at, remembered, marks, state.total = more
+            state.clock = NEVER if clock is None else clock
+            state.closed_bounds = [(start, end) for start, end in remembered]
+            state.marks = [(time, arrival) for time, arrival in marks]
+        return state
 
 
-def _fields(w: Window) -> list[Any]:
+def _window_to_fields(w: Window) -> list[Any]:
     fields = [w.start, w.end, w.first, w.count, w.active, w.cut]
-    return fields if w.folded is None else [*fields, w.folded.as_fields()]
+    return fields if w.aggregate is None else [*fields, w.aggregate.to_fields()]
 
 
-def _window(
+def _window_from_fields(
     start: int,
     end: int,
     first: int,
     count: int,
     active: int,
     cut: int | None,
-    folded: list[Any] | None = None,
+    aggregate_fields: list[Any] | None = None,
 ) -> Window:
-    known = None if folded is None else Folded.of_fields(folded)
-    return Window(start, end, first, count, active, cut, changed=False, folded=known)
+    known = None if aggregate_fields is None else WindowAggregate.from_fields(aggregate_fields)
+    return Window(start, end, first, count, active, cut, changed=False, aggregate=known)

@@ -9,37 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 
-from streamer.window.aside import aside
-from streamer.window.clock import Reading
-from streamer.window.emission import Emission
-from streamer.window.event import EventWindow
-from streamer.window.having import Having
-from streamer.window.intake import Intake
+from streamer.window.contract.clock import MicroBatchInfo
+from streamer.window.contract.emission import Emission
+from streamer.window.contract.shuffle_row import ShuffleRow
+from streamer.window.contract.state_store import StateStore
+from streamer.window.contract.status import ClosedWindow, LogLine, Status
+from streamer.window.evaluate.queries import CompiledMapping
+from streamer.window.fire.having import HavingFilter
+from streamer.window.fire.passthrough import emit_passthrough
+from streamer.window.fire.shard_input import ShardInput
+from streamer.window.fire.step_report import StepReport
+from streamer.window.keyed.assigning import Assigner
 from streamer.window.keyed.clocks import BatchClocks
-from streamer.window.keyed.closing import Closing
-from streamer.window.keyed.columns.came import Arrival
-from streamer.window.keyed.columns.ended import Ended
-from streamer.window.keyed.columns.parting import pack_of, records_of
-from streamer.window.keyed.columns.sessions import Left, SessionColumns
-from streamer.window.keyed.drawers import Drawers, Dues
-from streamer.window.keyed.emitting import emitted
-from streamer.window.keyed.folds import Folds
-from streamer.window.keyed.head import Head
-from streamer.window.keyed.incomplete import dropped_incomplete
-from streamer.window.keyed.lates import Lates
-from streamer.window.keyed.ledger import Ledger
-from streamer.window.keyed.outputs import Released
-from streamer.window.keyed.pending import Pending
-from streamer.window.keyed.rules import rules_of
+from streamer.window.keyed.closing import KeyCloser
+from streamer.window.keyed.columns.closed_sessions import ClosedSessions
+from streamer.window.keyed.columns.incoming import UnpackedPack
+from streamer.window.keyed.columns.sessions import RowPathWork, SessionColumns
+from streamer.window.keyed.columns.to_keyed_state import to_key_records, to_pack
+from streamer.window.keyed.emit import emit_batches
+from streamer.window.keyed.emit_queue import EmitQueue
+from streamer.window.keyed.head import KeyedHead
+from streamer.window.keyed.incomplete import drop_incomplete
+from streamer.window.keyed.key_buckets import Dues, KeyBuckets
+from streamer.window.keyed.keyed_aggregation import KeyedAggregation
+from streamer.window.keyed.late_messages import LateMessages
+from streamer.window.keyed.message_store import MessageStore
+from streamer.window.keyed.pending_batch import BatchReader
 from streamer.window.keyed.segments import Segment
 from streamer.window.keyed.state import FOREVER
-from streamer.window.keyed.taking import Taking
-from streamer.window.listing import Listing
-from streamer.window.pack import Pack
-from streamer.window.queries import Query
-from streamer.window.row import Row
-from streamer.window.status import Closed, LogLine, Status
-from streamer.window.store import Store
+from streamer.window.keyed.window_rules import make_rules
+from streamer.window.pack.pack_codec import Pack
+from streamer.window.settings.event_time_window import EventWindow
 
 
 class KeyedStep:
@@ -48,11 +48,11 @@ class KeyedStep:
     def __init__(
         self,
         window: EventWindow,
-        store: Store,
+        store: StateStore,
         keep_dropped: bool,
-        having: Query | None = None,
-        folds: str | None = None,
-        together: bool = False,
+        having: CompiledMapping | None = None,
+        aggregated_mapping: str | None = None,
+        batch_emissions: bool = False,
     ) -> None:
         """Prepare.
 
@@ -61,162 +61,182 @@ class KeyedStep:
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
             having: a compiled mapping; a batch for which it is not true is suppressed.
-            folds: the mapping that windows are folded for from now on; None to keep them whole.
-            together: give runs of batches where there are some.
+            aggregated_mapping: the mapping that windows are folded for from now on; None to keep
+                them whole.
+            batch_emissions: give runs of batches where there are some.
         """
-        self._together = together
+        self._batch_emissions = batch_emissions
         self._window = window
         self._settings = window.time
-        self._rules = rules_of(window)
+        self._rules = make_rules(window)
         self._store = store
         self._keep_dropped = keep_dropped
-        self._asked = having
-        self._listing = Listing()
-        self._head = head = Head.read(store, window.fingerprint)
-        self._drawers = Drawers(store, head.least, head.drawers, head.keys, head.sizes)
-        self._ledger = Ledger(store, self._rules.timeless, head.packs, head.next_pack)
-        self._folds = Folds(folds, head.texts, head.uses, head.folded, self._rules.joins)
-        self._columns = SessionColumns(window, store, folds, head.columns)
-
-    def run(self, rows: Iterable[Row]) -> Generator[Emission, None, Status]:
-        """Do it: give what goes on, return the status."""
-        head, intake = self._head, Intake(rows)
-        counters = head.counters
-        reading = Reading.of(intake.clock)
-        now = head.clocks.begin(reading)
-        clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, intake.pieces)
-        yield from aside(intake, counters)
-        since = head.next_arrival
-        arrivals = self._arrivals(intake, clocks)
-        clock = clocks.end(reading.backlog)
-        segments, ended = self._parted(arrivals, clock, reading.ended)
-        forwards = self._settings.emit == "forward"
-        pending = Pending(self._rules, forwards, since, head.next_arrival)
-        late = self._visit(segments, clocks.by_key, reading, clock, now, pending)
-        self._folds.settle(self._ledger.fresh)
-        yield from late.drop(counters, self._keep_dropped)
-        counters.released += pending.give_back_lapsed(self._ledger)
-        having = None if self._asked is None else Having(self._asked, now, self._listing)
-        released = Released(self._ledger, self._window.keyed, self._rules.unit, pending.spared)
-        closed = yield from emitted(pending, released, ended, having, counters, self._together)
-        counters.released += released.given_back + self._folds.released + self._columns.released
-        yield from dropped_incomplete(
-            pending.incomplete, self._ledger, counters, self._keep_dropped
+        self._having_query = having
+        self._report = StepReport()
+        self._head = head = KeyedHead.read(store, window.fingerprint)
+        self._buckets = KeyBuckets(store, head.least, head.drawers, head.keys, head.sizes)
+        self._messages = MessageStore(store, self._rules.count_based, head.packs, head.next_pack)
+        self._aggregation = KeyedAggregation(
+            aggregated_mapping, head.texts, head.uses, head.folded, self._rules.mergeable
         )
-        counters.released += pending.give_back(self._ledger)
-        self._ledger.settle()
-        self._drawers.make_room()
-        status = self._status(now, closed, (*late.lines(), *self._listing.lines()))
-        self._save()
+        self._columns = SessionColumns(window, store, aggregated_mapping, head.columns)
+
+    def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
+        """Do it: give what goes on, return the status."""
+        head, shard_input = self._head, ShardInput(rows)
+        counters = head.counters
+        info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
+        now = head.clocks.start_batch(info)
+        clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, shard_input.pieces)
+        yield from emit_passthrough(shard_input, counters)
+        since = head.next_arrival
+        arrivals = self._unpack_arrivals(shard_input, clocks)
+        clock = clocks.finish(info.backlog)
+        segments, closed_sessions = self._take_columns(arrivals, clock, info.ended)
+        forwards = self._settings.emit == "forward"
+        queue = EmitQueue(self._rules, forwards, since, head.next_arrival)
+        late = self._process_keys(segments, clocks.is_per_key, info, clock, now, queue)
+        self._aggregation.drop_aggregated(self._messages.fresh_packs)
+        yield from late.drop_all(counters, self._keep_dropped)
+        counters.released += queue.free_lapsed(self._messages)
+        having = (
+            None
+            if self._having_query is None
+            else HavingFilter(self._having_query, now, self._report)
+        )
+        reader = BatchReader(
+            self._messages, self._window.keyed, self._rules.unit, queue.spared_arrivals
+        )
+        closed = yield from emit_batches(
+            queue, reader, closed_sessions, having, counters, self._batch_emissions
+        )
+        counters.released += (
+            reader.freed + self._aggregation.freed_count + self._columns.freed_count
+        )
+        yield from drop_incomplete(
+            queue.incomplete_arrivals, self._messages, counters, self._keep_dropped
+        )
+        counters.released += queue.free_unneeded(self._messages)
+        self._messages.commit()
+        self._buckets.resize()
+        status = self._make_status(now, closed, (*late.log_lines(), *self._report.log_lines()))
+        self._save_head()
         return status
 
-    def _arrivals(self, intake: Intake, clocks: BatchClocks) -> list[Arrival]:
+    def _unpack_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> list[UnpackedPack]:
         """Unpack the packs."""
-        arrived, self._head.next_arrival = intake.arrived(self._head.next_arrival)
-        found = []
-        for (body, shift, header), _ in arrived:
-            before, partition = clocks.before(header.first), clocks.partition(header.first)
-            found.append(Arrival(Pack(body, shift), body, shift, before, partition))
-        return found
+        numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
+        unpacked = []
+        for (body, shift, header), _ in numbered:
+            watermark, partition = (
+                clocks.watermark_before(header.first),
+                clocks.partition_of(header.first),
+            )
+            unpacked.append(UnpackedPack(Pack(body, shift), body, shift, watermark, partition))
+        return unpacked
 
-    def _parted(
-        self, arrivals: list[Arrival], clock: int, over: bool
-    ) -> tuple[dict[bytes, list[Segment]], Ended]:
+    def _take_columns(
+        self, arrivals: list[UnpackedPack], clock: int, is_ended: bool
+    ) -> tuple[dict[bytes, list[Segment]], ClosedSessions]:
         """Put into columns of sessions what can be; return where other messages lie, by key."""
         columns, head = self._columns, self._head
-        left = columns.leave()
-        if left is not None:
-            self._adopt(left)
-        flush = over and self._settings.end_of_input == "flush"
-        left, ended = columns.step(arrivals, self._drawers.known, clock, head.clocks.active, flush)
-        self._adopt(left)
+        row_path = columns.release_all()
+        if row_path is not None:
+            self._take_over_sessions(row_path)
+        flush = is_ended and self._settings.end_of_input == "flush"
+        row_path, closed_sessions = columns.step(
+            arrivals, self._buckets.find_known, clock, head.clocks.active, flush
+        )
+        self._take_over_sessions(row_path)
         head.counters.taken += columns.taken
-        head.open += columns.opened
-        return self._arrive(left.arrivals), ended
+        head.open += columns.opened_count
+        return self._store_arrivals(row_path.arrivals), closed_sessions
 
-    def _adopt(self, left: Left) -> None:
+    def _take_over_sessions(self, row_path: RowPathWork) -> None:
         """Take sessions over that cannot go on as columns."""
-        if left.lanes is None or not len(left.sessions):
+        if row_path.aggregates is None or not len(row_path.sessions):
             return
-        number = self._folds.number_of(left.lanes.text)
-        self._ledger.adopt(pack_of(left.sessions, self._window.keyed))
-        records = list(records_of(left.sessions, left.lanes, number, self._rules))
+        number = self._aggregation.mapping_number_of(row_path.aggregates.text)
+        self._messages.insert_pack(to_pack(row_path.sessions, self._window.keyed))
+        records = list(to_key_records(row_path.sessions, row_path.aggregates, number, self._rules))
         for _, state, _ in records:
-            self._folds.counted(state, 1)
-        self._folds.held += int(left.sessions.counts.sum()) - len(left.sessions)
-        self._drawers.adopt(records)
+            self._aggregation.count_open_windows(state, 1)
+        self._aggregation.held_count += int(row_path.sessions.counts.sum()) - len(row_path.sessions)
+        self._buckets.insert(records)
 
-    def _arrive(self, arrivals: Iterable[Arrival]) -> dict[bytes, list[Segment]]:
+    def _store_arrivals(self, arrivals: Iterable[UnpackedPack]) -> dict[bytes, list[Segment]]:
         """Take packs to the ledger; return where each key's messages lie."""
         segments: dict[bytes, list[Segment]] = {}
-        for pack, body, shift, before, partition in arrivals:
-            page = self._ledger.add(pack, body, shift, before, partition)
+        for pack, body, shift, watermark, partition in arrivals:
+            loaded = self._messages.add_pack(pack, body, shift, watermark, partition)
             spans = zip(pack.starts[:-1], pack.starts[1:], strict=True)
             for key, (first, last) in zip(pack.keys or [b""], spans, strict=True):
                 mine = segments.get(key)
                 if mine is None:
-                    segments[key] = [(page, first, last)]
+                    segments[key] = [(loaded, first, last)]
                 else:
-                    mine.append((page, first, last))
+                    mine.append((loaded, first, last))
         return segments
 
-    def _visit(
+    def _process_keys(
         self,
         segments: dict[bytes, list[Segment]],
         by_key: bool,
-        reading: Reading,
+        info: MicroBatchInfo,
         clock: int,
         now: int,
-        pending: Pending,
-    ) -> Lates:
+        queue: EmitQueue,
+    ) -> LateMessages:
         """Look at every key that has messages, or that is due; return what is late."""
-        head, drawers, folds = self._head, self._drawers, self._folds
+        head, buckets, aggregation = self._head, self._buckets, self._aggregation
         rules, settings = self._rules, self._settings
-        active, ended = head.clocks.active, reading.ended
-        follow = self._ledger.fresh_follow
-        taking = Taking(rules, settings, folds, pending, now, active, by_key, follow)
-        idle = None if head.clocks.behind else active
-        closing = Closing(rules, settings, folds, pending, clock, idle, ended, by_key)
+        active, ended = head.clocks.active, info.ended
+        follow = self._messages.is_fresh_in_order
+        taking = Assigner(rules, settings, aggregation, queue, now, active, by_key, follow)
+        idle = None if head.clocks.is_behind else active
+        closing = KeyCloser(rules, settings, aggregation, queue, clock, idle, ended, by_key)
         dues: Dues = (clock, active, now)
-        numbers = drawers.numbers(segments, dues)
-        flush = ended and (settings.end_of_input == "flush" or rules.timeless)
+        numbers = buckets.select_buckets(segments, dues)
+        flush = ended and (settings.end_of_input == "flush" or rules.count_based)
         if flush:
-            numbers = dict(sorted({**dict.fromkeys(drawers.least, []), **numbers}.items()))
+            numbers = dict(sorted({**dict.fromkeys(buckets.earliest_dues, []), **numbers}.items()))
         for number, touched in numbers.items():
-            drawer = drawers.take_out(number)
-            before = len(drawer)
+            bucket = buckets.load(number)
+            before = len(bucket)
             keys = dict.fromkeys(touched)
-            keys.update(dict.fromkeys(drawer.keys() if flush else drawer.due(dues)))
+            keys.update(dict.fromkeys(bucket.keys() if flush else bucket.due_keys(dues)))
             for key in keys:
-                state = drawer.get(key)
+                state = bucket.get(key)
                 windows = len(state.windows)
-                if folds.needed:
-                    folds.open(state)
-                    folds.counted(state, -1)
+                if aggregation.is_needed:
+                    aggregation.load(state)
+                    aggregation.count_open_windows(state, -1)
                 if by_key:
-                    taking.lapse(key, state)
+                    taking.reset_expired_clock(key, state)
                 mine = segments.get(key)
                 if mine is not None:
-                    taking.take(key, state, mine)
-                when = closing.settle(key, state)
+                    taking.assign(key, state, mine)
+                when = closing.close_due(key, state)
                 head.open += len(state.windows) - windows
-                if folds.needed:
-                    folds.counted(state, 1)
-                drawer.put(key, state, when)
-            drawers.put_back(number, drawer, before)
+                if aggregation.is_needed:
+                    aggregation.count_open_windows(state, 1)
+                bucket.put(key, state, when)
+            buckets.save(number, bucket, before)
         head.counters.taken += taking.taken
-        return taking.late
+        return taking.late_messages
 
-    def _status(self, now: int, closed: tuple[Closed, ...], log: tuple[LogLine, ...]) -> Status:
+    def _make_status(
+        self, now: int, closed: tuple[ClosedWindow, ...], log: tuple[LogLine, ...]
+    ) -> Status:
         """Say how the shard is after the micro-batch."""
-        records = sum(self._drawers.sizes.values()) if self._folds.needed else 0
+        records = sum(self._buckets.sizes.values()) if self._aggregation.is_needed else 0
         blocks = self._columns.blocks
         return Status(
             now=now,
-            horizon=None,
+            closed_until=None,
             counters=self._head.counters,
-            held=self._ledger.held + self._folds.held + blocks.held,
-            held_bytes=self._ledger.size + records + blocks.size,
+            held=self._messages.held_count + self._aggregation.held_count + blocks.held_count,
+            held_bytes=self._messages.held_bytes + records + blocks.held_bytes,
             open=(),
             next_due=self._next_due(now),
             newest_end=None,
@@ -231,7 +251,7 @@ class KeyedStep:
         dues = [FOREVER]
         if self._settings.clock == "system" and self._columns.next_due is not None:
             dues.append(self._columns.next_due)
-        for clock, active, _ in self._drawers.least.values():
+        for clock, active, _ in self._buckets.earliest_dues.values():
             if self._settings.clock == "system":
                 dues.append(clock)
             if active != FOREVER:
@@ -239,13 +259,13 @@ class KeyedStep:
         due = min(dues)
         return None if due == FOREVER else due
 
-    def _save(self) -> None:
-        head, drawers = self._head, self._drawers
-        head.drawers, head.keys, head.least = drawers.count, drawers.keys, drawers.least
-        head.packs, head.next_pack = self._ledger.head()
-        self._folds.forget()
-        head.texts, head.uses = self._folds.texts, self._folds.uses
-        head.folded, head.sizes = self._folds.held, drawers.sizes
-        self._columns.blocks.write()
+    def _save_head(self) -> None:
+        head, buckets = self._head, self._buckets
+        head.drawers, head.keys, head.least = buckets.count, buckets.keys, buckets.earliest_dues
+        head.packs, head.next_pack = self._messages.head_entries()
+        self._aggregation.forget_unused()
+        head.texts, head.uses = self._aggregation.mappings, self._aggregation.use_counts
+        head.folded, head.sizes = self._aggregation.held_count, buckets.sizes
+        self._columns.blocks.write_head()
         head.columns = len(self._columns.blocks) > 0
         head.write(self._store)

@@ -6,7 +6,7 @@ import pytest
 from ulid import ULID
 
 from streamer.bloblang import BloblangError, compile_mapping
-from streamer.message import Execution, Message
+from streamer.core.message import Execution, Message
 from tests.bloblang.running import NOW, run
 
 MILLISECONDS = NOW // 1_000_000

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamer import zstd
 from streamer.bloblang import BloblangError, compile_mapping
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.methods.compression import compress, decompress
+from streamer.core import zstd
 from tests.bloblang.running import run
 
 BOTH_WAYS = ["flate", "gzip", "lz4", "pgzip", "snappy", "zlib", "zstd"]

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from streamer.bloblang import BloblangError, compile_mapping
-from streamer.bloblang.runtime import pathsteps
+from streamer.bloblang.runtime import jsonpath_steps
 from tests.bloblang.running import run
 
 
@@ -181,7 +181,7 @@ def test_what_is_found_may_be_changed_without_changing_the_document():
 
 @pytest.mark.parametrize("path", ["$" + "..a" * 30, "$..[?(@" + "..a" * 30 + ")]"])
 def test_a_path_that_multiplies_what_it_finds_is_stopped(path, monkeypatch):
-    monkeypatch.setattr(pathsteps, "MOST_VALUES", 50_000)
+    monkeypatch.setattr(jsonpath_steps, "MAX_VALUES", 50_000)
     document = {}
     for _ in range(60):
         document = {"a": document}

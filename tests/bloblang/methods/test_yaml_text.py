@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang.errors import QueryError
-from streamer.bloblang.runtime.yaml_reading import read_yaml
-from streamer.bloblang.runtime.yaml_writing import write_yaml
-from streamer.value import parse_json
+from streamer.bloblang.golib.yaml_reader import read_yaml
+from streamer.bloblang.golib.yaml_writer import write_yaml
+from streamer.core.value import parse_json
 from tests.bloblang.running import run
 from tests.examples import examples
 

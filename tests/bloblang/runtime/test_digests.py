@@ -7,8 +7,8 @@ import hashlib
 import pytest
 
 from streamer.bloblang.runtime import digests
-from streamer.landing.joining import MERGES, Joiner
-from streamer.message import Message
+from streamer.connectors.spool.sharded_join import MERGES, ShardedJoiner
+from streamer.core.message import Message
 
 RISING = bytes(range(32))
 
@@ -30,7 +30,7 @@ RISING = bytes(range(32))
 def test_a_crc32_has_the_polynomial_s_check_values(
     polynomial: str, data: bytes, digest: str
 ) -> None:
-    assert digests.find("crc32", b"", polynomial)(data).hex() == digest
+    assert digests.find_digest("crc32", b"", polynomial)(data).hex() == digest
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_crc32_has_the_polynomial_s_check_values(
     ],
 )
 def test_xxhash64_is_xxh64_with_seed_0_in_decimal(data: bytes, digest: int) -> None:
-    assert digests.find("xxhash64", b"", "")(data) == str(digest).encode()
+    assert digests.find_digest("xxhash64", b"", "")(data) == str(digest).encode()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_digests_of_every_length_stay_what_they_were(
 ) -> None:
     """They are kept: keys of caches, and the parts of joins, are made of them."""
     data = bytes(i * 7 % 251 for i in range(300))
-    digest = digests.find(algorithm, b"", polynomial)
+    digest = digests.find_digest(algorithm, b"", polynomial)
     found = b" ".join(digest(data[:size]) for size in range(300))
     assert hashlib.sha256(found).hexdigest()[:32] == whole
 
@@ -69,9 +69,11 @@ def test_digests_of_every_length_stay_what_they_were(
 def test_an_identifier_falls_into_the_part_of_a_join_that_its_digest_says() -> None:
     names = [f"car-{n}" for n in range(40)] + ["", "é"]
     for iteration in range(3):
-        joiner = Joiner("id", MERGES["array"], 3, on_last=False)
-        assert not list(joiner.add([Message.of({"id": name}) for name in names], iteration, False))
+        joiner = ShardedJoiner("id", MERGES["array"], 3, on_last=False)
+        assert not list(
+            joiner.add([Message.from_value({"id": name}) for name in names], iteration, False)
+        )
         found = [message.doc["id"] for batch in joiner.end() for message in batch]
-        digest = digests.find("xxhash64", b"", "")
+        digest = digests.find_digest("xxhash64", b"", "")
         assert found == [n for n in names if n and int(digest(n.encode())) % 3 == iteration]
         assert len(found) > 5

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamer.cli.blobl.interactive import result_text
+from streamer.cli.blobl.interactive import format_result
 from streamer.cli.main import invoke
 from tests.cli.blobl.terminal import CTRL_C, CTRL_D, CTRL_S, DOWN, END, TAB, Terminal
 
@@ -143,7 +143,7 @@ def test_a_small_terminal_shows_all_panes(tmp_path: Path) -> None:
 
 def test_results_are_shown_one_after_another() -> None:
     problem = {"text": "no", "shown": "no", "line": 0, "column": 0, "length": 0}
-    shown = result_text(
+    shown = format_result(
         {
             "results": [
                 {"output": "1", "metadata": '{"a":1}'},

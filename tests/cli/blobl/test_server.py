@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import pytest
 from aiohttp import web
 
-from streamer.cli.blobl.drafts import Drafts
-from streamer.cli.blobl.server import LARGEST, Serving, application
+from streamer.cli.blobl.editor_state import EditorState
+from streamer.cli.blobl.server import MAX_BODY_BYTES, ServerSettings, make_application
 from streamer.cli.main import invoke
-from streamer.service.guard import names, refusal
+from streamer.service.access.origin_check import refusal_reason, server_names
 
 ROOT = Path(__file__).parents[3]
 JSON = {"Content-Type": "application/json"}
@@ -54,8 +54,8 @@ def serving(seconds: float = 2.0, impure: bool = False) -> Iterator[int]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    drafts = Drafts('root = "</script>"', '{"a":"&lt;"}')
-    app = application(Serving("127.0.0.1", 0, impure, seconds), drafts)
+    drafts = EditorState('root = "</script>"', '{"a":"&lt;"}')
+    app = make_application(ServerSettings("127.0.0.1", 0, impure, seconds), drafts)
     runner = web.AppRunner(app, shutdown_timeout=0)
 
     async def start() -> int:
@@ -184,7 +184,7 @@ def test_long_results_are_cut(execute: Execute) -> None:
         (JSON, {"mapping": "", "input": 1}, 400, "expected str in the field input"),
         (JSON, {"mapping": "", "input": "", "raw": 1}, 400, "expected bool in the field raw"),
         ({"Content-Type": "text/plain"}, {}, 415, "expected Content-Type: application/json"),
-        (JSON, b" " * (LARGEST + 1), 413, f"the body has more than {LARGEST} bytes"),
+        (JSON, b" " * (MAX_BODY_BYTES + 1), 413, f"the body has more than {MAX_BODY_BYTES} bytes"),
     ],
 )
 def test_a_wrong_request_is_refused_with_a_reason(
@@ -224,10 +224,10 @@ def test_requests_of_its_own_page_are_taken(port: int) -> None:
 
 
 def test_the_names_of_a_server_are_its_own() -> None:
-    allowed = names("Box.example")
-    assert refusal({"Host": "box.example:1"}, allowed) is None
-    assert refusal({"Host": f"{socket.gethostname()}:1"}, allowed) is None
-    assert refusal({}, allowed) is not None
+    allowed = server_names("Box.example")
+    assert refusal_reason({"Host": "box.example:1"}, allowed) is None
+    assert refusal_reason({"Host": f"{socket.gethostname()}:1"}, allowed) is None
+    assert refusal_reason({}, allowed) is not None
 
 
 def test_the_page_loads_nothing_and_runs_no_script_but_its_own(port: int) -> None:

@@ -9,14 +9,14 @@ from textwrap import dedent
 
 import pytest
 
-from streamer import catalog
-from streamer.catalog import build_context
+from streamer.components import catalog
+from streamer.components.catalog import build_context
 from streamer.config import Config, lint_config, load_config
 from streamer.config.templates.file import lint_template, read_template
-from streamer.config.templates.installed import installed
-from streamer.errors import ConfigError
-from streamer.message import Execution, Message
-from streamer.spec import Kind
+from streamer.config.templates.installation import install_templates
+from streamer.core.errors import ConfigError
+from streamer.core.message import Execution, Message
+from streamer.sdk.spec import Kind
 
 SHOUT = """\
 name: shout
@@ -47,7 +47,7 @@ def templates(*texts: str) -> Iterator[None]:
     files = [f"t{number}.yaml" for number in range(len(texts))]
     for file, text in zip(files, texts, strict=True):
         Path(file).write_text(text)
-    with installed(files):
+    with install_templates(files):
         yield
 
 
@@ -80,23 +80,23 @@ def test_a_template_is_a_component_like_any_other() -> None:
         "pipeline.processors.0",
     )
     assert (component.line, component.column) == (1, 39)
-    [processor] = build_context().all(config.processors)
+    [processor] = build_context().build_all(config.processors)
     [[message]] = processor.process([Message(b"hi")], Execution(lambda: 0))
     assert message.raw == b"HI!!"
 
 
 def test_it_is_listed_as_long_as_it_is_installed() -> None:
     with templates(SHOUT):
-        assert "shout" in catalog.names(Kind.PROCESSOR)
-        spec = catalog.spec(Kind.PROCESSOR, "shout")
+        assert "shout" in catalog.component_names(Kind.PROCESSOR)
+        spec = catalog.find_spec(Kind.PROCESSOR, "shout")
         assert spec is not None and spec.summary == "Says it louder."
         assert [(field.name, field.required) for field in spec.fields] == [
             ("mark", False),
             ("times", True),
         ]
-        assert spec in list(catalog.specs())
-    assert "shout" not in catalog.names(Kind.PROCESSOR)
-    assert catalog.spec(Kind.PROCESSOR, "shout") is None
+        assert spec in list(catalog.all_specs())
+    assert "shout" not in catalog.component_names(Kind.PROCESSOR)
+    assert catalog.find_spec(Kind.PROCESSOR, "shout") is None
 
 
 def test_fields_have_their_types_kinds_and_defaults() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from streamer.spark.java import find_java
+from streamer.spark.jvm.java import find_java
 from tests.servers import lasting_port
 from tests.servers.kafka.client import Kafka
 from tests.servers.kafka.jars import broker_jars

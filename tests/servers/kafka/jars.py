@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
-from streamer.spark.jar_directories import kept
-from streamer.spark.jars import connector_jars
+from streamer.spark.jars.jar_directories import user_jar_directory
+from streamer.spark.jars.kafka_jars import find_connector_jars
 from tests.servers import skip_without
 
 _POMS = "deploy/dev/broker-pom.xml", "deploy/jars/pom.xml"
@@ -18,7 +18,9 @@ def broker_jars() -> Path:
 
     It is STREAMER_BROKER_JARS, or else `~/.cache/streamer/broker`.
     """
-    place = Path(os.environ.get("STREAMER_BROKER_JARS") or kept(os.environ).with_name("broker"))
+    place = Path(
+        os.environ.get("STREAMER_BROKER_JARS") or user_jar_directory(os.environ).with_name("broker")
+    )
     if not list(place.glob("kafka_2.13-*.jar")):
         _missing("kafka-broker-jars", _POMS[0], place)
     return place
@@ -30,14 +32,14 @@ def connector_conf() -> dict[str, str]:
     They are where a stream finds them: in STREAMER_JARS, `/opt/streamer/jars` or
     `~/.cache/streamer/jars`. Tests do not fetch them.
     """
-    jars = connector_jars(os.environ)
+    jars = find_connector_jars(os.environ)
     return {"spark.jars": ",".join(map(str, jars))} if jars else {}
 
 
 def needs_connector() -> None:
     """Skip the test where Spark has no Kafka connector, and say how to fetch it."""
     if not connector_conf():
-        place = kept(os.environ)
+        place = user_jar_directory(os.environ)
         _missing("kafka-connector-jars", _POMS[1], place)
 
 

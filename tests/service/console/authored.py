@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streamer.durations import SECOND
-from tests.retention.kept import Row, T, keep
-from tests.service.http.asking import Asking, asking
-from tests.service.streams.pretending import Stage
+from streamer.core.durations import SECOND
+from tests.engine.results.kept import Row, T, keep
+from tests.service.api.asking import Asking, asking
+from tests.service.fleet.pretending import Stage
 
 ORDERS = """\
 # Orders of the shop, counted a minute at a time.

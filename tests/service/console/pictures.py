@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, Page, expect
 
+from tests.service.api.asking import asking
 from tests.service.console import showing
 from tests.service.console.authored import COUNTED, authored
 from tests.service.console.chromium import PATIENCE, chromium, opened
-from tests.service.http.asking import asking
 
 DOCS = Path(__file__).parents[3] / "streamer" / "docs"
 _SIZE = {"width": 1180, "height": 720}

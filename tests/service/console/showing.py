@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from streamer.engine.meters import key_of
-from streamer.engine.recent import LAG, Recent
-from streamer.engine.snapshot import Snapshot
-from streamer.service.streams.windows import open_windows
-from streamer.service.view import Now
+from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import series_key
+from streamer.engine.report.window_history import LAG_METRIC_KEY, WindowHistory
+from streamer.service.fleet.window_listing import list_open_windows
+from streamer.service.monitoring.stream_view import StreamState
 from streamer.window import SystemWindow
-from tests.service.http.asking import asking
-from tests.service.streams.pretending import GENERATE, Stage
+from tests.service.api.asking import asking
+from tests.service.fleet.pretending import GENERATE, Stage
 
 SECOND = 1_000_000_000
 SIZE = 10 * SECOND
@@ -63,7 +63,7 @@ output:
 BEGAN = time.time_ns() - 60 * SECOND
 
 
-def now(stream_id: str, polls: int) -> Now:
+def now(stream_id: str, polls: int) -> StreamState:
     """A stream that gets some messages a second, and fails on one of a hundred."""
     seconds = (time.time_ns() - BEGAN) / SECOND
     share = sum(map(ord, stream_id)) % 90 + 4
@@ -79,23 +79,23 @@ def now(stream_id: str, polls: int) -> Now:
         (("total", "root.pipeline.processors.1"), 1.0),
     ):
         labels = {"label": place[0], "path": place[1]}
-        counts[key_of("processor_received", labels)] = int(taken * share)
-        counts[key_of("processor_sent", labels)] = int(taken * share)
+        counts[series_key("processor_received", labels)] = int(taken * share)
+        counts[series_key("processor_sent", labels)] = int(taken * share)
     check = {"label": "check", "path": "root.pipeline.processors.0"}
     if stream_id.startswith("orders"):
-        counts[key_of("processor_error", check)] = taken // 100
-    counts[key_of("output_sent", {"label": "", "path": "root.output"})] = int(taken * 0.98)
-    counts[LAG] = 1.4  # type: ignore[assignment]
+        counts[series_key("processor_error", check)] = taken // 100
+    counts[series_key("output_sent", {"label": "", "path": "root.output"})] = int(taken * 0.98)
+    counts[LAG_METRIC_KEY] = 1.4  # type: ignore[assignment]
     held = 3 if stream_id.startswith("lights") else 0
     due = time.time_ns() + 4 * SECOND if held else None
     shot = Snapshot(taken, held, 412 * held, due, {"late": 12} if held else {}, batch=polls)
-    return Now(shot, counts)
+    return StreamState(shot, counts)
 
 
 def windows(stream_id: str) -> Mapping[str, Any]:
     """Three open windows, and what became of others."""
     if not stream_id.startswith("lights"):
-        return open_windows(None, ())
+        return list_open_windows(None, ())
     at = time.time_ns()
     epoch = SIZE // 2
     last = at // epoch * epoch
@@ -105,7 +105,7 @@ def windows(stream_id: str) -> Mapping[str, Any]:
         {"start": end - SIZE, "end": end, "messages": 10 + (at - end + SIZE) // 10**7 % 2000}
         for end in ends
     ]
-    recent = Recent(lambda: at)
+    recent = WindowHistory(lambda: at)
     for number in range(12, -1, -1):
         end = ends[0] - epoch * (number + 1)
         late = 12 - number + (end // epoch) % 3
@@ -114,13 +114,13 @@ def windows(stream_id: str) -> Mapping[str, Any]:
             "closed": [{"end": end, "messages": 900 + end // SECOND % 97, "reason": "final"}],
             "counters": {"dropped": {"late": late * 3}},
         }
-        recent.hear(-number, [status])
+        recent.record(-number, [status])
     status = {
         "held": 1236,
         "held_bytes": 88_100,
         "open": [{**one, "size": one["messages"] * 71} for one in opened],
     }
-    return open_windows(WINDOW, [status], recent)
+    return list_open_windows(WINDOW, [status], recent)
 
 
 def stage() -> Stage:

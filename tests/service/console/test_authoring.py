@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.service.api.asking import Asking
 from tests.service.console.authored import COUNTED, ORDERS, RESULTS, authored
 from tests.service.console.chromium import PATIENCE, chromium, opened
 from tests.service.console.pictures import named_on_the_page, take_all
-from tests.service.http.asking import Asking
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from tests.service.api.asking import asking
 from tests.service.console.chromium import chromium, opened
-from tests.service.http.asking import asking
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

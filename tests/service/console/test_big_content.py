@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from streamer.durations import SECOND
-from tests.retention.kept import Row, T, keep
+from streamer.core.durations import SECOND
+from tests.engine.results.kept import Row, T, keep
+from tests.service.api.asking import Asking, asking
 from tests.service.console.chromium import PATIENCE, chromium, opened
-from tests.service.http.asking import Asking, asking
 from tests.slowness import wall_slowness
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -196,8 +196,8 @@ def test_the_editor_takes_50_000_lines(page: Page, server: Asking) -> None:
 def test_a_hundred_thousand_lines_of_a_log(page: Page, server: Asking, tmp_path: Path) -> None:
     managed = server.service.manager.registry.get("big")
     for number in range(100_000):
-        managed.lines.add(T, "INFO", f"line {number} " + "z" * 300, {"n": number})
-    managed.lines.add(T, "WARN", "w" * MB, {"v": "x" * MB, "n" * MB: 1})
+        managed.log_tail.add(T, "INFO", f"line {number} " + "z" * 300, {"n": number})
+    managed.log_tail.add(T, "WARN", "w" * MB, {"v": "x" * MB, "n" * MB: 1})
     since = time.monotonic()
     page.goto(f"{server.url}/#/streams/big/logs")
     lines = page.locator(".log li")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from streamer.service.console.pages import POLICY, Pages
-from tests.service.http.asking import asking
+from streamer.service.console.pages import CONTENT_SECURITY_POLICY, ConsolePages
+from tests.service.api.asking import asking
 
-PAGES = Pages()
+PAGES = ConsolePages()
 TEXTS = {name: text for name, text in PAGES.files.items() if not name.startswith("pictures/")}
 _NAMED = re.compile(r"""(?:src|href)="\{assets\}/([^"]+)"|from "(\.[^"]+)"|import\("(\.[^"]+)"\)""")
 
@@ -21,7 +21,7 @@ def test_the_page_and_its_files_are_served(tmp_path: Path, prefix: str) -> None:
         page = server.ask("GET", f"{prefix}/")
         assert page.status_code == 200
         assert page.headers["content-type"] == "text/html; charset=utf-8"
-        assert page.headers["content-security-policy"] == POLICY
+        assert page.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
         assert page.headers["x-content-type-options"] == "nosniff"
         assert page.headers["cache-control"] == "no-cache"
         found = re.findall(r'(?:src|href)="(console/[^"]+)"', page.text)
@@ -30,7 +30,7 @@ def test_the_page_and_its_files_are_served(tmp_path: Path, prefix: str) -> None:
             asset = server.ask("GET", f"{prefix}/{path}")
             assert asset.status_code == 200
             assert asset.headers["cache-control"].endswith("immutable")
-            assert asset.headers["content-security-policy"] == POLICY
+            assert asset.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
             same = server.ask("GET", f"{prefix}/{path}", If_None_Match=asset.headers["etag"])
             assert (same.status_code, same.content) == (304, b"")
         if prefix:

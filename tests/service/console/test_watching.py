@@ -11,9 +11,9 @@ import orjson
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.service.api.asking import Asking, asking
 from tests.service.console.chromium import PATIENCE, chromium, opened
 from tests.service.console.showing import files, stage
-from tests.service.http.asking import Asking, asking
 
 pytestmark = pytest.mark.slow
 expect.set_options(timeout=PATIENCE)
@@ -63,11 +63,11 @@ def samples(server: Asking, stream_id: str, *found: dict[str, object]) -> None:
     tap = run.tap()
     assert tap is not None
     until = time.monotonic() + PATIENCE / 1000
-    while not tap.most:
+    while not tap.per_task:
         assert time.monotonic() < until, "nobody asks for samples"
         time.sleep(0.02)
     for one in found:
-        tap.hear(orjson.dumps([["check", CHECK, [one]]]), 0)
+        tap.record(orjson.dumps([["check", CHECK, [one]]]), 0)
 
 
 def sample(before: str, after: str, error: str | None = None) -> dict[str, object]:

@@ -13,18 +13,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamer.window.ints import Ints
+from streamer.window.settings.int_codec import Ints
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_MOST: Final = float(1 << 31)
-EXACT: Final = float(1 << 52)
+_MAX_EXACT_INT: Final = float(1 << 31)
+MAX_EXACT_SUM: Final = float(1 << 52)
 """A sum of integers beyond this is to be added as integers: few more, and a float rounds it."""
 
 
 @dataclass(slots=True)
-class Numbers:
+class NumberColumn:
     """A column of numbers.
 
     Attributes:
@@ -35,18 +35,18 @@ class Numbers:
     values: Floats
     whole: Bools
 
-    def take(self, chosen: Ints | Bools) -> Numbers:
+    def take(self, indices: Ints | Bools) -> NumberColumn:
         """Return some of them, by their places."""
-        return Numbers(self.values[chosen], self.whole[chosen])
+        return NumberColumn(self.values[indices], self.whole[indices])
 
 
-def joined(columns: Sequence[Numbers]) -> Numbers:
+def concat_numbers(columns: Sequence[NumberColumn]) -> NumberColumn:
     """Return columns as one."""
     values = np.concatenate([column.values for column in columns])
-    return Numbers(values, np.concatenate([column.whole for column in columns]))
+    return NumberColumn(values, np.concatenate([column.whole for column in columns]))
 
 
-def numbers_of(values: list[Any]) -> tuple[Numbers, Ints]:
+def read_numbers(values: list[Any]) -> tuple[NumberColumn, Ints]:
     """Return what messages bring, and the places of what must be looked at one by one.
 
     Args:
@@ -57,26 +57,29 @@ def numbers_of(values: list[Any]) -> tuple[Numbers, Ints]:
         try:
             whole = np.array(values, np.int64)
         except OverflowError:
-            return _one_by_one(values)
-        found = Numbers(whole.astype(np.float64), np.ones(len(values), np.bool_))
-        return found, np.flatnonzero(np.abs(found.values) > _MOST)
+            return _read_mixed(values)
+        column = NumberColumn(whole.astype(np.float64), np.ones(len(values), np.bool_))
+        return column, np.flatnonzero(np.abs(column.values) > _MAX_EXACT_INT)
     if kinds == {float}:
-        found = Numbers(np.array(values, np.float64), np.zeros(len(values), np.bool_))
-        return found, np.flatnonzero(_odd_floats(found.values))
-    return _one_by_one(values)
+        column = NumberColumn(np.array(values, np.float64), np.zeros(len(values), np.bool_))
+        return column, np.flatnonzero(_find_special_floats(column.values))
+    return _read_mixed(values)
 
 
-def _odd_floats(values: Floats) -> Bools:
+def _find_special_floats(values: Floats) -> Bools:
     """Return which of some floats are compared otherwise than by their size: NaN, and -0."""
     odd: Bools = np.isnan(values) | ((values == 0) & np.signbit(values))
     return odd
 
 
-def _one_by_one(values: list[Any]) -> tuple[Numbers, Ints]:
+def _read_mixed(values: list[Any]) -> tuple[NumberColumn, Ints]:
     plain = [
-        type(value) is float or (type(value) is int and abs(value) <= _MOST) for value in values
+        type(value) is float or (type(value) is int and abs(value) <= _MAX_EXACT_INT)
+        for value in values
     ]
     some = np.array(plain, np.bool_)
-    found = np.array([v if good else 0.0 for v, good in zip(values, plain, strict=True)], float)
+    floats = np.array([v if good else 0.0 for v, good in zip(values, plain, strict=True)], float)
     whole = np.array([type(value) is int for value in values], np.bool_)
-    return Numbers(found, whole), np.flatnonzero(~some | (~whole & _odd_floats(found)))
+    return NumberColumn(floats, whole), np.flatnonzero(
+        ~some | (~whole & _find_special_floats(floats))
+    )

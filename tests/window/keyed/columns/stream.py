@@ -13,11 +13,11 @@ import orjson
 
 from streamer.bloblang.errors import QueryError
 from streamer.window import DictStore, Emission, Shard
-from streamer.window.folds.groups import fold_for
-from streamer.window.folds.release import FoldedGroup
+from streamer.window.aggregate.fire_groups import AggregatedGroup
+from streamer.window.aggregate.partial_aggregates import aggregation_for
+from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.keyed.columns import sessions
 from streamer.window.keyed.columns.sessions import SessionColumns
-from streamer.window.queries import Query
 from tests.window import stages
 from tests.window.kinds_stream import EventStream, raw_of
 from tests.window.oracle.events import Event, MicroBatch
@@ -57,9 +57,9 @@ class FoldedSessions(EventStream):
         self._numbers = numbers
         self.text = text
         self.by_columns: list[int] = []
-        self.groups: list[FoldedGroup] = []
+        self.groups: list[AggregatedGroup] = []
         self.late = 0
-        self.having: Query | None = None
+        self.having: CompiledMapping | None = None
 
     def number(self, event: Event) -> Any:
         """What an event brings."""
@@ -69,7 +69,7 @@ class FoldedSessions(EventStream):
         return orjson.dumps({**orjson.loads(raw_of(event)), "n": self.number(event)})
 
     def shard(self, store: DictStore) -> Shard:
-        return Shard(self.window, store, having=self.having, folds=self.text)
+        return Shard(self.window, store, having=self.having, aggregated_mapping=self.text)
 
     def run(self, *asked: Any) -> stages.Given[Any]:
         plain = SessionColumns.step
@@ -89,17 +89,19 @@ class FoldedSessions(EventStream):
 
     def told(self, emission: Emission) -> Any:
         group = emission.messages
-        assert isinstance(group, FoldedGroup) and len(group) == 1
+        assert isinstance(group, AggregatedGroup) and len(group) == 1
         self.groups.append(group)
         meta = dict(group[0].meta)
         bounds = emission.start, emission.end
-        values = [_value(group, part) for part in range(len(fold_for(group.text).parts))]
+        values = [
+            _value(group, part) for part in range(len(aggregation_for(group.text).aggregates))
+        ]
         return emission.reason, emission.key, bounds, meta, group[0].raw, group.size, values
 
 
-def _value(group: FoldedGroup, part: int) -> Any:
+def _value(group: AggregatedGroup, part: int) -> Any:
     try:
-        return repr(group.fold(part))
+        return repr(group.aggregate_value(part))
     except QueryError as e:
         return str(e)
 
@@ -107,7 +109,7 @@ def _value(group: FoldedGroup, part: int) -> Any:
 @contextmanager
 def key_by_key() -> Iterator[None]:
     """Have no sessions as columns."""
-    with patch.object(sessions, "lanes_for", lambda window, text: None):
+    with patch.object(sessions, "numeric_aggregates_for", lambda window, text: None):
         yield
 
 

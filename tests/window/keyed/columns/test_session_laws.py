@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang import compile_mapping
-from streamer.window.keyed.columns import blocks
+from streamer.window.keyed.columns import session_blocks
 from tests.examples import examples
 from tests.window.kinds_stream import told
 from tests.window.oracle import streams
@@ -114,7 +114,7 @@ def test_messages_in_order_are_put_into_sessions_as_columns() -> None:
     found = stream.step(batch(0, 1, 5, 3, 30, 25))
     assert stream.by_columns == [5]
     assert [one[1:3] for one in found.batches[0]] == [(b'"a"', (1, 5))]
-    assert blocks.PLACE in stream.stores[0].values
+    assert session_blocks.SESSION_BLOCKS_PLACE in stream.stores[0].values
 
 
 def test_a_message_behind_the_lateness_is_decided_key_by_key_and_so_is_what_its_key_has_open() -> (
@@ -167,7 +167,7 @@ def test_sessions_finish_on_the_mapping_that_they_began_with() -> None:
     assert stream.by_columns == [2, 2]
     found = stream.step(batch(2, 100, key="c"))
     assert len(found.batches[0]) == 2
-    assert [(group.text, group.fold(0)) for group in stream.groups] == [
+    assert [(group.text, group.aggregate_value(0)) for group in stream.groups] == [
         (old % "sum", 4.0),
         (old % "max", 2.0),
     ]
@@ -177,7 +177,7 @@ def test_a_sum_of_integers_goes_on_as_one_where_a_float_would_round_it() -> None
     stream = FoldedSessions(RULES, (2**31,))
     stream.step(batch(0, 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("streamer.window.keyed.columns.sessions.EXACT", 2.0**31 - 1)
+        patch.setattr("streamer.window.keyed.columns.sessions.MAX_EXACT_SUM", 2.0**31 - 1)
         stream.step(batch(1, 2))
     stream.step(batch(2, 3))
     assert stream.by_columns == [1, 1, 0]
@@ -202,7 +202,7 @@ def test_a_micro_batch_rewrites_the_sessions_of_few_other_keys_than_its_own() ->
     stream.step(MicroBatch(0, tuple(Event(f"{n}", 1, f"key {n}") for n in range(10_000))))
     store = stream.stores[0]
     before = dict(store.values)
-    blocks_of = [place for place in before if place[1] == blocks.SEQ]
+    blocks_of = [place for place in before if place[1] == session_blocks.SESSION_BLOCK_SEQ]
     assert len(blocks_of) == 4
     store.calls = 0
     stream.chance = random.Random(0)  # the task is not tried again

@@ -1,0 +1,102 @@
+"""What keeps a mapping from folding, in words that say which expression, and what would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from streamer.bloblang import tree
+from streamer.bloblang.arguments import StaticArgument
+
+_STEP_METHODS: Final = ("map_each", "filter")
+AGGREGATE_METHODS: Final = (
+    "sum(), min(), max(), length(), unique(), count_by(), top_k(), any(), all(), index(0) or "
+    "index(-1), with map_each() and filter() before them"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a mapping does not fold.
+
+    Attributes:
+        place: of the expression that stands in the way; None when it is the whole mapping.
+        reason: what it does.
+    """
+
+    place: tree.Place | None
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"line {self.place.line}, column {self.place.column}: " if self.place else ""
+        return where + self.reason
+
+
+class NotAggregatableError(Exception):
+    """A mapping does not fold.
+
+    Attributes:
+        obstacle: why.
+    """
+
+    def __init__(self, place: tree.Place, reason: str) -> None:
+        self.obstacle = Obstacle(place, reason)
+        super().__init__(str(self.obstacle))
+
+
+def split_from_all(array: tree.Node) -> tuple[tree.Node, tuple[tree.Method, ...]] | None:
+    """Return the expression before `from_all()`, and the steps behind it; None for others."""
+    steps: list[tree.Method] = []
+    while isinstance(array, tree.Method) and array.name in _STEP_METHODS:
+        steps.append(array)
+        array = array.target
+    if not (isinstance(array, tree.Method) and array.name == "from_all"):
+        return None
+    return array.target, tuple(reversed(steps))
+
+
+def literal_argument(node: tree.Method, place: int) -> Any:
+    """Return an argument of a call that is a literal; None when it is not."""
+    argument = node.bound.arguments[place]
+    return argument.value if isinstance(argument, StaticArgument) else None
+
+
+def refuse_batch_access(node: tree.Method | tree.Call) -> None:
+    """Stop at what looks at other messages, or counts them, in a way that does not fold.
+
+    Raises:
+        NotFoldingError: it does.
+    """
+    if isinstance(node, tree.Method):
+        _refuse_final_method(node)
+        if node.name == "from" and literal_argument(node, 0) == 0:
+            return  # the first message is at hand
+    if node.name == "batch_index" or "batch" not in node.bound.declaration.uses:
+        return
+    if node.name == "from_all":
+        reason = f"from_all() folds when it is followed by {AGGREGATE_METHODS}; here all values are wanted"
+    elif node.name == "from":
+        reason = "from() folds as from(0) and from(-1): other messages are not kept"
+    else:
+        kind = "method" if isinstance(node, tree.Method) else "function"
+        reason = f"the {kind} {node.name} looks at other messages in a way that does not fold"
+    raise NotAggregatableError(node.place, reason)
+
+
+def _refuse_final_method(node: tree.Method) -> None:
+    if split_from_all(node.target) is None or node.name in _STEP_METHODS:
+        return
+    if node.name == "fold":
+        reason = (
+            "fold() goes from message to message in order of arrival, and what it comes to for "
+            "some of them cannot be brought together with what it comes to for others"
+        )
+    elif node.name in ("index", "top_k"):
+        literal = "0 or -1" if node.name == "index" else "a literal number"
+        reason = f"{node.name}() of from_all() folds for {literal}"
+    elif node.name == "unique":
+        reason = "unique() of from_all() folds without an argument; map_each() can stand before it"
+    else:
+        reason = f"{node.name}() wants all values at once; from_all() folds when followed by "
+        reason += AGGREGATE_METHODS
+    raise NotAggregatableError(node.end or node.place, reason)

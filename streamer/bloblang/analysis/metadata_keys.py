@@ -1,0 +1,59 @@
+"""Which metadata a mapping can read, told without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from streamer.bloblang import tree
+from streamer.bloblang.catalog import FUNCTIONS, METHODS
+
+
+def find_metadata_keys(parts: Any) -> frozenset[str] | None:
+    """Return the keys of the metadata that resolved expressions name; None when it may be any.
+
+    Metadata that is only written is not among them.
+
+    Args:
+        parts: a program, or anything that is made of expressions.
+    """
+    keys: set[str] = set()
+    for key in _iterate_keys(parts):
+        if key is None:
+            return None
+        keys.add(key)
+    return frozenset(keys)
+
+
+def _iterate_keys(parts: Any) -> Iterator[str | None]:
+    waiting = [parts]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tree.Metadata):
+            yield part.key or None
+        elif isinstance(part, tree.Call):
+            declaration = FUNCTIONS.get(part.name)
+            if declaration is None or "meta" in declaration.uses:
+                yield _literal_key(part)
+        elif isinstance(part, tree.Method):
+            declaration = METHODS.get(part.name)
+            if declaration is None or "meta" in declaration.uses:
+                yield None
+        if isinstance(part, tree.Literal | str | bytes):
+            continue
+        if isinstance(part, Mapping):
+            waiting.extend(part.values())
+        elif isinstance(part, list | tuple):
+            waiting.extend(part)
+        elif is_dataclass(part):
+            # What a call is bound to is made of its arguments.
+            waiting.extend(getattr(part, f.name) for f in fields(part) if f.name != "bound")
+
+
+def _literal_key(call: tree.Call) -> str | None:
+    """Return the one key that a call names, or None."""
+    values = [argument.value for argument in call.arguments]
+    if len(values) == 1 and isinstance(values[0], tree.Literal) and values[0].value:
+        return str(values[0].value)
+    return None

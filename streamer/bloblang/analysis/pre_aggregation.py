@@ -1,0 +1,129 @@
+"""Mappings that fold: what they say of a whole batch can be kept up to date, message by message.
+
+A mapping that makes one message of a batch (`only_index` 0) folds when all it asks of the other
+messages are `aggregates`: sums, extremes, counts, distinct values and the like. Then a window need
+not keep its messages: of each group it keeps the first message, their number, and what these parts
+have come to. The mapping is compiled a second time, with each part replaced by its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any, Final
+
+from streamer.bloblang import tree
+from streamer.bloblang.analysis.aggregates import Aggregate, find_aggregate
+from streamer.bloblang.analysis.aggregation_obstacles import (
+    NotAggregatableError,
+    Obstacle,
+    refuse_batch_access,
+)
+from streamer.bloblang.annotations import describe_expression
+from streamer.bloblang.arguments import CallBinding, DynamicArgument, QueryArgument
+from streamer.bloblang.mapping import Mapping, compile_mapping
+from streamer.core.message import Message
+
+
+class PreAggregatedBatch(list[Message]):
+    """A batch of which only the first message is held, and what its parts have come to.
+
+    Attributes:
+        text: the mapping that it was folded for.
+        aggregate_value: gives the value of a part by its number, or raises what the part has failed
+            with.
+    """
+
+    __slots__ = ("text", "aggregate_value")
+
+    def __init__(self, first: Message, text: str, aggregate_value: Callable[[int], Any]) -> None:
+        self.append(first)
+        self.text = text
+        self.aggregate_value = aggregate_value
+
+
+@dataclass(frozen=True, slots=True)
+class PreAggregation:
+    """A mapping that folds.
+
+    Attributes:
+        text: the mapping as written.
+        aggregates: what it asks of all messages, by number.
+        mapping: is applied to a `PreAggregatedBatch`, at index 0, instead of the mapping as
+            written.
+    """
+
+    text: str
+    aggregates: tuple[Aggregate, ...]
+    mapping: Mapping
+
+
+def analyze_pre_aggregation(text: str) -> PreAggregation | Obstacle:
+    """Return how a mapping folds, or what stands in the way.
+
+    Raises:
+        BloblangError: the text is no mapping.
+    """
+    mapping = compile_mapping(text)
+    if mapping.uses.impure:
+        return Obstacle(None, "it reaches outside of its messages")
+    return _analyze_cached(text)
+
+
+@lru_cache(maxsize=256)
+def _analyze_cached(text: str) -> PreAggregation | Obstacle:
+    mapping = compile_mapping(text)
+    if mapping.only_index != 0:
+        reason = "it does not say that it keeps the first message only: "
+        return Obstacle(None, reason + "root = if batch_index() == 0 { … } else { deleted() }")
+    aggregates: list[Aggregate] = []
+    try:
+        program = _replace_aggregates(mapping.program, aggregates, mapping.text)
+    except NotAggregatableError as e:
+        return e.obstacle
+    return PreAggregation(text, tuple(aggregates), mapping.with_program(program))
+
+
+_TREE_TYPES: Final = (
+    *(tree.Program, tree.Statement, tree.Node, tree.Argument),
+    *(CallBinding, DynamicArgument, QueryArgument),
+)
+
+
+_SINGLE_VALUE_KINDS: Final = ("first", "last", "latest")
+"""Parts that are one message's value, which may be deleted."""
+
+
+def _replace_aggregates(node: Any, aggregates: list[Aggregate], text: str) -> Any:
+    """Return a part of a tree with each fold replaced."""
+    if isinstance(node, tree.Method | tree.Call):
+        aggregate = find_aggregate(node, text)
+        if aggregate is not None:
+            if aggregate not in aggregates:
+                aggregates.append(aggregate)
+            special = aggregate.kind in _SINGLE_VALUE_KINDS
+            return tree.AggregateValue(
+                node.place, aggregates.index(aggregate), describe_expression(node), special
+            )
+        refuse_batch_access(node)
+    if isinstance(node, list | tuple):
+        return type(node)(_replace_aggregates(item, aggregates, text) for item in node)
+    if isinstance(node, dict):
+        return {key: _replace_aggregates(item, aggregates, text) for key, item in node.items()}
+    if not isinstance(node, _TREE_TYPES):
+        return node
+    inner = {each.name: getattr(node, each.name) for each in fields(node)}
+    return replace(
+        node,
+        **{name: _replace_aggregates(value, aggregates, text) for name, value in inner.items()},
+    )
+
+
+__all__ = [
+    "PreAggregation",
+    "PreAggregatedBatch",
+    "Obstacle",
+    "Aggregate",
+    "analyze_pre_aggregation",
+]

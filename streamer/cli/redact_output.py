@@ -1,0 +1,22 @@
+"""What commands must not print of a config that they show the messages of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamer.config import Config
+from streamer.config.secrets import add_variable_values
+from streamer.core.redaction import SCRUBBED, Redaction
+
+
+def build_redactor(config: Config, show_env: bool = False) -> Callable[[str], str]:
+    """Return what takes the secrets of a config out of a text.
+
+    Args:
+        config: the config, whose mappings have been compiled.
+        show_env: leave what environment variables hold; secrets are taken out anyway.
+    """
+    secrets = add_variable_values(config.secrets)
+    if show_env:
+        secrets = {text: shown for text, shown in secrets.items() if shown == SCRUBBED}
+    return Redaction(secrets).redact_text

@@ -1,0 +1,108 @@
+"""`streamer list-streams`, `windows` and `logs`: what the streams of a service do."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
+from streamer.core.durations import SECOND, format_duration
+from streamer.core.log_format import escape_controls
+
+_POLL_INTERVAL_S: Final = 1.0
+_FORMAT_OPTION = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How it looks."
+)
+
+
+@click.command("list-streams", short_help="List the streams of a service.")
+@_FORMAT_OPTION
+@remote_options
+def list_streams_cli(form: str, **service: Any) -> int:
+    """List the streams of a service with what they do."""
+    streams = ServiceClient(**service).request("GET", "/streams")
+    if form == "json":
+        click.echo(json.dumps(streams, indent=2))
+        return 0
+    rows = [
+        (
+            *(name, one["state"], _format_seconds(one["uptime"]), f"{one['messages']:,}"),
+            *(str(one["open_windows"]), str(one["revision"]), one["source"]),
+        )
+        for name, one in streams.items()
+    ]
+    _print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
+    for name, one in streams.items():
+        if reason := one["reason"] or one.get("waits_for"):
+            click.echo(escape_controls(f"{name}: {reason}"))
+        if one.get("rejected"):
+            click.echo(escape_controls(f"{name}: {_describe_rejected(one['rejected'])}"))
+    return 0
+
+
+def _describe_rejected(one: dict[str, Any]) -> str:
+    """Return what is said of the rejected message that waits for longest."""
+    times = f"{one['tries']} time{'s' * (one['tries'] != 1)}"
+    return (
+        f"a message has been rejected {times} since {one['since']} by {one['path']} "
+        f"({one['reason']}): {one['error']}"
+    )
+
+
+@click.command("windows", short_help="List the open windows of a stream of a service.")
+@click.argument("stream_id", metavar="ID")
+@_FORMAT_OPTION
+@remote_options
+def windows_cli(stream_id: str, form: str, **service: Any) -> int:
+    """List the open windows of a stream: bounds, contents, and when they close."""
+    answer = ServiceClient(**service).request("GET", build_stream_path(stream_id, "windows"))
+    if form == "json":
+        click.echo(json.dumps(answer, indent=2))
+        return 0
+    rows = [
+        (one["start"], one["end"], f"{one['messages']:,}", f"{one['bytes']:,}", one["closes"])
+        for one in answer["windows"]
+    ]
+    _print_table(("START", "END", "MESSAGES", "BYTES", "CLOSES"), rows)
+    if not rows:
+        click.echo("no window is open", err=True)
+    more = answer["open"] - len(rows)
+    if more:
+        click.echo(f"and {more:,} more of keys")
+    return 0
+
+
+@click.command("logs", short_help="Show the log of a stream of a service.")
+@click.argument("stream_id", metavar="ID")
+@click.option("-n", "--lines", type=click.IntRange(0), default=100, help="How many lines (100).")
+@click.option("-f", "--follow", is_flag=True, help="Go on with the lines that come.")
+@remote_options
+def logs_cli(stream_id: str, lines: int, follow: bool, **service: Any) -> int:
+    """Show the newest lines of a stream's log."""
+    remote = ServiceClient(**service)
+    query = {"lines": str(lines)}
+    while True:
+        records = remote.request("GET", build_stream_path(stream_id, "logs"), query=query)
+        for line in records:
+            fields = "".join(f" {name}={value}" for name, value in line["fields"].items())
+            click.echo(escape_controls(f"{line['time']} {line['level']} {line['msg']}{fields}"))
+        if not follow:
+            return 0
+        if records:
+            query = {"after": str(records[-1]["number"])}
+        time.sleep(_POLL_INTERVAL_S)
+
+
+def _format_seconds(seconds: float) -> str:
+    return format_duration(int(seconds) * SECOND)
+
+
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for row in (names, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo(escape_controls("  ".join(cells).rstrip()))

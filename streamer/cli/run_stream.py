@@ -1,0 +1,297 @@
+"""`streamer -c config.yaml`: run one stream until its input ends or the program is told to stop."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from streamer import __version__
+from streamer.cli.log_output.python_logging import take_python_logs
+from streamer.cli.metrics_export import export_metrics
+from streamer.cli.options import Options
+from streamer.cli.redact_output import build_redactor
+from streamer.cli.run_log import RunLog
+from streamer.cli.run_server import check_server_address, serve_stream
+from streamer.cli.signal_handler import SignalHandler, delay_stop
+from streamer.cli.spark_start import RunStart, SparkStart, is_local_run, start_run
+from streamer.cli.status_line import BannerInfo, StartStatus, StatusLine, print_banner
+from streamer.config import Config
+from streamer.core.durations import format_duration
+from streamer.core.errors import StreamerError
+from streamer.engine.driver.clock_watch import ClockWatch
+from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.start_progress import StartPhase, StartProgress
+from streamer.plan import Plan, make_plan
+from streamer.plan.checkpoint_dir import default_checkpoint
+from streamer.service.monitoring.stream_view import StreamView
+from streamer.service.run.revision_switch import OnReset
+from streamer.service.run.stream_run import StreamRun
+from streamer.window.settings.describe import format_headline
+
+POLL_INTERVAL_S = 0.1
+"""Seconds between two looks at the stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RunContext:
+    """What one run has at hand."""
+
+    options: Options
+    life: StreamRun
+    log: RunLog
+    status: StatusLine
+    stopper: SignalHandler
+    progress: StartProgress
+    on_config: Callable[[Config], None]
+    spark: SparkStart
+    on_wait: Callable[[str], None]
+
+
+def run_command(config: Config, options: Options) -> int:
+    """Run a stream.
+
+    Returns:
+        The exit code: 0 for a clean end or stop, 1 when the stream could not go on.
+    """
+    log = RunLog(config, options.log_level)
+    take_python_logs(log)
+    for lint in config.lints:
+        log("WARN", "Config lint error", {"lint": str(lint)})
+    view = StreamView(config)
+    with _open_status_line(view, log) as status:
+        return _run_with_status(config, options, log, view, status)
+
+
+@contextmanager
+def _open_status_line(view: StreamView, log: RunLog) -> Iterator[StatusLine]:
+    """Give the line at the bottom of the terminal, where the start is shown from now on."""
+    view.start.begin(StartPhase.PLAN)
+    status = StatusLine(sys.stderr, time.time_ns)
+    start = StartStatus(status, view.start, lambda: view.batch_progress(), log)
+    log.attach(status)
+    try:
+        yield status
+    finally:
+        start.close()
+        status.close()
+        log.attach(None)
+
+
+def _run_with_status(
+    config: Config, options: Options, log: RunLog, view: StreamView, status: StatusLine
+) -> int:
+    plan = make_plan(config, level=log.level)
+    stopper = SignalHandler(lambda text: log("INFO", text, {}))
+    checkpoint = choose_checkpoint(config, options)
+    with ExitStack() as closing:
+        start = None
+        if is_local_run(plan, checkpoint):
+            check_server_address(view)
+            # Before all else: it boots while the rest is imported and opened.
+            start = start_run(config, plan, checkpoint, log, view)
+            closing.callback(start.spark.close)
+        closing.enter_context(serve_stream(view, log))
+        exports = closing.enter_context(ExitStack())
+        exports.enter_context(export_metrics(view.config.metrics, lambda: {"": view}, log))
+
+        def use_config(changed: Config) -> None:
+            # What exports metrics is made for one config.
+            exports.close()
+            exports.enter_context(export_metrics(changed.metrics, lambda: {"": view}, log))
+            log.use_config(changed)
+
+        if start is None:
+            start = start_run(config, plan, checkpoint, log, view)
+            closing.callback(start.spark.close)
+        run = _announce_run(start, options, log, stopper, view, status, use_config)
+        try:
+            return _run_stream(run)
+        except StreamerError as e:
+            log("ERROR", str(e), {})
+            return 1
+        finally:
+            view.set_ended()
+
+
+def _announce_run(
+    start: RunStart,
+    options: Options,
+    log: RunLog,
+    stopper: SignalHandler,
+    view: StreamView,
+    status: StatusLine,
+    on_config: Callable[[Config], None],
+) -> _RunContext:
+    """Say what is going to run."""
+    life = start.life
+    config, plan = life.config, life.plan
+    directory = str(life.checkpoint)
+    if life.is_renewed:
+        text = "The earlier run read its input to the end; this one begins anew"
+        log("INFO", text, {"checkpoint": directory})
+    redact = build_redactor(config)
+    info = BannerInfo(
+        version=__version__,
+        config=config.path or "(no config: stdin to stdout)",
+        components=_list_components(plan),
+        master=redact(plan.master),
+        shards=plan.shards,
+        checkpoint=redact(directory),
+        resumed=life.is_resumable,
+    )
+    with status.aside():
+        print_banner(sys.stderr, info)
+    log("INFO", "Starting", {"config": info.config, "checkpoint": info.checkpoint})
+    life.should_stop, life.on_rollback = stopper.stop_requested.is_set, on_config
+    return _RunContext(
+        options, life, log, status, stopper, view.start, on_config, start.spark, view.set_waiting
+    )
+
+
+def choose_checkpoint(config: Config, options: Options) -> str:
+    """Return the checkpoint directory: the command line's, the config's, or the config's own."""
+    named = options.checkpoint or config.spark["checkpoint"]
+    return str(named or default_checkpoint(config.path, os.environ))
+
+
+def _list_components(plan: Plan) -> tuple[str, ...]:
+    names = [plan.input.name]
+    if plan.window is not None:
+        names.append(f"{plan.buffer.name} {format_headline(plan.window)}")
+    elif plan.buffer.name != "none":
+        names.append(plan.buffer.name)
+    names += [processor.name for processor in plan.processors]
+    return (*names, plan.output.name)
+
+
+def _run_stream(run: _RunContext) -> int:
+    life, log, status, stopper = run.life, run.log, run.status, run.stopper
+    on_reset_name = run.options.watch.on_reset if run.options.watch is not None else None
+    on_reset = OnReset(on_reset_name) if on_reset_name else None
+    life.checkpoint.should_skip_damaged = bool(run.options.skip_damaged)
+    if life.needs_shards:
+        life.choose_shards(run.spark.wait_for_session())
+    overlay = status if sys.stdout.isatty() else None
+    if run.options.wait_for_inputs:
+        from streamer.cli.start_retry import open_with_retries
+
+        begin = partial(life.open, overlay, on_reset)
+        if not open_with_retries(begin, stopper.stop_requested, log, run.on_wait):
+            return 0
+    else:
+        life.open(overlay, on_reset)
+    session = run.spark.wait_for_session()
+    if not life.plan.master.startswith("local"):
+        from streamer.spark.cluster.worker_preflight import check_checkpoint
+
+        check_checkpoint(session, life.checkpoint.root)
+    stopper.install()
+    life.start(session)
+    log("INFO", "Running", {"seconds": round(run.progress.seconds, 1)})
+    meter = _RateMeter()
+    clocks = ClockWatch(log)
+    warmed = False
+    with _watch_files(run) as poll_changes:
+        while not stopper.stop_requested.is_set():
+            try:
+                if life.poll():
+                    break
+                poll_changes()
+                clocks.check()
+            except BrokenPipeError:
+                log("ERROR", "The standard output was closed by its reader; stopping", {})
+                _drain_and_stop(run)
+                return 1
+            # Until the first micro-batch is delivered, the start is shown.
+            if run.progress.is_finished:
+                if not warmed:
+                    run.spark.make_archive()
+                    warmed = True
+                figures = meter.measure(life.snapshot())
+                status.update(*figures, "running", life.batch_progress())
+            stopper.stop_requested.wait(POLL_INTERVAL_S)
+    stopped = stopper.stop_requested.is_set()
+    life.finish_start()
+    status.update(*meter.measure(life.snapshot()), "stopping")
+    delay_stop(life.config.shutdown_delay, stopper, log)
+    finished = _drain_and_stop(run)
+    _log_end(life.snapshot(), stopped, str(life.checkpoint), log)
+    if not stopped and finished:
+        life.finish()
+        if not warmed:
+            run.spark.make_archive()
+    if not finished:
+        # A write that is stuck would keep Python from ending; what is not written is replayed.
+        status.close()
+        sys.stderr.flush()
+        os._exit(0)
+    life.checkpoint.close()
+    return 0
+
+
+@contextmanager
+def _watch_files(run: _RunContext) -> Iterator[Callable[[], None]]:
+    """Watch the config's files if that was asked for; give what takes their changes."""
+    if run.options.watch is None or run.options.config is None:
+        yield lambda: None
+        return
+    # Imported here: few runs watch anything.
+    from streamer.cli.config_reload import ConfigReloader
+
+    reloads = ConfigReloader(run.life, run.options, run.log, lambda: run.log.level, run.on_config)
+    try:
+        yield reloads.poll
+    finally:
+        reloads.close()
+
+
+def _drain_and_stop(run: _RunContext) -> bool:
+    finished = run.life.stop_gracefully()
+    if not finished:
+        text = "The micro-batch in hand did not finish within shutdown_timeout; it will be replayed"
+        if run.life.stream.is_undelivered:
+            text = "The output has not taken the micro-batch in hand; it will be replayed"
+        run.log(
+            "WARN", text, {"shutdown_timeout": format_duration(run.life.config.shutdown_timeout)}
+        )
+    return finished
+
+
+def _log_end(last: Snapshot, stopped: bool, checkpoint: str, log: Callable[..., None]) -> None:
+    fields: dict[str, Any] = {"messages": last.messages}
+    if last.dropped:
+        fields["dropped"] = sum(last.dropped.values())
+    if last.held:
+        fields["held"] = last.held
+        fields["open_windows"] = last.open_windows
+        fields["checkpoint"] = checkpoint
+        log("INFO", "Stopped; open windows stay in the checkpoint for the next start", fields)
+    else:
+        log("INFO", "Stopped" if stopped else "The input has ended and all is written", fields)
+
+
+class _RateMeter:
+    """Messages a second, from one figure to the next."""
+
+    def __init__(self) -> None:
+        self._messages = 0
+        self._at = time.monotonic()
+        self._rate = 0.0
+
+    def measure(self, snapshot: Snapshot) -> tuple[int, float, int, int | None, int]:
+        """Return what the status line shows."""
+        now = time.monotonic()
+        if snapshot.messages != self._messages:
+            self._rate = (snapshot.messages - self._messages) / max(now - self._at, 1e-3)
+            self._messages, self._at = snapshot.messages, now
+        elif now - self._at > 5:
+            self._rate = 0.0
+        dropped = sum(snapshot.dropped.values())
+        close = snapshot.next_close
+        return snapshot.messages, max(self._rate, 0.0), snapshot.open_windows, close, dropped

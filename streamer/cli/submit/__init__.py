@@ -1,0 +1,1 @@
+"""The command `submit`: runs the program on a cluster."""

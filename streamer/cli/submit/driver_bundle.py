@@ -1,0 +1,126 @@
+"""What a driver on another machine is to have of this one: the config's files, and how to run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from streamer.bloblang import capture_inputs
+from streamer.cli.options import Options
+from streamer.config import Config
+from streamer.config.placeholders import find_variables
+from streamer.config.templates.template import INSTALLED_TEMPLATES
+
+if TYPE_CHECKING:
+    from streamer.cli.service import ServiceOptions
+
+_ROOT_FILE: Final = "service.yaml"
+_STREAMS_DIRECTORY: Final = "streams"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverBundle:
+    """What is run, and the files that it is made of.
+
+    Attributes:
+        arguments: those of the program.
+        files: texts, by their names below the directory of all of them.
+        imported: files that mappings import, by their paths below the working directory.
+    """
+
+    arguments: tuple[str, ...]
+    files: Mapping[str, str]
+    imported: Mapping[str, bytes]
+
+    def collect_variables(self) -> dict[str, str]:
+        """Return the environment variables that the files and mappings ask for."""
+        names = {variable.name for text in self.files.values() for variable in find_variables(text)}
+        names |= {name for kind, name in capture_inputs().read if kind == "env"}
+        return {name: os.environ[name] for name in sorted(names) if name in os.environ}
+
+
+def bundle_config(config: Config, options: Options, name: str, prefix: str = "") -> DriverBundle:
+    """Return what a run of a config takes along.
+
+    Args:
+        config: the config.
+        options: what the command line says of it, all but its checkpoint.
+        name: what the stream is called.
+        prefix: stands before the names of files in the arguments.
+
+    Raises:
+        OSError: a file has gone.
+    """
+    files = {f"{name}.yaml": config.text}
+    shared = _add_shared_files(options.resources, files, prefix)
+    arguments = ["run", f"{prefix}{name}.yaml", *shared, *_format_options(options)]
+    return DriverBundle(tuple(arguments), files, _read_imports())
+
+
+def bundle_service(
+    options: ServiceOptions, root: Config, streams: Mapping[str, str]
+) -> DriverBundle:
+    """Return what a service takes along.
+
+    Args:
+        options: what the command line says of it, all but its checkpoints.
+        root: its own config.
+        streams: the files of its streams, by their ids.
+
+    Raises:
+        OSError: a file has gone.
+    """
+    files = {
+        f"{_STREAMS_DIRECTORY}/{id}.yaml": Path(path).read_text() for id, path in streams.items()
+    }
+    if root.path:
+        files[_ROOT_FILE] = root.text
+    arguments = [
+        "streams",
+        *(("-o", _ROOT_FILE) if root.path else ()),
+        *_add_shared_files(options.resources, files, ""),
+        *_format_options(
+            Options(sets=options.sets, log_level=options.level, chilled=options.chilled)
+        ),
+        *(() if options.api else ("--no-api",)),
+        *(() if options.prefixed else ("--prefix-stream-endpoints", "false")),
+        *(("--allow-programs",) if options.programs else ()),
+        *(("--allow-local",) if options.local else ()),
+        *("--restarts", str(options.restarts)),
+        *(("--standby",) if options.standby else ()),
+        *((_STREAMS_DIRECTORY,) if streams else ()),
+    ]
+    return DriverBundle(tuple(arguments), files, _read_imports())
+
+
+def _add_shared_files(resources: Iterable[str], files: dict[str, str], prefix: str) -> list[str]:
+    """Add files of resources and templates; return the arguments that name them."""
+    templates = dict.fromkeys(template.file for template in INSTALLED_TEMPLATES.get({}).values())
+    arguments = []
+    for option, paths in (("-r", resources), ("-t", templates)):
+        for number, path in enumerate(paths):
+            copy = f"{option[1:]}{number}-{Path(path).name}"
+            files[copy] = Path(path).read_text()
+            arguments += [option, f"{prefix}{copy}"]
+    return arguments
+
+
+def _format_options(options: Options) -> list[str]:
+    return [
+        *(word for text in options.sets for word in ("-s", text)),
+        *(("--log.level", options.log_level) if options.log_level else ()),
+        *(("--chilled",) if options.chilled else ()),
+        *(("--no-impure",) if options.impure is False else ()),
+    ]
+
+
+def _read_imports() -> dict[str, bytes]:
+    here, files = Path.cwd(), {}
+    for kind, name in capture_inputs().read:
+        path = Path(name)
+        if kind == "file" and path.is_relative_to(here) and path.is_file():
+            files[str(path.relative_to(here))] = path.read_bytes()
+    return files

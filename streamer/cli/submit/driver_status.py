@@ -1,0 +1,93 @@
+"""What `streamer submit` says of a driver while it gets on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
+
+import click
+
+from streamer.core.errors import StreamerError
+
+if TYPE_CHECKING:
+    from streamer.spark.cluster.standalone_master import DriverStatus
+
+_POLL_INTERVAL_S: Final = 1.0
+
+
+class Drivers(Protocol):
+    """Drivers on a cluster, by their ids."""
+
+    def status(self, id: str) -> DriverStatus | None:
+        """Return how one is; None when nobody knows it."""
+
+    def kill(self, id: str) -> None:
+        """Have one stopped."""
+
+
+def show_or_stop(drivers: Drivers, id: str, stop: bool, unknown_text: str) -> int:
+    """Print how a driver is, or stop it; return the exit code.
+
+    Args:
+        drivers: of the cluster.
+        id: the driver's.
+        stop: stop it.
+        unknown_text: what is said when nobody knows it.
+
+    Raises:
+        StreamerError: nobody knows it.
+    """
+    if stop:
+        drivers.kill(id)
+        print_notice(f"{id} is told to stop")
+        return 0
+    status = drivers.status(id)
+    if status is None:
+        raise StreamerError(unknown_text)
+    click.echo(format_status(status))
+    return int(status.has_failed)
+
+
+def follow_driver(
+    poll: Callable[[], DriverStatus | None],
+    unknown_text: str,
+    waiting_text: str,
+    timeout_s: float | None,
+) -> DriverStatus:
+    """Say how a driver gets on, until it runs or ends.
+
+    Args:
+        poll: tells how it is.
+        unknown_text: what is said when nobody knows it.
+        waiting_text: what is said when it has not begun for as long as patience lasts.
+        timeout_s: seconds; None waits for its end, even when it runs.
+
+    Raises:
+        StreamerError: nobody knows it.
+    """
+    began, before = time.monotonic(), ""
+    while True:
+        status = poll()
+        if status is None:
+            raise StreamerError(unknown_text)
+        if status.state != before:
+            print_notice(format_status(status))
+            before = status.state
+        if status.has_ended or (timeout_s is not None and status.state == "RUNNING"):
+            return status
+        if timeout_s is not None and time.monotonic() - began > timeout_s:
+            print_notice(waiting_text)
+            return status
+        time.sleep(_POLL_INTERVAL_S)
+
+
+def format_status(status: DriverStatus) -> str:
+    """Return how a driver is, in a line."""
+    where = f" on {status.worker}" if status.worker else ""
+    return f"{status.state}{where}{f': {status.error}' if status.error else ''}"
+
+
+def print_notice(text: str) -> None:
+    """Say something beside what is printed for programs."""
+    click.echo(text, err=True)

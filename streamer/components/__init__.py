@@ -1,0 +1,1 @@
+"""The components that configs name, a package for each kind."""

@@ -1,0 +1,100 @@
+"""`session_window`: windows of activity, which a time without messages ends.
+
+ksqlDB: "a period of activity separated by a specified gap of inactivity"; its start and end "are
+both inclusive". eKuiper: "the session window will keep extending until maximum duration is
+reached. The maximum duration checking intervals are set to be the same size".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.core.durations import format_duration
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.window_buffer.event_time import (
+    FieldProblems,
+    WindowBuffer,
+    build_buffer,
+    find_event_time_problems,
+)
+from streamer.sdk.window_buffer.fields import RETENTION_PACKAGES, event_time_fields
+from streamer.window.settings.window_types import Session
+
+GAP: Final = "gap"
+MAX_DURATION: Final = "max_duration"
+
+
+def _check(parsed: ParsedFields) -> FieldProblems:
+    yield from find_event_time_problems(parsed)
+    gap, max_duration = parsed[GAP], parsed[MAX_DURATION]
+    if gap is None or gap <= 0:
+        value_text = "empty" if gap is None else format_duration(gap)
+        yield GAP, f"is {value_text}, but a session needs a gap above 0s that ends it, such as 30s"
+    elif max_duration is not None and max_duration < gap:
+        text = f"is {format_duration(max_duration)}, but it must not be shorter than the gap"
+        yield MAX_DURATION, f"{text}, {format_duration(gap)}"
+
+
+SPEC: Final = Spec(
+    Kind.BUFFER,
+    "session_window",
+    "Cuts a stream into sessions: times of activity, each ended by a time without messages.",
+    description=(
+        "A message that is within `gap` of a session of its key, before its start or after its "
+        "end, belongs to it and extends it; one that is near two sessions joins them. Otherwise it "
+        "starts a new one. A session starts and ends with its first and last message, both "
+        "included, and is emitted when its clock has passed its end by more than `gap` and "
+        "`allowed_lateness`. Sessions of different keys have nothing to do with each other."
+    ),
+    status="beta",
+    fields=event_time_fields(
+        Field(
+            GAP,
+            "string",
+            "How far apart two messages may be and still be in one session (inactivity gap, "
+            "timeout).",
+            duration=True,
+            examples=("60s", "30m"),
+        ),
+        Field(
+            MAX_DURATION,
+            "string",
+            "Cuts a session that does not end by itself: at the first multiple of this (since "
+            "1970) that is later than its start by more than this. Not shorter than `gap`; empty "
+            "for sessions of any length.",
+            default="",
+            duration=True,
+            examples=("10m",),
+        ),
+    ),
+    check=_check,
+    examples=(
+        Example(
+            "Count page views by session",
+            "buffer:\n"
+            "  session_window:\n"
+            "    timestamp_mapping: root = this.viewed_at\n"
+            "    key_mapping: root = this.regionid\n"
+            "    gap: 60s\n"
+            "pipeline:\n"
+            "  processors:\n"
+            "    - mapping: |\n"
+            "        root = if batch_index() == 0 {\n"
+            "          {\n"
+            '            "regionid": meta("window_key"),\n'
+            '            "start": meta("window_start_timestamp"),\n'
+            '            "end": meta("window_end_timestamp"),\n'
+            '            "views": batch_size(),\n'
+            "          }\n"
+            "        } else { deleted() }\n",
+            "A region's page views, until there is none for a minute.",
+        ),
+    ),
+    categories=("Windowing",),
+    requires=RETENTION_PACKAGES,
+)
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> WindowBuffer:
+    """Take the settings, which `SPEC.check` has found to be right."""
+    return build_buffer(parsed, Session(parsed[GAP], parsed[MAX_DURATION]))

@@ -1,0 +1,187 @@
+"""`window_join`: joins two inputs: messages of the same key whose times are close.
+
+ksqlDB: "find orders that have shipped within the last hour" is `orders JOIN shipments WITHIN 1
+HOURS ON …`; the timestamp of a pair "is assigned max(left.ts, right.ts)".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.core.durations import format_duration
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.window_buffer.event_time import (
+    FieldProblems,
+    WindowBuffer,
+    build_buffer,
+    find_key_problems,
+    find_lateness_problems,
+)
+from streamer.sdk.window_buffer.fields import (
+    END_FIELD,
+    FILTER_FIELD,
+    KEY_MAPPING,
+    LATE_OUTPUT_FIELD,
+    LATENESS_FIELD,
+    MAX_AHEAD_FIELD,
+    TIMESTAMP_FIELD,
+    TIMESTAMP_MAPPING,
+)
+from streamer.window.settings.window_types import Join
+
+LEFT: Final = "left"
+RIGHT: Final = "right"
+WITHIN: Final = "within"
+BEFORE: Final = "before"
+AFTER: Final = "after"
+TYPE: Final = "type"
+
+
+def _check(parsed: ParsedFields) -> FieldProblems:
+    if not parsed[TIMESTAMP_MAPPING].strip():
+        yield TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    yield from find_key_problems(parsed)
+    yield from find_lateness_problems(parsed)
+    for name in (LEFT, RIGHT):
+        if not parsed[name]:
+            yield name, "is empty; expected the label of one of the inputs"
+    if parsed[LEFT] and parsed[LEFT] == parsed[RIGHT]:
+        yield RIGHT, f"is {parsed[RIGHT]!r}, which is the left side already; name another input"
+    yield from _find_bounds_problems(parsed)
+
+
+def _find_bounds_problems(parsed: ParsedFields) -> FieldProblems:
+    within, before, after = parsed[WITHIN], parsed[BEFORE], parsed[AFTER]
+    if within is not None:
+        if within < 0:
+            text = f"is {format_duration(within)}, but it must not be negative"
+            yield WITHIN, f"{text}; 0s joins messages of the same time"
+        for name in (BEFORE, AFTER):
+            if parsed[name] is not None:
+                yield name, "cannot stand beside within, which is both bounds at once; keep one"
+    elif before is None and after is None:
+        text = "needs how far apart the times of a pair may be: within, or before and after"
+        yield "", f"window_join {text}"
+    elif (before or 0) + (after or 0) < 0:
+        text = f"is {format_duration(after or 0)}, but it must not end before it begins"
+        yield AFTER, f"{text}, {format_duration(-(before or 0))} after the left side"
+
+
+SPEC: Final = Spec(
+    Kind.BUFFER,
+    "window_join",
+    "Joins two inputs: messages of the same key whose event times are close.",
+    description=(
+        "Each pair of a left and a right message whose keys are equal, and whose times differ by "
+        'no more than `within`, becomes one message, `{"left": …, "right": …}`, whose time is the '
+        "later one of both. With `type: left` or `outer`, a message that has found no partner is "
+        "emitted once none can come any more, with null for the other side.\n\n"
+        "The sides are two inputs of a `broker`, told apart by their labels. There is one clock, "
+        "the largest event time of both sides; a message is late when its time lies more than "
+        "`allowed_lateness` before the clock. A pair comes out when its second message comes in, "
+        "as a batch of its own; messages are kept as long as a match of them may come.\n\n"
+        "The metadata are those of the left message, and what only the right one has; besides "
+        "these `window_emit` (`event` for a pair, `is_final` or `flush` for a message without a "
+        "partner), `window_key`, and the times: `window_max_timestamp` is the later time of the "
+        "pair; `window_start_timestamp` and `window_end_timestamp` are the earlier and the later "
+        "one, and for a message without a partner the bounds between which that would have been. "
+        "A payload that is no JSON becomes a text."
+    ),
+    status="beta",
+    fields=(
+        Field(
+            LEFT,
+            "string",
+            "The label of the input whose messages are the left side.",
+            examples=("orders",),
+        ),
+        Field(
+            RIGHT,
+            "string",
+            "The label of the input whose messages are the right side.",
+            examples=("shipments",),
+        ),
+        TIMESTAMP_FIELD,
+        Field(
+            KEY_MAPPING,
+            "string",
+            "A Bloblang mapping that returns what the messages of a pair agree in (ON). Keys are "
+            "the same when they are equal as JSON. Without it, all that are close are pairs.",
+            optional=True,
+            mapping=True,
+            examples=("root = this.order_id",),
+        ),
+        Field(
+            WITHIN,
+            "string",
+            "How far apart the times of a pair may be, either way.",
+            optional=True,
+            duration=True,
+            examples=("1h",),
+        ),
+        Field(
+            BEFORE,
+            "string",
+            "Instead of `within`: how much earlier than the left message the right one may be.",
+            default="",
+            duration=True,
+            advanced=True,
+        ),
+        Field(
+            AFTER,
+            "string",
+            "Instead of `within`: how much later than the left message the right one may be.",
+            default="",
+            duration=True,
+            advanced=True,
+        ),
+        Field(
+            TYPE,
+            "string",
+            "Which messages without a partner are emitted too: `inner`, none; `left`, those of "
+            "the left side; `outer`, those of both.",
+            default="inner",
+            options=("inner", "left", "outer"),
+        ),
+        LATENESS_FIELD,
+        MAX_AHEAD_FIELD,
+        FILTER_FIELD,
+        LATE_OUTPUT_FIELD,
+        END_FIELD,
+    ),
+    check=_check,
+    examples=(
+        Example(
+            "Orders that have shipped within an hour",
+            "input:\n"
+            "  broker:\n"
+            "    inputs:\n"
+            "      - label: orders\n"
+            "        file: { paths: [ orders.jsonl ] }\n"
+            "      - label: shipments\n"
+            "        file: { paths: [ shipments.jsonl ] }\n"
+            "buffer:\n"
+            "  window_join:\n"
+            "    left: orders\n"
+            "    right: shipments\n"
+            "    timestamp_mapping: root = this.ts\n"
+            "    key_mapping: root = this.order_id\n"
+            "    within: 1h\n",
+            "A pair for every shipment of an order that is at most an hour away from it.",
+        ),
+    ),
+    categories=("Windowing",),
+)
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> WindowBuffer:
+    """Take the settings, which `SPEC.check` has found to be right."""
+    within = parsed[WITHIN]
+    window = Join(
+        left=parsed[LEFT],
+        right=parsed[RIGHT],
+        before=(parsed[BEFORE] or 0) if within is None else within,
+        after=(parsed[AFTER] or 0) if within is None else within,
+        type=parsed[TYPE].lower(),
+    )
+    return build_buffer(parsed, window)

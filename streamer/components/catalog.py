@@ -1,0 +1,388 @@
+"""The explicit list of components, and how they are built.
+
+A component `x` of a kind is the module `streamer.<package>.x`, with a `SPEC` and a function
+`build(parsed, context)`; the module of a name that Python keeps for itself ends in `_` (`try_`).
+To add one, add its name below. Modules are imported when a config first names them, so that the
+command line starts fast however long the list grows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import keyword
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from streamer.connectors.spool.processed_source import ProcessedSource
+from streamer.core.errors import StreamerError
+from streamer.core.permissions import NotPermittedError, limit_permissions
+from streamer.sdk.cache import CountedCache
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.output.sender import ConnectionState, Sender
+from streamer.sdk.processing.instrumented import UNINSTRUMENTED, instrument
+from streamer.sdk.rate_limit import CountedRateLimit
+from streamer.sdk.spec import Kind, ParsedComponent, Spec
+from streamer.sdk.spec.machine_access import component_access_problems
+from streamer.sdk.worker_resources import WorkerResources
+
+T = TypeVar("T")
+
+_WINDOWING: Final = "Windowing"
+
+COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
+    Kind.INPUT: (
+        "batched",
+        "broker",
+        "csv",
+        "dynamic",
+        "file",
+        "generate",
+        "http_client",
+        "http_server",
+        "kafka",
+        "kafka_franz",
+        "mqtt",
+        "parquet",
+        "read_until",
+        "redis_list",
+        "redis_pubsub",
+        "redis_streams",
+        "redpanda",
+        "resource",
+        "sequence",
+        "socket",
+        "socket_server",
+        "sql_raw",
+        "sql_select",
+        "stdin",
+        "subprocess",
+        "websocket",
+    ),
+    Kind.BUFFER: (
+        "count_window",
+        "hopping_window",
+        "memory",
+        "none",
+        "session_window",
+        "sliding_window",
+        "system_window",
+        "tumbling_window",
+        "window_join",
+    ),
+    Kind.PROCESSOR: (
+        "archive",
+        "avro",
+        "bloblang",
+        "bounds_check",
+        "branch",
+        "cache",
+        "cached",
+        "catch",
+        "command",
+        "compress",
+        "decompress",
+        "dedupe",
+        "for_each",
+        "grok",
+        "group_by",
+        "group_by_value",
+        "http",
+        "insert_part",
+        "jmespath",
+        "jq",
+        "json_schema",
+        "log",
+        "mapping",
+        "metric",
+        "msgpack",
+        "mutation",
+        "noop",
+        "parallel",
+        "parquet_decode",
+        "parquet_encode",
+        "parse_log",
+        "processors",
+        "rate_limit",
+        "redis",
+        "redis_script",
+        "resource",
+        "retry",
+        "select_parts",
+        "sleep",
+        "split",
+        "sql_insert",
+        "sql_raw",
+        "sql_select",
+        "subprocess",
+        "switch",
+        "sync_response",
+        "try",
+        "try_catch",
+        "unarchive",
+        "while",
+        "workflow",
+        "xml",
+    ),
+    Kind.OUTPUT: (
+        "broker",
+        "cache",
+        "drop",
+        "drop_on",
+        "dynamic",
+        "fallback",
+        "file",
+        "http_client",
+        "http_server",
+        "kafka",
+        "kafka_franz",
+        "mqtt",
+        "redis_hash",
+        "redis_list",
+        "redis_pubsub",
+        "redis_streams",
+        "redpanda",
+        "reject",
+        "reject_errored",
+        "resource",
+        "retry",
+        "socket",
+        "sql_insert",
+        "sql_raw",
+        "stdout",
+        "subprocess",
+        "switch",
+        "sync_response",
+        "websocket",
+    ),
+    Kind.CACHE: (
+        "file",
+        "lru",
+        "memcached",
+        "memory",
+        "multilevel",
+        "noop",
+        "redis",
+        "sql",
+        "ttlru",
+    ),
+    Kind.RATE_LIMIT: (
+        "local",
+        "redis",
+    ),
+    Kind.SCANNER: (
+        "chunker",
+        "csv",
+        "decompress",
+        "json_array",
+        "json_documents",
+        "lines",
+        "re_match",
+        "skip_bom",
+        "switch",
+        "tar",
+        "to_the_end",
+    ),
+    Kind.METRICS: (
+        "json_api",
+        "logger",
+        "none",
+        "prometheus",
+    ),
+    Kind.TRACER: ("none", "open_telemetry_collector"),
+}
+
+_PACKAGES: Final = {
+    Kind.INPUT: "inputs",
+    Kind.BUFFER: "buffers",
+    Kind.PROCESSOR: "processors",
+    Kind.OUTPUT: "outputs",
+    Kind.CACHE: "caches",
+    Kind.RATE_LIMIT: "rate_limits",
+    Kind.SCANNER: "scanners",
+    Kind.METRICS: "metrics",
+    Kind.TRACER: "tracers",
+}
+
+
+_REFERENCE: Final = "resource"
+_WORKER_RESOURCE_KINDS: Final = frozenset({Kind.CACHE, Kind.RATE_LIMIT})
+_EXTRA_SPECS: Final[ContextVar[Mapping[tuple[Kind, str], Spec]]] = ContextVar("added")
+
+
+@contextmanager
+def extra_components(more: Iterable[Spec]) -> Iterator[None]:
+    """Have further components, which templates make, for as long as the block runs.
+
+    One of the same kind and name as a component of ours takes its place.
+    """
+    token = _EXTRA_SPECS.set(
+        {**_EXTRA_SPECS.get({}), **{(spec.kind, spec.name): spec for spec in more}}
+    )
+    try:
+        yield
+    finally:
+        _EXTRA_SPECS.reset(token)
+
+
+def component_names(kind: Kind) -> tuple[str, ...]:
+    """Return the names of the components of a kind, sorted."""
+    more = {name for of, name in _EXTRA_SPECS.get({}) if of == kind}
+    return tuple(sorted({*COMPONENTS[kind], *more})) if more else COMPONENTS[kind]
+
+
+def module_name(kind: Kind, name: str) -> str:
+    """Return the module that a component lives in."""
+    return (
+        f"streamer.components.{_PACKAGES[kind]}.{name}_"
+        if keyword.iskeyword(name)
+        else (f"streamer.components.{_PACKAGES[kind]}.{name}")
+    )
+
+
+def find_spec(kind: Kind, name: str) -> Spec | None:
+    """Return the spec of a component, or None when there is none of that name."""
+    return _EXTRA_SPECS.get({}).get((kind, name)) or _load_own_spec(kind, name)
+
+
+@cache
+def _load_own_spec(kind: Kind, name: str) -> Spec | None:
+    if name not in COMPONENTS[kind]:
+        return None
+    loaded_spec: Spec = importlib.import_module(module_name(kind, name)).SPEC
+    return loaded_spec
+
+
+def makes_windows(buffer: ParsedComponent) -> bool:
+    """Tell whether a buffer is one of those that keep messages in windows, by its spec."""
+    buffer_spec = find_spec(Kind.BUFFER, buffer.name)
+    return buffer_spec is not None and _WINDOWING in buffer_spec.categories
+
+
+def all_specs() -> Iterator[Spec]:
+    """Return the specs of all components, by kind and name. Imports every one."""
+    for kind in COMPONENTS:
+        for name in component_names(kind):
+            loaded_spec = find_spec(kind, name)
+            assert loaded_spec is not None
+            yield loaded_spec
+
+
+class _Context:
+    """The build context: builds by the catalogue, and each resource once."""
+
+    def __init__(
+        self,
+        component: ParsedComponent,
+        resources: Mapping[tuple[Kind, str], ParsedComponent],
+        built: dict[tuple[Kind, str], Any],
+        worker_resources: WorkerResources,
+        *,
+        with_processors: bool = False,
+    ) -> None:
+        self._with_processors = with_processors
+        self.component = component
+        self._resources = resources
+        self._built = built
+        self._worker_resources = worker_resources
+
+    def build(self, component: ParsedComponent) -> Any:
+        """Build a component of the catalogue; what Benthos has metrics of is counted."""
+        module = importlib.import_module(module_name(component.kind, component.name))
+        make: Callable[[Any, _Context], Any] = module.build
+        context = _Context(
+            component,
+            self._resources,
+            self._built,
+            self._worker_resources,
+            with_processors=self._with_processors,
+        )
+        permitted = component.permissions
+        known = _load_own_spec(component.kind, component.name)
+        for message, hint in component_access_problems(component, known, permitted):
+            raise NotPermittedError(f"{message}; {hint}")
+        # Workers build what the driver has read: what was not allowed there is not allowed here.
+        with limit_permissions(permitted):
+            made = make(component.config, context)
+        if component.kind == Kind.INPUT and self._with_processors and component.processors:
+            return ProcessedSource(made, context.build_all(component.processors))
+        if component.kind == Kind.PROCESSOR and component.name not in UNINSTRUMENTED:
+            return instrument(made, ComponentRef(component))
+        if component.kind == Kind.CACHE:
+            return CountedCache(made, component)
+        if component.kind == Kind.RATE_LIMIT:
+            return CountedRateLimit(made, component)
+        if component.kind == Kind.OUTPUT and (component.name != _REFERENCE or component.processors):
+            link = context.worker_resource(ConnectionState, ConnectionState)
+            return Sender(made, component, context.build_all(component.processors), link)
+        return made
+
+    def build_all(self, components: Iterable[ParsedComponent]) -> list[Any]:
+        """Build components, in order."""
+        return [self.build(component) for component in components]
+
+    def resource(self, kind: Kind, label: str) -> Any:
+        """Return a resource; see `BuildContext.resource`."""
+        key = (kind, label)
+        if key not in self._resources:
+            known = sorted(name for of, name in self._resources if of == kind)
+            raise StreamerError(
+                f"there is no {kind} resource with the label {label!r}; "
+                f"{kind}_resources has {', '.join(known) if known else 'none'}"
+            )
+        if kind in _WORKER_RESOURCE_KINDS:
+            return self._worker_resources.get(
+                key, lambda: self._build_worker_resource(self._resources[key], label)
+            )
+        if key not in self._built:
+            self._built[key] = self.build(self._resources[key])
+        return self._built[key]
+
+    def _build_worker_resource(self, component: ParsedComponent, label: str) -> Any:
+        cache_spec = find_spec(component.kind, component.name)
+        if cache_spec is not None and cache_spec.in_memory and self._worker_resources.run:
+            from streamer.sdk.cache.shared import connect_shared_cache
+
+            shared = connect_shared_cache(self._worker_resources.find_shared_directory(), label)
+            if shared is not None:
+                return CountedCache(shared, component)
+        return self.isolated().build(component)
+
+    def worker_resource(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what outlives the context; see `BuildContext.worker_resource`."""
+        of = self.component
+        return self._worker_resources.get((of.kind, of.name, of.label, of.path, key), make)
+
+    def shared_directory(self) -> Path:
+        """Return where workers share files; see `BuildContext.shared_directory`."""
+        return self._worker_resources.shared_directory()
+
+    def with_processors(self) -> _Context:
+        """Return a context whose inputs come with processors; see `BuildContext.whole`."""
+        return _Context(
+            self.component, self._resources, {}, self._worker_resources, with_processors=True
+        )
+
+    def isolated(self) -> _Context:
+        """Return a context for a thread of its own; see `BuildContext.apart`."""
+        return _Context(self.component, self._resources, {}, self._worker_resources)
+
+
+def build_context(
+    resources: Mapping[tuple[Kind, str], ParsedComponent] | None = None,
+    component: ParsedComponent | None = None,
+    worker_resources: WorkerResources | None = None,
+) -> _Context:
+    """Make a context that builds components.
+
+    Args:
+        resources: the config's resources, by kind and label (`Config.resources`).
+        component: what is being built, for components that are built by hand.
+        worker_resources: where caches, rate limits and connections are, which outlive the context;
+            without it they last as long as what is built. `Plan.context` gives a stream's own.
+    """
+    made = component or ParsedComponent(Kind.PROCESSOR, "")
+    return _Context(made, resources or {}, {}, worker_resources or WorkerResources())

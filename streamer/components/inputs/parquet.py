@@ -1,0 +1,144 @@
+"""`parquet`: "reads and decodes Parquet files into a stream of structured messages"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from streamer.connectors.files.file_source import FileSource
+from streamer.connectors.formats.parquet_rows import row_documents
+from streamer.core.message import Batch, Message
+from streamer.sdk.input.scanning import (
+    MAX_CUT_MESSAGES,
+    START_MARK,
+    ScanError,
+    ScanInput,
+    ScanMark,
+    ScannedCut,
+)
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
+from streamer.sdk.spec.on_replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
+
+PATHS: Final = "paths"
+BATCH_COUNT: Final = "batch_count"
+
+
+def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    if not parsed[PATHS]:
+        yield PATHS, "is an empty list; expected at least one path or glob"
+
+
+SPEC: Final = Spec(
+    Kind.INPUT,
+    "parquet",
+    "Reads the rows of Parquet files once, in the order of the paths.",
+    description=(
+        "A row is an object. Times are the numbers that they are stored as; columns of bytes "
+        "without a meaning are base64 in JSON, and decimals are texts. Adds the metadata `path`, "
+        "`mod_time_unix` (seconds) and `mod_time` (RFC 3339). Positions are kept in the "
+        "checkpoint: a restart goes on where it was. Several files are read at once, a file by one "
+        "worker."
+    ),
+    fields=(
+        Field(
+            PATHS,
+            "string",
+            "Paths of files, or globs such as `./data/*.parquet` (`**` goes into directories).",
+            access=Access.FILE,
+            shape="array",
+            examples=(("/tmp/foo.parquet", "/tmp/data/**/*.parquet"),),
+        ),
+        REPLACED_FIELD,
+        Field(
+            BATCH_COUNT,
+            "int",
+            "The rows of a batch; the last one of a file may be smaller.",
+            default=1,
+            advanced=True,
+            check=lambda count: None if count >= 1 else f"is {count}; expected 1 or more",
+        ),
+        AUTO_REPLAY_NACKS_FIELD,
+    ),
+    check=_check,
+    examples=(
+        Example(
+            "All files of a folder",
+            "input:\n  parquet:\n    paths: [ ./data/*.parquet ]\n",
+        ),
+    ),
+    status="experimental",
+    categories=("Local",),
+    runs="worker",
+    delivery="exactly once: read again from the same offsets",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetScanner:
+    """Cuts files into batches of rows.
+
+    Attributes:
+        batch: rows of a batch.
+        expansion: about how many bytes are in one of a file.
+    """
+
+    batch: int = 1
+    expansion: int = 4
+
+    def scan_stream(
+        self, source: ScanInput, since: ScanMark = START_MARK, max_messages: int = MAX_CUT_MESSAGES
+    ) -> Iterator[ScannedCut]:
+        """Cut a file; see `Scanner`. A mark is a number of rows: their place in bytes is a guess.
+
+        Raises:
+            ScanError: it is no Parquet file.
+        """
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        max_messages = -(-max_messages // self.batch) * self.batch
+        stream: Any = source.stream
+        size = stream.seek(0, 2)
+        stream.seek(0)
+        try:
+            file = parquet.ParquetFile(stream)
+            total = file.metadata.num_rows
+            group, number = _row_group_of(file, since.number)
+            groups = range(group, file.metadata.num_row_groups)
+            pending = Batch()
+            for rows in file.iter_batches(batch_size=max_messages, row_groups=list(groups)):
+                over = min(max(since.number - number, 0), rows.num_rows)
+                number += rows.num_rows
+                decoded = row_documents(rows.slice(over), as_stored=True)
+                pending += [Message.from_value(one, source.meta) for one in decoded]
+                while len(pending) >= max_messages:
+                    batch, pending = pending[:max_messages], pending[max_messages:]
+                    yield self._make_cut(batch, number - len(pending), size, total)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise ScanError(f"{source.name}: {' '.join(str(error).split())}") from None
+        if pending:
+            yield self._make_cut(pending, number, size, total)
+
+    def _make_cut(self, messages: Batch, number: int, size: int, total: int) -> ScannedCut:
+        made = [messages[at : at + self.batch] for at in range(0, len(messages), self.batch)]
+        return ScannedCut(made, ScanMark(size * number // total, number))
+
+
+def _row_group_of(file: Any, number: int) -> tuple[int, int]:
+    """Return the group of rows that a row is in, and the rows before the group."""
+    before = 0
+    for group in range(file.metadata.num_row_groups):
+        rows = file.metadata.row_group(group).num_rows
+        if before + rows > number:
+            return group, before
+        before += rows
+    return file.metadata.num_row_groups, before
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> FileSource:
+    """Make the input; its files are listed by `opened`, when the stream starts."""
+    scanner, restarts = ParquetScanner(parsed[BATCH_COUNT]), parsed[FIELD_ON_REPLACED] == RESTART
+    permissions = parsed.permissions
+    return FileSource(tuple(parsed[PATHS]), scanner, permissions=permissions, restarts=restarts)

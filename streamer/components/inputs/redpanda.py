@@ -1,0 +1,133 @@
+"""`redpanda`: reads topics of Kafka or Redpanda, in the fields of Redpanda Connect's newest input.
+
+Connect reads it in the order of each partition unless told otherwise; here partitions are always
+read in order, but for `min_partitions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from streamer.connectors.kafka.cluster.connection_fields import PACKAGES, TCP_FIELD, seed_connection
+from streamer.connectors.kafka.cluster.sizes import size_check
+from streamer.connectors.kafka.input.explain import explain_input
+from streamer.connectors.kafka.input.franz_input import (
+    SEED_READING,
+    SEED_TOPICS,
+    lag_period_field,
+    seed_problems,
+    seed_source,
+)
+from streamer.connectors.kafka.input.input_docs import READING_DESCRIPTION
+from streamer.connectors.kafka.input.input_fields import (
+    BATCHES,
+    CHECKPOINT_LIMIT,
+    NACKS,
+    OWN_FIELDS,
+    TRACING,
+    batching_problems,
+    checkpoint_limit_field,
+    commit_period_field,
+    group_field,
+    read_limit,
+)
+from streamer.connectors.kafka.input.input_protocol import MetadataSettings
+from streamer.connectors.kafka.input.kafka_input import KafkaInput
+from streamer.connectors.kafka.input.kafka_source import KafkaSource
+from streamer.sdk.processing.batching import BATCHING
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+
+NAME: Final = "redpanda"
+UNORDERED: Final = "unordered_processing"
+ENABLED: Final = "enabled"
+
+_BUFFER_DESCRIPTION: Final = "Has no effect: Spark reads a micro-batch's messages as it needs them."
+
+
+def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    yield from seed_problems(parsed)
+    yield from batching_problems(parsed[UNORDERED][BATCHING], f"{UNORDERED}.{BATCHING}")
+
+
+def _buffer_field(name: str, default: str) -> Field:
+    return Field(
+        name,
+        "string",
+        _BUFFER_DESCRIPTION,
+        default=default,
+        advanced=True,
+        check=size_check(0, 2**63 - 1),
+    )
+
+
+SPEC: Final = Spec(
+    Kind.INPUT,
+    NAME,
+    "Reads topics of Kafka or Redpanda; topics may be found by regular expressions.",
+    description=f"{READING_DESCRIPTION} `kafka_key` is bytes here, as in Redpanda Connect.",
+    fields=(
+        *seed_connection("1m"),
+        TCP_FIELD,
+        *SEED_TOPICS,
+        *SEED_READING,
+        group_field(),
+        commit_period_field("5s"),
+        _buffer_field("partition_buffer_bytes", "1MB"),
+        lag_period_field(),
+        _buffer_field("max_yield_batch_bytes", "32KB"),
+        Field(
+            UNORDERED,
+            "object",
+            "Messages of a partition stay in their order in any case.",
+            advanced=True,
+            children=(
+                Field(
+                    ENABLED,
+                    "bool",
+                    f"Whether `{CHECKPOINT_LIMIT}` is looked at.",
+                    default=False,
+                ),
+                checkpoint_limit_field(),
+                BATCHES,
+            ),
+        ),
+        *NACKS,
+        TRACING,
+        *OWN_FIELDS,
+    ),
+    check=_check,
+    explains=lambda parsed: explain_input(_make_source(parsed)),
+    examples=(
+        Example(
+            "With a password",
+            "input:\n"
+            "  redpanda:\n"
+            "    seed_brokers: [localhost:9093]\n"
+            "    topics: [lights]\n"
+            "    consumer_group: readers\n"
+            "    tls: {enabled: true, root_cas_file: ./ca.pem}\n"
+            "    sasl:\n"
+            "      - mechanism: SCRAM-SHA-512\n"
+            "        username: reader\n"
+            "        password: ${PASSWORD}\n",
+        ),
+    ),
+    categories=("Services",),
+    begin={"topics": ["lights"]},
+    runs="Spark",
+    delivery="at least once: read again from the same offsets",
+    limits="batching is refused; no member of its group; no section redpanda",
+    requires=PACKAGES,
+)
+
+
+def _make_source(parsed: ParsedFields) -> KafkaSource:
+    unordered: ParsedFields = parsed[UNORDERED]
+    limit = read_limit(unordered) if unordered[ENABLED] else None
+    return seed_source(parsed, NAME, MetadataSettings(key_bytes=True), "redpanda_lag", limit)
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> KafkaInput:
+    """Take the fields; brokers are asked once it is opened."""
+    return KafkaInput(_make_source(parsed))

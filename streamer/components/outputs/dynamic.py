@@ -1,0 +1,82 @@
+"""`dynamic`: outputs that "can be created, changed and removed during runtime via a REST API".
+
+"The broker pattern used is always fan_out, meaning each message will be delivered to each dynamic
+output."
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamer.core.message import Batch, Execution
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.window.pack.metadata_codec import encode_meta
+
+OUTPUTS: Final = "outputs"
+PREFIX: Final = "prefix"
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "dynamic",
+    "Sends messages to outputs that can be added, changed and removed while the stream runs.",
+    description=(
+        "All of them get every message, and each is tried again until it takes it, or is removed. "
+        "As long as there is none, the stream waits.\n\n"
+        "The stream's HTTP server has the endpoints, below `prefix`: `GET /outputs` lists the "
+        "outputs with their configs and for how long they run; `GET /outputs/{id}` gives the "
+        "config of one, `POST /outputs/{id}` makes or changes it (YAML or JSON, such as `file: { "
+        "path: x }`), `DELETE /outputs/{id}` removes it, and `GET /outputs/{id}/uptime` says for "
+        "how long it runs. Changes are forgotten when the program ends.\n\n"
+        "These outputs run on the driver, so that they can be changed at any time: all messages "
+        "come back to it. What is added must not refer to resources by label, nor be an "
+        "`http_server` or another `dynamic`."
+    ),
+    fields=(
+        Field(
+            OUTPUTS,
+            "output",
+            "The outputs that there are at the start, by their ids.",
+            default={},
+            shape="map",
+        ),
+        Field(PREFIX, "string", "What the paths of the endpoints begin with.", default=""),
+    ),
+    examples=(
+        Example(
+            "One output at the start",
+            "output:\n"
+            "  dynamic:\n"
+            "    prefix: /changing\n"
+            "    outputs:\n"
+            "      first: { file: { path: first.jsonl } }\n",
+        ),
+    ),
+    categories=("Utility",),
+    takes_configs=True,
+    runs="driver",
+    delivery="at least once: sent again until it is taken",
+    limits="a micro-batch that is replayed is sent to all outputs again",
+)
+
+
+class DynamicOutput:
+    """Gives batches, with their metadata, to the driver, which sends them.
+
+    Attributes:
+        append: always False: batches are kept apart.
+    """
+
+    append: Final = False
+    ignores_batches: Final = False
+
+    def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
+        """Return the batch as one item."""
+        import msgpack
+
+        items = [(encode_meta(one.meta, one.error), one.raw) for one in batch]
+        return [("", msgpack.packb(items))]
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> Any:
+    """Make one; the driver builds the outputs when the stream starts."""
+    return DynamicOutput()

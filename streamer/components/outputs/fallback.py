@@ -1,0 +1,108 @@
+"""`fallback`: tries outputs in order until one takes the message.
+
+"Attempts to send each message to a child output, starting from the first output on the list. If an
+output attempt fails then the next output in the list is attempted, and so on."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from streamer.core.message import Batch, Execution
+from streamer.sdk.output import Composition, FailedBatch, SendOutcome, as_untried, renumber_failures
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedComponent, Spec
+
+FALLBACK_ERROR: Final = "fallback_error"
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "fallback",
+    "Sends messages to the first output of a list that takes them.",
+    description=(
+        "What an output does not take goes to the next one, with the reason in its metadata "
+        "(`fallback_error`). When only some messages of a batch have failed, only they go on. A "
+        "message that no output takes is sent again from the first one on, and one that the last "
+        "output rejects is dealt with by itself, as the page on delivery says.\n\n"
+        "An output that looks for its connection, such as `websocket`, waits until it is there "
+        "and does not fail: wrap it in a `drop_on` with `back_pressure` to go on without it. "
+        "Files and the standard output are written by the driver when a micro-batch is done; they "
+        "are tried again until they can be written, so nothing falls back from them."
+    ),
+    config=Field(
+        "",
+        "output",
+        "The outputs, in the order in which they are tried.",
+        default=(),
+        shape="array",
+        check=lambda outputs: None if outputs else "is empty; expected one output at least",
+        examples=([{"stdout": {}}],),
+    ),
+    examples=(
+        Example(
+            "A file for what a server does not take",
+            "output:\n"
+            "  fallback:\n"
+            "    - http_client:\n"
+            "        url: http://localhost:4195/post\n"
+            "        retries: 3\n"
+            "        retry_period: 1s\n"
+            "    - file:\n"
+            "        path: not_sent.jsonl\n"
+            "      processors:\n"
+            "        - mapping: |\n"
+            "            root = this\n"
+            "            root.problem = @fallback_error\n",
+        ),
+    ),
+    categories=("Utility",),
+    runs="children",
+)
+
+
+class FallbackOutput(Composition):
+    """Passes on to each output what the one before it has not taken."""
+
+    def __init__(self, outputs: Sequence[Composition]) -> None:
+        self._outputs = outputs
+
+    def deliver(
+        self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
+    ) -> SendOutcome:
+        """Send batches to the outputs in turn."""
+        sent = SendOutcome(len(batches))
+        waiting = as_untried(batches)
+        last = self._outputs[-1]
+        for output in self._outputs:
+            # One that fails must not keep others from being tried, but at the last output.
+            tried = [one.batch for one in waiting]
+            outcome = output.deliver(tried, ex, hold=hold and output is last)
+            sent.written += outcome.written
+            waiting = renumber_failures(waiting, outcome)
+            if output is last:
+                break
+            # What waits for a connection has not failed, and comes to this output again.
+            for one in waiting:
+                if one.error.not_tried:
+                    sent.fail(one.number, one.error, one.places)
+            waiting = [_with_reason(one) for one in waiting if not one.error.not_tried]
+            if not waiting:
+                return sent
+        for one in waiting:
+            sent.fail(one.number, one.error, one.places)
+        return sent
+
+
+def _with_reason(left: FailedBatch) -> FailedBatch:
+    """Return what has failed with the reason in the metadata of each message."""
+    texts = left.error.by_index(len(left.batch))
+    batch = [
+        message.with_added_metadata(**{FALLBACK_ERROR: str(texts[index])})
+        for index, message in enumerate(left.batch)
+    ]
+    return left._replace(batch=batch)
+
+
+def build(parsed: Sequence[ParsedComponent], context: BuildContext) -> FallbackOutput:
+    """Build the outputs."""
+    return FallbackOutput(context.build_all(parsed))

@@ -1,0 +1,124 @@
+"""`redis_streams`: adds messages to streams of Redis.
+
+It "pushes messages to a Redis (v5.0+) Stream (which is created if it doesn't already exist) using
+the XADD command". An entry has the message under one key, and the metadata under keys of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from streamer.bloblang import Interpolation, compile_interpolation
+from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
+from streamer.connectors.redis.output_base import RedisOutput
+from streamer.connectors.redis.values import to_argument
+from streamer.core.errors import MessageError
+from streamer.core.message import Batch, Execution
+from streamer.sdk.output import MAX_IN_FLIGHT, max_in_flight_field
+from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+
+STREAM: Final = "stream"
+ID: Final = "id"
+BODY_KEY: Final = "body_key"
+MAX_LENGTH: Final = "max_length"
+METADATA: Final = "metadata"
+EXCLUDE_PREFIXES: Final = "exclude_prefixes"
+
+
+def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    yield from client_problems(parsed)
+    yield from batching_problems(parsed)
+
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "redis_streams",
+    "Adds messages to streams of Redis.",
+    description=(
+        "An entry of a stream has the message under `body_key`, and each of its metadata under a "
+        "key of its own. A batch is sent in one go; what fails of it is sent again by itself."
+    ),
+    fields=(
+        *CLIENT_FIELDS,
+        Field(STREAM, "string", "The stream.", interpolated=True, examples=("events",)),
+        Field(
+            ID,
+            "string",
+            "The id of the entry; `*` leaves it to Redis.",
+            default="*",
+            interpolated=True,
+            examples=("*", "${! @redis_stream }", "${! counter() }-0"),
+        ),
+        Field(BODY_KEY, "string", "The key of the message itself.", default="body"),
+        Field(
+            MAX_LENGTH,
+            "int",
+            "About how many entries the stream may have, or 0 for no bound: Redis removes the "
+            "oldest when it can do so at little cost.",
+            default=0,
+        ),
+        max_in_flight_field(),
+        Field(
+            METADATA,
+            "object",
+            "Which metadata are left out.",
+            children=(
+                Field(
+                    EXCLUDE_PREFIXES,
+                    "string",
+                    "Keys that begin with one of these are left out.",
+                    default=(),
+                    shape="array",
+                ),
+            ),
+        ),
+        BATCHING_FIELD,
+    ),
+    check=_problems,
+    examples=(
+        Example(
+            "A bounded stream",
+            "output:\n"
+            "  redis_streams:\n"
+            "    url: redis://localhost:6379\n"
+            "    stream: events\n"
+            "    max_length: 10000\n",
+        ),
+    ),
+    categories=("Services",),
+    requires=(Package("redis"),),
+)
+
+
+def _interpolate(name: str, of: Interpolation, batch: Batch, index: int, ex: Execution) -> str:
+    try:
+        return of.text_of(batch, index, ex)
+    except MessageError as error:
+        raise MessageError(f"{name} interpolation error: {error}") from None
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> RedisOutput:
+    """Compile the stream and the id; nothing is connected yet."""
+    stream, entry = compile_interpolation(parsed[STREAM]), compile_interpolation(parsed[ID])
+    left_out = tuple(parsed[METADATA][EXCLUDE_PREFIXES])
+    bound = ["MAXLEN", "~", parsed[MAX_LENGTH]] if parsed[MAX_LENGTH] > 0 else []
+
+    def command(batch: Batch, index: int, ex: Execution) -> Sequence[Any]:
+        message = batch[index]
+        values: dict[str, Any] = {
+            key: to_argument(value)
+            for key, value in message.meta.items()
+            if not key.startswith(left_out)
+        }
+        values[parsed[BODY_KEY]] = message.raw
+        target = _interpolate(STREAM, stream, batch, index, ex)
+        identity = _interpolate(ID, entry, batch, index, ex)
+        pairs = [part for item in values.items() for part in item]
+        return "XADD", target, *bound, identity, *pairs
+
+    output = RedisOutput(command, lambda: shared_client(parsed, context), parsed)
+    output.max_in_flight = parsed[MAX_IN_FLIGHT]
+    output.policy = output_policy(parsed, context)
+    return output

@@ -1,0 +1,78 @@
+"""`catch`: runs processors on failed messages only, and clears their mark afterwards.
+
+"Processors are only applied to messages that failed a processing step prior to the catch", each
+message by itself. "When messages leave the catch block their fail flags are cleared." A message
+that is caught stays caught until the end of the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from streamer.core.message import Batch, Execution, Message
+from streamer.sdk.processing import BulkProcessor, Processor, run_processor
+from streamer.sdk.spec import BuildContext, Field, Kind, ParsedComponent, Spec
+
+
+def _check(children: Sequence[ParsedComponent]) -> Iterable[tuple[str, str]]:
+    # Benthos's own lint: within a catch the mark is still there, and a try skips marked messages.
+    if any(child.name == "try" for child in children):
+        yield (
+            "",
+            "'catch' block contains a 'try' block which will never execute, since errors are only "
+            "cleared at the end of the 'catch'; put an empty 'catch: []' before the 'try'",
+        )
+
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "catch",
+    "Runs processors on messages that have failed, and clears their error.",
+    description=(
+        "Messages without an error skip the block. `error()` within the block returns the text of "
+        "the error. An empty list only clears errors."
+    ),
+    config=Field("", "processor", "The processors to run.", default=(), shape="array"),
+    check=_check,
+    categories=("Composition",),
+)
+
+
+class CatchProcessor:
+    """Runs children over the failed messages of a batch, as batches of one."""
+
+    def __init__(self, children: Sequence[Processor]) -> None:
+        self._children = children
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return all that comes out as one batch, in order, without errors."""
+        made = self._run(batch, ex)
+        return [made] if made else []
+
+    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Run the children on those messages that have failed."""
+        results: list[list[Batch]] = [[[message]] for message in messages]
+        caught = [index for index, message in enumerate(messages) if message.error is not None]
+        if not caught:
+            return messages
+        for child in self._children:
+            for index in caught:
+                results[index] = run_processor(child, results[index], ex)
+        made = (message for batches in results for batch in batches for message in batch)
+        return [m if m.error is None else m.with_error(None) for m in made]
+
+
+class EachCatchProcessor(CatchProcessor):
+    """The same, when each of the children makes at most one message of one."""
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Process messages that are batches by themselves."""
+        return self._run(messages, ex)
+
+
+def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> CatchProcessor:
+    """Build the children."""
+    children = context.build_all(parsed)
+    each = all(isinstance(child, BulkProcessor) for child in children)
+    return EachCatchProcessor(children) if each else CatchProcessor(children)

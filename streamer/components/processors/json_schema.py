@@ -1,0 +1,122 @@
+"""`json_schema`: checks messages against a JSON schema; those that do not fit are marked as failed.
+
+"Please refer to the json schema website for information and tutorials regarding the syntax of the
+schema." Drafts 4 to 7 are known, as in Benthos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from streamer.bloblang.errors import ArgumentError
+from streamer.bloblang.runtime.json_schemas import compile_schema
+from streamer.connectors.formats.schema_text import read_schema, schema_url_problem
+from streamer.core.errors import MessageError, StreamerError
+from streamer.core.message import Execution, Message
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.processing.per_message import Change, PerMessageProcessor, parse_document
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
+
+SCHEMA: Final = "schema"
+SCHEMA_PATH: Final = "schema_path"
+
+_LOAD_ERROR_PREFIX: Final = "failed to load JSON schema definition: "
+
+
+def _schema_problem(text: str) -> str | None:
+    try:
+        compile_schema(text)
+    except ArgumentError as e:
+        return (
+            f"{_LOAD_ERROR_PREFIX}{str(e).removeprefix('failed to parse json schema definition: ')}"
+        )
+    return None
+
+
+def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    if not parsed[SCHEMA] and not parsed[SCHEMA_PATH]:
+        yield "", "either schema or schema_path must be provided"
+
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "json_schema",
+    "Checks messages against a JSON schema, and marks those that do not fit as failed.",
+    description=(
+        "A message that fits passes as it is. The error of one that does not has a line for each "
+        "thing that is wrong with it. A schema is one document: references to others are not "
+        "followed."
+    ),
+    fields=(
+        Field(
+            SCHEMA,
+            "string",
+            "The schema itself. Set this or `schema_path`.",
+            access=Access.NONE,
+            optional=True,
+            check=_schema_problem,
+        ),
+        Field(
+            SCHEMA_PATH,
+            "string",
+            "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
+            "when the stream starts, and wins over `schema`.",
+            access=Access.SCHEMA_URL,
+            optional=True,
+            check=schema_url_problem,
+            examples=("file:///etc/schemas/person.json",),
+        ),
+    ),
+    check=_problems,
+    examples=(
+        Example(
+            "Drop what does not fit",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - json_schema:\n"
+            '        schema: \'{"type":"object","required":["id"]}\'\n'
+            "    - catch:\n"
+            "        - log: {level: ERROR, message: '${! error() }'}\n"
+            "        - mapping: root = deleted()\n",
+        ),
+    ),
+    begin={"schema": '{"type": "object"}'},
+    categories=("Mapping",),
+    limits="one document; drafts 4 to 7",
+)
+
+
+def _read_schema_text(parsed: ParsedFields, context: BuildContext) -> str:
+    path = parsed[SCHEMA_PATH]
+    if not path:
+        return str(parsed[SCHEMA])
+    try:
+        # It is read once, not by every task anew.
+        return context.worker_resource("schema", lambda: read_schema(path, parsed.permissions))
+    except (OSError, ValueError) as e:
+        raise StreamerError(f"{_LOAD_ERROR_PREFIX}{path}: {e}") from e
+
+
+def _make_check(text: str) -> Change:
+    try:
+        check = compile_schema(text)
+    except ArgumentError as e:
+        raise StreamerError(f"{_LOAD_ERROR_PREFIX}{e}") from None
+
+    def check_message(message: Message, ex: Execution) -> Message:
+        value = parse_document(message)
+        try:
+            check(value)
+        except RecursionError:
+            raise MessageError("the document is nested too deep to be checked") from None
+        return message
+
+    return check_message
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> PerMessageProcessor:
+    """Read the schema."""
+    return PerMessageProcessor(
+        _make_check(_read_schema_text(parsed, context)), ComponentRef(context.component)
+    )

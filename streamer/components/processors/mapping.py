@@ -1,0 +1,93 @@
+"""`mapping`: makes a new message out of each message by a Bloblang mapping, or filters it.
+
+"Executes a Bloblang mapping on messages, creating a new document that replaces (or filters) the
+original message": while the mapping runs, the message and its batch are as they were. A mapping
+that fails leaves the message unchanged; it is logged and marked, and goes on. A message that has
+failed before is mapped like any other, and keeps its mark.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.bloblang import Mapping, compile_mapping
+from streamer.core.errors import MessageError
+from streamer.core.json.bulk import parse_batch
+from streamer.core.message import Batch, Execution, Message
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.mapping_query import empty_mapping_problem
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, Spec
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "mapping",
+    "Makes a new document out of each message by a Bloblang mapping, or filters the message.",
+    description=(
+        "The original document and the other messages of the batch can be queried at every "
+        "stage of the mapping, for they are not changed by it. `root = deleted()` filters the "
+        "message. When the mapping fails, the message stays as it was, the error is logged and "
+        "the message is marked as failed (see `catch` and `try`)."
+    ),
+    config=Field(
+        "",
+        "string",
+        "The Bloblang mapping.",
+        mapping=True,
+        check=empty_mapping_problem,
+        examples=("root.id = this.id\nroot.name = this.name.uppercase()",),
+    ),
+    examples=(
+        Example(
+            "Reduce a document",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - mapping: |\n"
+            "        root.id = this.id\n"
+            "        root.fans = this.fans.filter(fan -> fan.obsession > 0.5)\n",
+        ),
+    ),
+    categories=("Mapping", "Parsing"),
+)
+
+
+class MappingProcessor:
+    """Applies a mapping to every message of a batch."""
+
+    def __init__(self, mapping: Mapping, origin: ComponentRef) -> None:
+        self._mapping = mapping
+        self._origin = origin
+        self._documents = mapping.uses.document
+        # What is asked of all messages is asked of each: then parsing them together pays off.
+        self._all_documents = self._documents and (mapping.uses.batch or mapping.only_index is None)
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return one batch of what the mapping makes, or none when it filters every message."""
+        only = self._mapping.only_index
+        if only is not None:
+            # All others are deleted whatever they hold: the usual end of a window's group.
+            indices = range(only, only + 1) if 0 <= only < len(batch) else range(0)
+        else:
+            indices = range(len(batch))
+        if self._all_documents and not batch[0].has_doc():
+            parse_batch(batch)
+        apply = self._mapping.apply
+        made: Batch = []
+        for index in indices:
+            try:
+                result = apply(batch, index, ex)
+            except MessageError as error:
+                result = self._origin.fail(batch[index], str(error), ex)
+            if result is not None:
+                made.append(result)
+        return [made] if made else []
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Map messages that are batches by themselves."""
+        if self._documents and messages and not messages[0].has_doc():
+            parse_batch(messages)
+        return self._mapping.apply_each(messages, ex, self._origin.fail)
+
+
+def build(parsed: str, context: BuildContext) -> MappingProcessor:
+    """Compile the mapping."""
+    return MappingProcessor(compile_mapping(parsed), ComponentRef(context.component))

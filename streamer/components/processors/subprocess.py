@@ -1,0 +1,139 @@
+"""`subprocess`: keeps a program running, tells it each message, and takes its answer.
+
+It "executes a command as a subprocess and, for each message, will pipe its contents to the stdin
+stream of the process followed by a newline". The program must answer each with a line on its
+standard output, or, when it fails, on its standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from streamer.connectors.subprocess_client import CODECS, LINES, RunError, SubprocessClient
+from streamer.core.message import Batch, Execution, Message
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
+
+NAME: Final = "name"
+ARGS: Final = "args"
+MAX_BUFFER: Final = "max_buffer"
+CODEC_SEND: Final = "codec_send"
+CODEC_RECV: Final = "codec_recv"
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "subprocess",
+    "Keeps a program running that answers each message with another.",
+    description=(
+        "The program gets a line for each line of a message, and must write one line for each and "
+        "flush it. What it writes to its standard error is an error: the message stays as it is, "
+        "marked as failed. Each worker has a process of its own, which lasts as long as the "
+        "worker, and is started again when it has ended. The program must be installed wherever "
+        "workers are."
+    ),
+    fields=(
+        Field(
+            NAME, "string", "The program.", access=Access.PROGRAM, examples=("cat", "sed", "awk")
+        ),
+        Field(
+            ARGS,
+            "string",
+            "The program's arguments.",
+            access=Access.NONE,
+            default=(),
+            shape="array",
+        ),
+        Field(
+            MAX_BUFFER,
+            "int",
+            "The most bytes that an answer may have; after a longer one the program is started "
+            "again.",
+            default=65_536,
+            check=lambda size: None if size >= 1 else f"is {size}; expected 1 or more",
+            advanced=True,
+        ),
+        Field(
+            CODEC_SEND,
+            "string",
+            "How messages are parted that the program gets.",
+            default=LINES,
+            options=CODECS,
+            advanced=True,
+        ),
+        Field(
+            CODEC_RECV,
+            "string",
+            "How messages are parted that the program writes.",
+            default=LINES,
+            options=CODECS,
+            advanced=True,
+        ),
+    ),
+    examples=(
+        Example(
+            "Let sed work",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - subprocess:\n"
+            "        name: sed\n"
+            "        args: [--unbuffered, s/cat/dog/g]\n",
+        ),
+    ),
+    categories=("Integration",),
+    delivery="calls are repeated when a micro-batch is replayed",
+    limits="the program must be on every worker's machine",
+)
+
+
+class SubprocessProcessor:
+    """Asks a program about each message."""
+
+    def __init__(self, client: SubprocessClient, by_line: bool, origin: ComponentRef) -> None:
+        self._client = client
+        self._by_line = by_line
+        self._origin = origin
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return the program's answers, and the messages that it answered with an error, marked."""
+        return [self.process_each(batch, ex)]
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Ask about each message."""
+
+        def log(level: str, text: str) -> None:
+            self._origin.log(ex, level, text)
+
+        made = []
+        for message in messages:
+            try:
+                made.append(message.with_bytes(self._request(message.raw, log)))
+            except RunError as error:
+                line = f"Failed to send message to subprocess: {error}"
+                made.append(self._origin.fail(message, str(error), ex, line))
+        return made
+
+    def _request(self, raw: bytes, log: Callable[[str, str], None]) -> bytes:
+        if not self._by_line:
+            return self._client.request(raw, log)
+        lines = raw.split(b"\n")
+        # A line break at the end of a message stays, and the program hears nothing of it.
+        last = [lines.pop()] if len(lines) > 1 and not lines[-1] else []
+        return b"\n".join([*(self._client.request(line, log) for line in lines), *last])
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> SubprocessProcessor:
+    """Find the program that is running, or prepare to start it."""
+    program = context.worker_resource(
+        "program",
+        lambda: SubprocessClient(
+            [parsed[NAME], *parsed[ARGS]],
+            parsed[MAX_BUFFER],
+            parsed[CODEC_SEND],
+            parsed[CODEC_RECV],
+            parsed.permissions,
+        ),
+    )
+    return SubprocessProcessor(
+        program, parsed[CODEC_SEND] == LINES, ComponentRef(context.component)
+    )

@@ -1,0 +1,59 @@
+"""`try`: runs processors on each message by itself, until one of them fails.
+
+"If a message has failed any prior processor (before or during the try block) then that message
+will skip all following processors." The messages that come out are one batch again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from streamer.core.message import Batch, Execution, Message
+from streamer.sdk.processing import BulkProcessor, Processor, run_singly
+from streamer.sdk.spec import BuildContext, Field, Kind, ParsedComponent, Spec
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "try",
+    "Runs processors on each message, until one fails; failed messages skip the rest.",
+    description=(
+        "Each message is a batch by itself inside. A message that failed before the block skips "
+        "all of it, one that fails within skips what is left of it. Follow it with a `catch` to "
+        "handle the failed ones."
+    ),
+    config=Field("", "processor", "The processors to run.", default=(), shape="array"),
+    categories=("Composition",),
+)
+
+
+class TryProcessor:
+    """Runs children in strict mode over batches of one."""
+
+    def __init__(self, children: Sequence[Processor]) -> None:
+        self._children = children
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return all that comes out as one batch, in order."""
+        made = self._run(batch, ex)
+        return [made] if made else []
+
+    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Run the children on each message."""
+        batches = run_singly(self._children, messages, ex)
+        return [message for batch in batches for message in batch]
+
+
+class EachTryProcessor(TryProcessor):
+    """The same, when each of the children makes at most one message of one."""
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Process messages that are batches by themselves."""
+        return self._run(messages, ex)
+
+
+def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> TryProcessor:
+    """Build the children."""
+    children = context.build_all(parsed)
+    each = all(isinstance(child, BulkProcessor) for child in children)
+    return EachTryProcessor(children) if each else TryProcessor(children)

@@ -1,0 +1,122 @@
+"""`try_catch`: runs processors on each message until one fails, then others that recover from it.
+
+It "combines the behaviour of the try and catch processors into a single block with an explicit
+recovery path". Before the recovery runs, the failure moves into a metadata object, and the
+message's mark is cleared: so it works with `error_handling.strict` too, where a failed message
+reaches no `catch`, and a failure of the recovery itself is a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from streamer.core.message import Batch, Execution, Failure, Message
+from streamer.sdk.processing import BulkProcessor, Processor, run, run_singly
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+
+PROCESSORS: Final = "processors"
+CATCH: Final = "catch"
+ERROR_METADATA: Final = "error_metadata"
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "try_catch",
+    "Runs processors on each message until one fails, and others on the messages that failed.",
+    description=(
+        "Each message is a batch by itself inside. One that fails skips what is left of "
+        "`processors`. Then its error is put into a metadata object (`what`, `name`, `label` and "
+        "`path`: `@error.what`) and cleared, and `catch` runs on it. Since it is no longer marked, "
+        "`error()` gives nothing there, and an error in `catch` is a new one. What comes out is "
+        "one batch again. With `error_handling.strict` this is the way to recover from errors."
+    ),
+    status="beta",
+    fields=(
+        Field(
+            PROCESSORS,
+            "processor",
+            "Processors to run on each message, until one of them fails.",
+            default=(),
+            shape="array",
+        ),
+        Field(
+            CATCH,
+            "processor",
+            "Processors to run on each message that has failed; without any, its error is only "
+            "put into the metadata and cleared.",
+            default=(),
+            shape="array",
+        ),
+        Field(
+            ERROR_METADATA,
+            "string",
+            "The metadata key that the error is put under.",
+            default="error",
+        ),
+    ),
+    examples=(
+        Example(
+            "Recover, and keep what went wrong",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - try_catch:\n"
+            "        processors:\n"
+            "          - mapping: root.age = this.age.number()\n"
+            "        catch:\n"
+            "          - mutation: root.problem = @error.what\n",
+        ),
+    ),
+    categories=("Composition",),
+)
+
+
+class TryCatchProcessor:
+    """Runs children in strict mode over batches of one, and others over those that failed."""
+
+    def __init__(
+        self, children: Sequence[Processor], recovery: Sequence[Processor], key: str
+    ) -> None:
+        self._children = children
+        self._recovery = recovery
+        self._key = key
+
+    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+        """Return all that comes out as one batch, in order."""
+        made = self._run(batch, ex)
+        return [made] if made else []
+
+    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Run the children on each message, and the recovery on what has failed."""
+        made: list[Message] = []
+        for batch in run_singly(self._children, messages, ex):
+            if batch[0].error is None:
+                made += batch
+                continue
+            for recovered in run(self._recovery, [[*map(self._with_error_metadata, batch)]], ex):
+                made += recovered
+        return made
+
+    def _with_error_metadata(self, message: Message) -> Message:
+        error = message.error
+        if error is None:
+            return message
+        description: dict[str, Any] = {"what": str(error)}
+        if isinstance(error, Failure):
+            description |= {"name": error.name, "label": error.label, "path": error.path}
+        return message.with_error(None).with_added_metadata(**{self._key: description})
+
+
+class EachTryCatchProcessor(TryCatchProcessor):
+    """The same, when each of the children makes at most one message of one."""
+
+    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+        """Process messages that are batches by themselves."""
+        return self._run(messages, ex)
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> TryCatchProcessor:
+    """Build the children of both lists."""
+    children, recovery = context.build_all(parsed[PROCESSORS]), context.build_all(parsed[CATCH])
+    each = all(isinstance(child, BulkProcessor) for child in (*children, *recovery))
+    made = EachTryCatchProcessor if each else TryCatchProcessor
+    return made(children, recovery, parsed[ERROR_METADATA])

@@ -1,0 +1,162 @@
+"""Names of the components of Benthos and Redpanda Connect, those of the catalogue included.
+
+With them lint can tell a component that this program does not have from a name that nobody knows.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.components import catalog
+from streamer.sdk.spec import Kind
+
+_MAX_LISTED_NAMES: Final = 8
+
+_BENTHOS_NAMES: Final[dict[Kind, str]] = {
+    Kind.INPUT: """
+        aws_s3 batched broker csv dynamic file generate http_client http_server inproc kafka
+        kafka_franz mongodb mqtt nats nats_jetstream parquet read_until redis_list redis_pubsub
+        redis_streams redpanda resource sequence socket socket_server sql_raw sql_select stdin
+        subprocess websocket
+    """,
+    Kind.BUFFER: """
+        memory none sqlite system_window
+    """,
+    Kind.PROCESSOR: """
+        archive avro awk benchmark bloblang bounds_check branch cache cached catch command
+        compress crash decompress dedupe for_each grok group_by group_by_value http insert_part
+        jmespath jq json_schema log mapping metric msgpack mutation noop parallel parquet_decode
+        parquet_encode parse_log processors rate_limit redis redis_script resource retry
+        select_parts sleep split sql_insert sql_raw sql_select subprocess switch sync_response
+        try try_catch unarchive while workflow xml
+    """,
+    Kind.OUTPUT: """
+        aws_s3 broker cache drop drop_on dynamic elasticsearch_v8 fallback file http_client
+        http_server inproc kafka kafka_franz mongodb mqtt nats nats_jetstream redis_hash
+        redis_list redis_pubsub redis_streams redpanda reject reject_errored resource retry
+        socket sql_insert sql_raw stdout subprocess switch sync_response websocket
+    """,
+    Kind.CACHE: """
+        file lru memcached memory mongodb multilevel noop redis sql ttlru
+    """,
+    Kind.RATE_LIMIT: """
+        local redis
+    """,
+    Kind.SCANNER: """
+        chunker csv decompress json_array json_documents lines re_match skip_bom switch tar
+        to_the_end
+    """,
+    Kind.METRICS: """
+        aws_cloudwatch influxdb json_api logger none prometheus statsd
+    """,
+    Kind.TRACER: """
+        gcp_cloudtrace jaeger none open_telemetry_collector redpanda
+    """,
+}
+
+# What is beyond Benthos and the above.
+_CONNECT_NAMES: Final[dict[Kind, str]] = {
+    Kind.INPUT: """
+        amqp_0_9 amqp_1 aws_cloudwatch_logs aws_dynamodb_cdc aws_kinesis aws_sqs
+        azure_blob_storage azure_cosmosdb azure_queue_storage azure_table_storage beanstalkd
+        cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
+        gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc mysql_cdc
+        nanomsg nats_kv nats_stream nsq ockam_kafka oracledb_cdc otlp_grpc otlp_http pg_stream
+        postgres_cdc pulsar redis_scan redpanda_common redpanda_migrator
+        redpanda_migrator_bundle redpanda_migrator_offsets salesforce salesforce_cdc
+        schema_registry sftp slack slack_users spicedb_watch splunk tigerbeetle_cdc timeplus
+        twitter_search zmq4
+    """,
+    Kind.PROCESSOR: """
+        aws_bedrock_chat aws_bedrock_embeddings aws_dynamodb_partiql aws_lambda azure_cosmosdb
+        cohere_chat cohere_embeddings cohere_rerank couchbase ffi gcp_bigquery_select
+        gcp_vertex_ai_chat gcp_vertex_ai_embeddings google_drive_download
+        google_drive_list_labels google_drive_search javascript jira mongodb nats_kv
+        nats_request_reply ollama_chat ollama_embeddings ollama_moderation
+        openai_chat_completion openai_embeddings openai_image_generation openai_speech
+        openai_transcription openai_translation parquet protobuf qdrant redpanda_data_transform
+        schema_registry_decode schema_registry_encode sentry_capture slack_thread sql
+        string_split text_chunker wasm
+    """,
+    Kind.OUTPUT: """
+        amqp_0_9 amqp_1 aws_dynamodb aws_kinesis aws_kinesis_firehose aws_sns aws_sqs
+        azure_blob_storage azure_cosmosdb azure_data_lake_gen2 azure_queue_storage
+        azure_table_storage beanstalkd cassandra couchbase cyborgdb cypher discord
+        doris_stream_load elasticsearch elasticsearch_v9 gcp_bigquery gcp_bigquery_write_api
+        gcp_cloud_storage gcp_pubsub hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
+        opensearch otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
+        redis_streams redpanda_common redpanda_migrator redpanda_migrator_bundle
+        redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
+        slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
+    """,
+    Kind.CACHE: """
+        aws_dynamodb aws_s3 couchbase gcp_cloud_storage nats_kv redpanda ristretto
+    """,
+    Kind.SCANNER: "avro",
+}
+
+
+_INPROC_REASON: Final = (
+    "streams of this program are processes of their own, so none of them can hand messages to "
+    "another in memory; let one write what the other reads (a file, http_server and http_client, "
+    "redis_streams), or make one stream of both"
+)
+_TRACER_REASON: Final = (
+    "traces go out by OpenTelemetry's protocol alone; use open_telemetry_collector, whose spans "
+    "Jaeger takes as they are, and a collector passes on to all others"
+)
+
+REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
+    (Kind.INPUT, "inproc"): _INPROC_REASON,
+    (Kind.OUTPUT, "inproc"): _INPROC_REASON,
+    (Kind.PROCESSOR, "awk"): (
+        "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
+        "with an awk that is installed"
+    ),
+    (Kind.PROCESSOR, "benchmark"): (
+        "it would count what one worker of many has done; use metrics, or `streamer status`, which "
+        "have the rates of the whole stream"
+    ),
+    (Kind.PROCESSOR, "crash"): (
+        "a worker that ends is started again and reads the same messages, for ever; stop a stream "
+        "for a message with error_handling.strict"
+    ),
+    **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "jaeger", "redpanda")},
+}
+"""Components that make no sense on Spark: why, and what to use instead."""
+
+
+def explain_missing(kind: Kind, name: str) -> str:
+    """Return what is said of a component that Benthos or Connect has and we have not.
+
+    It is empty for any other name.
+    """
+    if name in catalog.component_names(kind):
+        return ""
+    if (kind, name) in REFUSED_COMPONENTS:
+        return f"{kind} {name!r} is not available: {REFUSED_COMPONENTS[kind, name]}"
+    if name in _BENTHOS_NAMES[kind].split():
+        return f"{kind} {name!r} is not available yet"
+    if name in _CONNECT_NAMES.get(kind, "").split():
+        return f"{kind} {name!r} is not available: it is one of Redpanda Connect's own"
+    return ""
+
+
+def suggest_available(kind: Kind, name: str) -> str:
+    """Return where to choose from instead of a name: those that there are, or how to see them.
+
+    It is empty where it is said already what to use instead.
+    """
+    if (kind, name) in REFUSED_COMPONENTS:
+        return ""
+    names = catalog.component_names(kind)
+    if len(names) <= _MAX_LISTED_NAMES:
+        return f"available are {', '.join(names)}" if names else ""
+    plural = str(kind).replace("_", "-")
+    return f"`streamer list {plural}{'' if plural.endswith('s') else 's'}` has those that are"
+
+
+def list_unavailable(kind: Kind) -> frozenset[str]:
+    """Return the names of a kind's components that Benthos or Connect has and we have not."""
+    named = _BENTHOS_NAMES[kind].split() + _CONNECT_NAMES.get(kind, "").split()
+    return frozenset(named) - frozenset(catalog.component_names(kind))

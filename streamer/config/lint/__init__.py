@@ -1,0 +1,1 @@
+"""Checks of a config that has been read."""

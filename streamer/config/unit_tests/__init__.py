@@ -1,0 +1,1 @@
+"""The `tests` section of a config."""

@@ -1,0 +1,1 @@
+"""Systems outside and the formats of their data, shared by components."""

@@ -1,0 +1,1 @@
+"""Sources that make their messages."""

@@ -1,0 +1,1 @@
+"""Clients of a Kafka cluster, and what they find there."""

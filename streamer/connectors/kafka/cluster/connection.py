@@ -1,0 +1,163 @@
+"""How Kafka is reached, in the words of both clients: librdkafka's and Java's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from streamer.connectors.kafka.security.encryption import Encryption
+from streamer.connectors.kafka.security.jaas import jaas_line
+from streamer.connectors.kafka.security.oauth_tokens import JAVA_LOGIN, token_end, write_token
+from streamer.connectors.kafka.security.sasl import OAUTHBEARER, Sasl
+from streamer.core.durations import MILLISECOND
+
+_REQUEST_TIMEOUT_NS: Final = 10_000_000_000
+
+# What librdkafka takes, ms.
+_SOCKET_TIMEOUT_MS: Final = (10, 300_000)
+_SETUP_TIMEOUT_MS: Final = (1_000, 2**31 - 1)
+_METADATA_AGE_MS: Final = (1, 86_400_000)
+
+_SILENT_LOGGER: Final = logging.Logger("librdkafka", logging.CRITICAL + 1)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How Kafka is reached. It can be pickled; its text shows no secret.
+
+    Attributes:
+        brokers: those that are asked first, host:port.
+        client_id: the name of the client.
+        encryption: how connections are encrypted; None for not at all.
+        sasl: who asks; None for nobody in particular.
+        metadata_max_age: how old may be what is known of topics, ns; None for the client's default.
+        request_timeout: how long an answer may take, ns.
+        idle_timeout: how long an unused connection stays open, ns.
+        connect_timeout: how long connecting may take, ns.
+    """
+
+    brokers: tuple[str, ...]
+    client_id: str = ""
+    encryption: Encryption | None = field(default=None, repr=False)
+    sasl: Sasl | None = field(default=None, repr=False)
+    metadata_max_age: int | None = None
+    request_timeout: int | None = None
+    idle_timeout: int | None = None
+    connect_timeout: int | None = None
+
+    @property
+    def protocol(self) -> str:
+        """The security protocol, by the name that both clients give it."""
+        kind = "SSL" if self.encryption else "PLAINTEXT"
+        return f"SASL_{kind}" if self.sasl else kind
+
+    @property
+    def user_text(self) -> str:
+        """To whom something is refused, in words that follow what is: " to the user 'bob'"."""
+        return f" to the user {self.sasl.user!r}" if self.sasl and self.sasl.user else ""
+
+    @property
+    def answer_timeout_s(self) -> float:
+        """Seconds that an answer is waited for."""
+        return (self.request_timeout or _REQUEST_TIMEOUT_NS) / 1e9
+
+    def with_token(self, token: str) -> Connection:
+        """Return the connection with a token of OAUTHBEARER, such as a cache has it."""
+        assert self.sasl is not None
+        return replace(self, sasl=replace(self.sasl, token=token))
+
+    def librdkafka_settings(self, token: Callable[[], str] | None = None) -> dict[str, Any]:
+        """Return the settings of librdkafka, whose own log is silent. They hold secrets.
+
+        Args:
+            token: returns the token of OAUTHBEARER, whenever one is needed.
+
+        Raises:
+            StreamerError: a file of the certificates cannot be read.
+        """
+        settings: dict[str, Any] = {
+            "bootstrap.servers": ",".join(self.brokers),
+            "client.id": self.client_id,
+            "security.protocol": self.protocol,
+            "socket.keepalive.enable": True,
+            # It would write to the standard error, what ends a client in spite of the level; what
+            # goes wrong is told by exceptions.
+            "log_level": 0,
+            "logger": _SILENT_LOGGER,
+            "log.connection.close": False,
+            # A client that asks for a topic makes it where brokers let it, with their defaults: one
+            # that was deleted under a stream would come back with one partition and no messages.
+            "allow.auto.create.topics": False,
+        }
+        if self.encryption:
+            settings |= self.encryption.librdkafka_settings()
+        if self.sasl:
+            settings |= _librdkafka_sasl(self.sasl, token)
+        if self.metadata_max_age is not None:
+            age = _clamp_ms(self.metadata_max_age, _METADATA_AGE_MS)
+            settings |= {"metadata.max.age.ms": age, "topic.metadata.refresh.interval.ms": age}
+        if self.request_timeout is not None:
+            settings["socket.timeout.ms"] = _clamp_ms(self.request_timeout, _SOCKET_TIMEOUT_MS)
+        if self.idle_timeout is not None:
+            settings["connections.max.idle.ms"] = _clamp_ms(self.idle_timeout, (1, 2**31 - 1))
+        if self.connect_timeout is not None:
+            settings["socket.connection.setup.timeout.ms"] = _clamp_ms(
+                self.connect_timeout, _SETUP_TIMEOUT_MS
+            )
+        return settings
+
+    def java_properties(self, brokers: Iterable[str] = ()) -> dict[str, str]:
+        """Return the properties of Java's client: `kafka.` and each is an option of Spark's.
+
+        They hold secrets. Without `root_cas` Java trusts the authorities that come with it.
+
+        Args:
+            brokers: further brokers of the cluster, of which certificates are trusted too when none
+                are verified.
+
+        Raises:
+            StreamerError: a file or a key of the certificates cannot be read, or a broker that is
+                not verified shows no certificate.
+        """
+        properties = {
+            "bootstrap.servers": ",".join(self.brokers),
+            "security.protocol": self.protocol,
+        }
+        if self.client_id:
+            properties["client.id"] = self.client_id
+        if self.encryption:
+            properties |= self.encryption.java_properties(dict.fromkeys((*self.brokers, *brokers)))
+        if self.sasl:
+            properties["sasl.mechanism"] = self.sasl.mechanism
+            properties["sasl.jaas.config"] = jaas_line(self.sasl)
+            if self.sasl.mechanism == OAUTHBEARER:
+                properties["sasl.login.callback.handler.class"] = JAVA_LOGIN
+                properties["sasl.oauthbearer.token.endpoint.url"] = write_token(self.sasl.token)
+        for name, ns in (
+            ("metadata.max.age.ms", self.metadata_max_age),
+            ("request.timeout.ms", self.request_timeout),
+            ("connections.max.idle.ms", self.idle_timeout),
+            ("socket.connection.setup.timeout.ms", self.connect_timeout),
+        ):
+            if ns is not None:
+                properties[name] = str(_clamp_ms(ns, (1, 2**31 - 1)))
+        return properties
+
+
+def _clamp_ms(ns: int, allowed: tuple[int, int]) -> int:
+    low, high = allowed
+    return max(low, min(high, ns // MILLISECOND))
+
+
+def _librdkafka_sasl(sasl: Sasl, token: Callable[[], str] | None) -> dict[str, Any]:
+    settings: dict[str, Any] = {"sasl.mechanisms": sasl.mechanism}
+    if sasl.mechanism != OAUTHBEARER:
+        return {**settings, "sasl.username": sasl.user, "sasl.password": sasl.password}
+
+    def current_token(_: Any) -> tuple[str, float, str, dict[str, str]]:
+        text = token() if token else sasl.token
+        return text, token_end(text), "", dict(sasl.extensions)
+
+    return {**settings, "oauth_cb": current_token}

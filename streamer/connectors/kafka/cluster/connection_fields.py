@@ -1,0 +1,209 @@
+"""The fields of a connection to Kafka: of `kafka`, and of the components with `seed_brokers`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from streamer.connectors.kafka.cluster.connection import Connection
+from streamer.connectors.kafka.security.encryption import (
+    address_of,
+    encryption_problems,
+    read_encryption,
+)
+from streamer.connectors.kafka.security.sasl import (
+    SASL_FIELD,
+    SASL_LIST_FIELD,
+    read_sasl,
+    sasl_problems,
+)
+from streamer.connectors.tls import TLS_FIELD
+from streamer.core.urls import address_problem, host_problem
+from streamer.sdk.spec import Access, Field, Package, ParsedFields
+
+ADDRESSES: Final = "addresses"
+SEED_BROKERS: Final = "seed_brokers"
+CLIENT_ID: Final = "client_id"
+TARGET_VERSION: Final = "target_version"
+RACK_ID: Final = "rack_id"
+METADATA_MAX_AGE: Final = "metadata_max_age"
+REQUEST_TIMEOUT: Final = "request_timeout_overhead"
+IDLE_TIMEOUT: Final = "conn_idle_timeout"
+TCP: Final = "tcp"
+CONNECT_TIMEOUT: Final = "connect_timeout"
+KEEP_ALIVE: Final = "keep_alive"
+USER_TIMEOUT: Final = "tcp_user_timeout"
+
+PACKAGES: Final = (Package("confluent_kafka"),)
+"""What all components need that have these fields."""
+
+
+def brokers_of(addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return the brokers that a list names; an item may hold several, separated by commas."""
+    items = (item.strip() for address in addresses for item in address.split(","))
+    return tuple(dict.fromkeys(item for item in items if item))
+
+
+def _brokers_problem(addresses: Any) -> str | None:
+    brokers = brokers_of(addresses)
+    if not brokers:
+        return "has no broker; expected an address such as localhost:9092"
+    for broker in brokers:
+        try:
+            host, port = address_of(broker)
+        except ValueError:
+            host, port = "", 0
+        bad = host_problem(host) or ("[" in broker and address_problem(broker.rpartition("/")[2]))
+        if not host or not 0 < port < 65536 or bad:
+            return f"has {broker!r}; expected host and port, such as localhost:9092"
+    return None
+
+
+def _brokers_field(name: str) -> Field:
+    return Field(
+        name,
+        "string",
+        "Brokers that are asked first, as host:port; an item may hold several, separated by "
+        "commas. One that answers is enough.",
+        access=Access.ADDRESS,
+        shape="array",
+        check=_brokers_problem,
+        examples=(["localhost:9092"], ["foo:9092,bar:9092"]),
+    )
+
+
+KAFKA_CONNECTION: Final = (
+    _brokers_field(ADDRESSES),
+    TLS_FIELD,
+    SASL_FIELD,
+    Field(
+        TARGET_VERSION,
+        "string",
+        "Has no effect: the clients ask the brokers which versions they speak.",
+        optional=True,
+        advanced=True,
+        examples=("2.1.0", "3.1.0"),
+    ),
+    Field(
+        CLIENT_ID,
+        "string",
+        "The name of the client, as brokers log it and quotas know it.",
+        default="benthos",
+        advanced=True,
+    ),
+)
+"""The connection of `kafka`; `rack_id` is each component's own."""
+
+
+def _positive_problem(age: int) -> str | None:
+    return None if age > 0 else "must be longer than 0s"
+
+
+def _duration_field(
+    name: str, description: str, default: str, positive: bool = False, advanced: bool = True
+) -> Field:
+    return Field(
+        name,
+        "string",
+        description,
+        default=default,
+        duration=True,
+        advanced=advanced,
+        check=_positive_problem if positive else None,
+    )
+
+
+def seed_connection(metadata_max_age: str) -> tuple[Field, ...]:
+    """Return the connection of the components with `seed_brokers`.
+
+    Args:
+        metadata_max_age: the default of that field, which differs between components.
+    """
+    return (
+        _brokers_field(SEED_BROKERS),
+        Field(
+            CLIENT_ID,
+            "string",
+            "The name of the client, as brokers log it and quotas know it.",
+            default="redpanda-connect",
+            advanced=True,
+        ),
+        TLS_FIELD,
+        SASL_LIST_FIELD,
+        _duration_field(
+            METADATA_MAX_AGE,
+            "How old may be what is known of topics and partitions.",
+            metadata_max_age,
+            positive=True,
+        ),
+        _duration_field(
+            REQUEST_TIMEOUT, "How long a broker may take to answer a request.", "10s", positive=True
+        ),
+        _duration_field(
+            IDLE_TIMEOUT, "How long an unused connection stays open, about.", "20s", positive=True
+        ),
+    )
+
+
+def _user_timeout_problem(ns: int) -> str | None:
+    if ns:
+        return (
+            "is set; neither of the Kafka clients has such a setting, use "
+            "request_timeout_overhead for a broker that does not answer"
+        )
+    return None
+
+
+_NO_EFFECT: Final = "Has no effect: the clients leave it to the system's net.ipv4.tcp_keepalive_*."
+
+TCP_FIELD: Final = Field(
+    TCP,
+    "object",
+    "The sockets.",
+    advanced=True,
+    children=(
+        _duration_field(
+            CONNECT_TIMEOUT, "How long connecting may take; 0s for the client's default.", "0s"
+        ),
+        Field(
+            KEEP_ALIVE,
+            "object",
+            _NO_EFFECT,
+            children=(
+                _duration_field("idle", _NO_EFFECT, "15s"),
+                _duration_field("interval", _NO_EFFECT, "15s"),
+                Field("count", "int", _NO_EFFECT, default=9, advanced=True),
+            ),
+        ),
+        Field(
+            USER_TIMEOUT,
+            "string",
+            "Must be left at 0s: the clients have no such setting.",
+            default="0s",
+            duration=True,
+            check=_user_timeout_problem,
+        ),
+    ),
+)
+"""The field of components that have one."""
+
+
+def connection_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    """Return what is wrong with these fields together, for a spec's `check`."""
+    yield from encryption_problems(parsed)
+    yield from sasl_problems(parsed)
+
+
+def read_connection(parsed: ParsedFields) -> Connection:
+    """Return the connection that these fields describe; nothing is connected, no file is read."""
+    tcp = parsed.get(TCP)
+    return Connection(
+        brokers=brokers_of(parsed.get(ADDRESSES) or parsed.get(SEED_BROKERS) or ()),
+        client_id=parsed[CLIENT_ID],
+        encryption=read_encryption(parsed),
+        sasl=read_sasl(parsed),
+        metadata_max_age=parsed.get(METADATA_MAX_AGE),
+        request_timeout=parsed.get(REQUEST_TIMEOUT),
+        idle_timeout=parsed.get(IDLE_TIMEOUT),
+        connect_timeout=(tcp[CONNECT_TIMEOUT] or None) if tcp else None,
+    )

@@ -1,0 +1,357 @@
+"""An opened Kafka input: what Spark's source is told, and what is asked and told beside it.
+
+The interface that the engine uses, with what each part promises, is `reading.OpenKafkaInput`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from streamer.connectors.kafka.cluster.connection import Connection
+from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.deadline import Deadline
+from streamer.connectors.kafka.cluster.errors import KafkaError
+from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, TopicSelection
+from streamer.connectors.kafka.input.cluster_view import ClusterView, count_behind
+from streamer.connectors.kafka.input.data_loss import lost_messages_text, recreated_topics_text
+from streamer.connectors.kafka.input.input_preflight import ClusterState, places_of, preflight_input
+from streamer.connectors.kafka.input.input_protocol import (
+    Backlog,
+    DataLostError,
+    MetadataSettings,
+    Offsets,
+    SkippedMessages,
+)
+from streamer.connectors.kafka.input.message_size import mean_message_size
+from streamer.connectors.kafka.input.open_checks import check_same_cluster, check_token
+from streamer.connectors.kafka.input.skipped_offsets import skipped_messages
+from streamer.connectors.kafka.input.start_offsets import (
+    StartRule,
+    choose_start_offsets,
+    flatten_offsets,
+    nest_offsets,
+    offsets_to_json,
+)
+from streamer.connectors.kafka.security.oauth_tokens import ALLOWED_URLS, write_token
+from streamer.connectors.kafka.security.sasl import OAUTHBEARER
+from streamer.core.errors import StreamerError
+from streamer.sdk.input.input_context import InputContext
+
+MAX_BATCH_MESSAGES: Final = 1_000_000
+"""What one micro-batch takes at most when nobody says otherwise."""
+
+_REACHABILITY_TIMEOUT_S: Final = 3.0
+_PING_TIMEOUT_S: Final = 3.0
+"""So that an outage shows within five seconds, the pause before and after it included."""
+
+
+@dataclass(frozen=True)
+class KafkaSource:
+    """A Kafka input; `opened` makes it ready. It can be pickled.
+
+    Attributes:
+        name: of the component, which what is wrong begins with.
+        connection: how the cluster is reached.
+        selection: what is read.
+        start: where it is begun without a checkpoint.
+        group: the consumer group that is told what is safe; empty for none.
+        metadata: how messages are described.
+        lag_metric: the gauge of the lag.
+        lag_period: how often it is set, ns.
+        commit_period: how often offsets are committed, ns.
+        bound: the most messages of a micro-batch, or None.
+        min_partitions: into how many parts a micro-batch is cut at least, or None.
+        fail_on_data_loss: whether messages that are gone before they were read end the stream.
+        read_committed: whether only messages of committed transactions are read.
+        consumer: further properties of Java's consumer.
+        starting: where each partition is begun, once it is opened.
+        identities: what tells the topics that were begun from others of the same name.
+        cluster_view: knows how far the topics go.
+    """
+
+    name: str
+    connection: Connection
+    selection: TopicSelection
+    start: StartRule = StartRule("earliest")
+    group: str = ""
+    metadata: MetadataSettings = MetadataSettings()
+    lag_metric: str = ""
+    lag_period: int = 5_000_000_000
+    commit_period: int = 1_000_000_000
+    bound: int | None = None
+    min_partitions: int | None = None
+    fail_on_data_loss: bool = True
+    read_committed: bool = False
+    consumer: Mapping[str, str] = field(default_factory=dict)
+    starting: Mapping[PartitionRef, int] = field(default_factory=dict)
+    identities: Mapping[str, str] = field(default_factory=dict)
+    cluster_view: ClusterView = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        watch = ClusterView(self.connection, self.selection, self.read_committed, self.identities)
+        object.__setattr__(self, "cluster_view", watch)
+
+    @property
+    def lost_metric(self) -> str:
+        """The counter of what was gone before it was read; see `OpenKafkaInput`."""
+        return f"{self.lag_metric.removesuffix('lag')}lost"
+
+    @property
+    def bootstrap(self) -> str:
+        """The brokers that are asked first, for what is said and logged."""
+        return ",".join(self.connection.brokers)
+
+    def open(self, context: InputContext) -> KafkaSource:
+        """Look whether it can be read, and choose where it begins; see `OpenableInput`."""
+        check_token(self.name, self.connection, context.is_local)
+        deadline = Deadline()
+        try:
+            state = self._preflight(deadline)
+            known = context.load_state()
+            if known:
+                every = self.selection.is_by_pattern if self.fail_on_data_loss else None
+                check_same_cluster(self.name, self.connection, known, state, every)
+                starting = self._continue_offsets(known, state)
+            else:
+                starting = choose_start_offsets(
+                    self.cluster_view.cluster,
+                    _partitions_of(state, self.selection),
+                    self.selection,
+                    self.start,
+                    state.committed,
+                    deadline.remaining_s,
+                )
+        except KafkaError as error:
+            raise StreamerError(f"input {self.name}: {error}") from None
+        # What has been made anew since the last start is so until a micro-batch takes it over.
+        before = known["topics"] if known else {}
+        topics = {name: before.get(name) or now.identity for name, now in state.topics.items()}
+        remembered = {
+            "cluster": state.cluster,
+            "topics": topics,
+            "starting": nest_offsets(starting),
+        }
+        context.save_state(remembered)
+        self.close()
+        source = replace(self, starting=starting, identities=topics)
+        source.cluster_view.on_identities = lambda now: context.save_state(
+            {**remembered, "topics": now}
+        )
+        return source
+
+    def probe(self) -> str:
+        """Look whether it could be read; see `SupportsProbe`."""
+        deadline = Deadline()
+        try:
+            state = self._preflight(deadline)
+            places = list(_partitions_of(state, self.selection))
+            ends = self.cluster_view.cluster.end_offsets(
+                places, deadline.remaining_s, self.read_committed
+            )
+            behind_ = count_behind(self.cluster_view, state.committed, ends, {})
+        except KafkaError as error:
+            raise StreamerError(str(error)) from None
+        finally:
+            self.close()
+        topics, partitions = (
+            _count_text(len(state.topics), "topic"),
+            _count_text(len(places), "partition"),
+        )
+        of_group = f" for the group {self.group!r}" if self.group else ""
+        return f"{topics}, {partitions}, {_count_text(behind_, 'message')}{of_group}"
+
+    def spark_options(self, max_messages: int) -> dict[str, str]:
+        """Return the options of Spark's source; see `OpenKafkaInput`."""
+        connection, brokers = self.connection, list[str]()
+        if connection.encryption and not connection.encryption.verifies_brokers:
+            brokers = self.cluster_view.cluster.broker_addresses(connection.answer_timeout_s)
+        options = {
+            f"kafka.{name}": value for name, value in connection.java_properties(brokers).items()
+        }
+        options |= {f"kafka.{name}": value for name, value in self.consumer.items()}
+        # A reader must not make the topic that it misses; see `Connection.librdkafka_settings`.
+        options["kafka.allow.auto.create.topics"] = "false"
+        if self.read_committed:
+            options["kafka.isolation.level"] = "read_committed"
+        options |= self.selection.spark_options()
+        options |= {
+            "includeHeaders": "true",
+            "failOnDataLoss": "true" if self.fail_on_data_loss else "false",
+            "maxOffsetsPerTrigger": str(min(max_messages, self.bound or max_messages)),
+            # Without any topic yet, those that come are read from their beginning.
+            "startingOffsets": offsets_to_json(self.starting) if self.starting else "earliest",
+        }
+        if self.min_partitions is not None:
+            options["minPartitions"] = str(self.min_partitions)
+        return options
+
+    def jvm_properties(self) -> dict[str, str]:
+        """Return the system properties that the JVM must have; see `OpenKafkaInput`."""
+        sasl = self.connection.sasl
+        if sasl is None or sasl.mechanism != OAUTHBEARER:
+            return {}
+        return {ALLOWED_URLS: write_token(sasl.token)}
+
+    def backlog(self, known: Offsets) -> Backlog:
+        """Ask how much waits beyond the newest micro-batch; see `OpenKafkaInput`."""
+        at = flatten_offsets(known)
+        try:
+            ends = self.cluster_view.end_offsets(at)
+            waiting = count_behind(self.cluster_view, at, ends, dict(self.starting))
+            if self.fail_on_data_loss:
+                self._check_not_lost(self._current_offsets(known), bool(waiting))
+        except KafkaError as error:
+            raise StreamerError(f"input {self.name}: {error}") from None
+        lost = self.cluster_view.lost_partitions(at, ends)
+        if lost and self.fail_on_data_loss:
+            raise DataLostError(lost_messages_text(self.name, lost, at, ends, "ends at"))
+        if lost and not waiting:
+            waiting = 1  # what is gone is left behind by a micro-batch
+        return Backlog(waiting, waiting > (self.bound or MAX_BATCH_MESSAGES), nest_offsets(ends))
+
+    def lost_text(self, known: Offsets) -> str | None:
+        """Return what was deleted before it was read; see `OpenKafkaInput`."""
+        at = self._current_offsets(known)
+        try:
+            ends = self.cluster_view.cluster.end_offsets(at, self.connection.answer_timeout_s)
+            begins = self.cluster_view.cluster.begin_offsets(at, self.connection.answer_timeout_s)
+        except KafkaError:
+            return None
+        missing_places = [place for place, offset in at.items() if ends.get(place, -1) < offset]
+        if missing_places:
+            return lost_messages_text(self.name, sorted(missing_places), at, ends, "ends at")
+        cut = [place for place, offset in at.items() if begins.get(place, 0) > offset]
+        return lost_messages_text(self.name, sorted(cut), at, begins, "begins at") if cut else None
+
+    def find_skipped(self, since: Offsets, ends: Offsets) -> list[SkippedMessages]:
+        """Return what is gone of the micro-batch that is about to run; see `OpenKafkaInput`."""
+        if self.fail_on_data_loss:
+            return []
+        stood = self._current_offsets(since)
+        try:
+            begins = self.cluster_view.cluster.begin_offsets(
+                stood, self.connection.answer_timeout_s
+            )
+            recreated = self.cluster_view.find_recreated({topic for topic, _ in stood})
+        except KafkaError:
+            return []
+        self.cluster_view.accept_recreated(recreated)
+        return skipped_messages(stood, flatten_offsets(ends), begins, recreated)
+
+    def commit(self, ends: Offsets) -> str | None:
+        """Tell the group what is safe; see `OpenKafkaInput`."""
+        if not self.group:
+            return None
+        try:
+            return self.cluster_view.cluster.commit(
+                self.group, flatten_offsets(ends), self.connection.answer_timeout_s
+            )
+        except KafkaError as error:
+            return f"the group {self.group!r} could not be told what is safe: {error}"
+
+    def reachability_problem(self) -> str | None:
+        """Return None when all is well, else why not; see `OpenKafkaInput`."""
+        try:
+            # The group is left out: nothing depends on it, and its broker comes back last.
+            cluster, timeout_s = (
+                self.cluster_view.cluster,
+                min(self.connection.answer_timeout_s, _REACHABILITY_TIMEOUT_S),
+            )
+            state = preflight_input(
+                cluster, self.connection, self.selection, "", Deadline(timeout_s)
+            )
+            # A broker may know its topics again before anybody leads them.
+            cluster.end_offsets(
+                _partitions_of(state, self.selection), timeout_s, self.read_committed
+            )
+        except KafkaError as error:
+            return f"input {self.name}: {error}"
+        return None
+
+    def connection_problem(self) -> str | None:
+        """Return why no broker answers now, or None; see `OpenKafkaInput`."""
+        named = self.selection.required_topics
+        try:
+            self.cluster_view.monitor.ping(named[0] if len(named) == 1 else None, _PING_TIMEOUT_S)
+        except KafkaError as error:
+            return f"input {self.name}: {error}"
+        return None
+
+    def consumer_lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
+        """Return how far the newest standing is ahead; see `OpenKafkaInput`."""
+        at = flatten_offsets(ends)
+        return {
+            (topic, str(number)): max(newest - at[topic, number], 0)
+            for (topic, number), newest in self.cluster_view.newest.items()
+            if (topic, number) in at
+        }
+
+    def mean_message_size(self) -> int | None:
+        """Return the mean size of recent messages; see `OpenKafkaInput`."""
+        try:
+            state = self._preflight(Deadline())
+            places = list(_partitions_of(state, self.selection))
+            cluster, timeout_s = self.cluster_view.cluster, self.connection.answer_timeout_s
+            ends = cluster.end_offsets(places, timeout_s, self.read_committed)
+            return mean_message_size(
+                self.connection, cluster.begin_offsets(places, timeout_s), ends
+            )
+        except KafkaError:
+            return None
+
+    def close(self) -> None:
+        """Let the clients of this process go; what is asked next opens them again."""
+        self.cluster_view.close()
+
+    def _preflight(self, deadline: Deadline) -> ClusterState:
+        return preflight_input(
+            self.cluster_view.cluster, self.connection, self.selection, self.group, deadline
+        )
+
+    def _continue_offsets(self, known: Any, state: ClusterState) -> dict[PartitionRef, int]:
+        """Return where an earlier start began; partitions that came since begin at their oldest."""
+        earlier = flatten_offsets(known["starting"])
+        return {
+            place: earlier.get(place, EARLIEST) for place in _partitions_of(state, self.selection)
+        }
+
+    def _current_offsets(self, known: Offsets) -> dict[PartitionRef, int]:
+        """Return where partitions stand, which before the first micro-batch is where they begin."""
+        begun = {} if known else {place: at for place, at in self.starting.items() if at >= 0}
+        return begun | flatten_offsets(known)
+
+    def _check_not_lost(self, at: dict[PartitionRef, int], has_waiting: bool) -> None:
+        """Look whether what is to be read next is still there, and of the topics that were begun.
+
+        Args:
+            at: where the partitions stand.
+            has_waiting: whether messages wait: none may be read that are others than they seem.
+
+        Raises:
+            DataLostError: it is not.
+            KafkaError: no broker answers.
+        """
+        due, timeout_s = self.cluster_view.is_check_due(), self.connection.answer_timeout_s
+        recreated = (
+            self.cluster_view.find_recreated({topic for topic, _ in at})
+            if has_waiting or due
+            else {}
+        )
+        if not recreated and not due:
+            return
+        begins = self.cluster_view.cluster.begin_offsets(at, timeout_s)
+        if recreated:
+            raise DataLostError(recreated_topics_text(self.name, recreated, at, begins))
+        cut = [place for place, offset in at.items() if begins.get(place, 0) > offset]
+        if cut:
+            raise DataLostError(lost_messages_text(self.name, sorted(cut), at, begins, "begins at"))
+
+
+def _partitions_of(state: ClusterState, selection: TopicSelection) -> Iterable[PartitionRef]:
+    return places_of({name: topic.partitions for name, topic in state.topics.items()}, selection)
+
+
+def _count_text(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

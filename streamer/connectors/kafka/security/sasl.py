@@ -1,0 +1,191 @@
+"""Who asks: SASL as `kafka` writes it, and as the components with `seed_brokers` do.
+
+A mechanism becomes settings of librdkafka, and of Kafka's Java client, which Spark reads with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from streamer.core.message import Execution
+from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields
+
+SASL: Final = "sasl"
+MECHANISM: Final = "mechanism"
+ACCESS_TOKEN: Final = "access_token"
+TOKEN_CACHE: Final = "token_cache"
+TOKEN_KEY: Final = "token_key"
+
+NONE: Final = "none"
+PLAIN: Final = "PLAIN"
+OAUTHBEARER: Final = "OAUTHBEARER"
+SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+_MECHANISMS: Final = (NONE, PLAIN, OAUTHBEARER, *SCRAM)
+_UNAVAILABLE_MECHANISMS: Final = {
+    "AWS_MSK_IAM": (
+        "is AWS_MSK_IAM, which neither Spark's Kafka connector nor librdkafka can sign; use a user "
+        "with SCRAM-SHA-512, which MSK has too, or client_certs of tls"
+    ),
+    "REDPANDA_CLOUD_SERVICE_ACCOUNT": (
+        "is REDPANDA_CLOUD_SERVICE_ACCOUNT, whose tokens there are only within Redpanda Cloud; use "
+        "a user of the cluster with SCRAM-SHA-512"
+    ),
+}
+
+SASL_FIELD: Final = Field(
+    SASL,
+    "object",
+    "Who asks.",
+    advanced=True,
+    children=(
+        Field(
+            MECHANISM,
+            "string",
+            "How the client says who it is; `empty` or nothing for no SASL.",
+            default=NONE,
+            options=(*_MECHANISMS, ""),
+        ),
+        Field("user", "string", "The user.", default="", examples=("${USER}",)),
+        Field(
+            "password",
+            "string",
+            "The user's password.",
+            default="",
+            secret=True,
+            examples=("${PASSWORD}",),
+        ),
+        Field(ACCESS_TOKEN, "string", "The token of OAUTHBEARER.", default="", secret=True),
+        Field(
+            TOKEN_CACHE,
+            "string",
+            "The label of a cache that has the token of OAUTHBEARER instead; it is read when the "
+            "client connects.",
+            default="",
+        ),
+        Field(TOKEN_KEY, "string", "The key of the token in that cache.", default=""),
+    ),
+)
+"""SASL of the components with `addresses`."""
+
+SASL_LIST_FIELD: Final = Field(
+    SASL,
+    "object",
+    "Who asks: one mechanism.",
+    default=(),
+    shape="array",
+    advanced=True,
+    children=(
+        Field(
+            MECHANISM,
+            "string",
+            "How the client says who it is.",
+            options=(*_MECHANISMS, *_UNAVAILABLE_MECHANISMS),
+            check=_UNAVAILABLE_MECHANISMS.get,
+        ),
+        Field("username", "string", "The user.", default=""),
+        Field("password", "string", "The user's password.", default="", secret=True),
+        Field("token", "string", "The token of OAUTHBEARER.", default="", secret=True),
+        Field(
+            "extensions",
+            "string",
+            "What OAUTHBEARER tells the broker beside the token.",
+            shape="map",
+            optional=True,
+        ),
+        Field(
+            "aws",
+            "object",
+            "Settings of AWS_MSK_IAM, which cannot be used.",
+            optional=True,
+            check=lambda _: "has no effect without AWS_MSK_IAM, which cannot be used; leave it out",
+        ),
+    ),
+    examples=([{"mechanism": "SCRAM-SHA-512", "username": "foo", "password": "${PASSWORD}"}],),
+)
+"""SASL of the components with `seed_brokers`."""
+
+
+@dataclass(frozen=True)
+class Sasl:
+    """One mechanism, and what it needs.
+
+    Attributes:
+        mechanism: its name.
+        user: for PLAIN and SCRAM.
+        password: of the user.
+        token: for OAUTHBEARER.
+        extensions: what goes with the token.
+    """
+
+    mechanism: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    extensions: Mapping[str, str] = field(default_factory=dict)
+
+
+def sasl_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    """Return what is wrong with a field `sasl`, for the `check` of a spec that has it."""
+    value = parsed[SASL]
+    if isinstance(value, ParsedFields):
+        yield from _mechanism_problems(value)
+        return
+    used = [one for one in value if one[MECHANISM] != NONE]
+    if len(used) > 1:
+        yield SASL, f"has {len(used)} mechanisms; one can be used, leave the others out"
+    for number, one in enumerate(value):
+        for name, text in _missing_problems(one, "username", "token"):
+            yield f"{SASL}.{number}.{name}", text
+
+
+def _mechanism_problems(sasl: ParsedFields) -> Iterator[tuple[str, str]]:
+    cached = bool(sasl[TOKEN_CACHE])
+    if sasl[MECHANISM] == OAUTHBEARER and cached:
+        if not sasl[TOKEN_KEY]:
+            yield f"{SASL}.{TOKEN_KEY}", "is not set; expected the key of the token in token_cache"
+        return
+    for name, text in _missing_problems(sasl, "user", ACCESS_TOKEN):
+        yield f"{SASL}.{name}", text
+
+
+def _missing_problems(sasl: ParsedFields, user: str, token: str) -> Iterator[tuple[str, str]]:
+    mechanism = sasl[MECHANISM]
+    if mechanism in (PLAIN, *SCRAM) and not sasl[user]:
+        yield user, f"is not set; {mechanism} needs it"
+    if mechanism == OAUTHBEARER and not sasl[token]:
+        yield token, "is not set; OAUTHBEARER needs it"
+
+
+def sasl_references(parsed: ParsedFields) -> Iterator[tuple[str, Kind, str]]:
+    """Return the cache that a field `sasl` refers to, for the `references` of a spec."""
+    sasl = parsed[SASL]
+    if isinstance(sasl, ParsedFields) and sasl[MECHANISM] == OAUTHBEARER and sasl[TOKEN_CACHE]:
+        yield f"{SASL}.{TOKEN_CACHE}", Kind.CACHE, sasl[TOKEN_CACHE]
+
+
+def read_sasl(parsed: ParsedFields) -> Sasl | None:
+    """Return what a field `sasl` says; None for no SASL. A cached token is not in it."""
+    value = parsed[SASL]
+    if isinstance(value, ParsedFields):
+        if value[MECHANISM] in ("", NONE):
+            return None
+        return Sasl(value[MECHANISM], value["user"], value["password"], value[ACCESS_TOKEN])
+    for one in value:
+        if one[MECHANISM] != NONE:
+            extensions = dict(one["extensions"] or {})
+            return Sasl(one[MECHANISM], one["username"], one["password"], one["token"], extensions)
+    return None
+
+
+def token_source(parsed: ParsedFields, context: BuildContext) -> Callable[[Execution], str] | None:
+    """Return what reads the token of OAUTHBEARER from its cache; None when it is not in one.
+
+    What it returns raises `CacheError` when there is no token.
+    """
+    for _, kind, label in sasl_references(parsed):
+        cache: Any = context.resource(kind, label)
+        key: str = parsed[SASL][TOKEN_KEY]
+        return lambda ex: str(cache.get(key, ex).decode())
+    return None

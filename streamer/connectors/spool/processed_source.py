@@ -1,0 +1,68 @@
+"""An input with its processors, where they run on the driver: inside of an input that lands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamer.core.message import Execution, Message
+from streamer.sdk.input.input_context import InputContext, open_input
+from streamer.sdk.input.replayable import (
+    Chunk,
+    LatestOffset,
+    Limit,
+    Offset,
+    RawMessages,
+    ReplayableSource,
+)
+from streamer.sdk.processing import Processor, run, run_each
+
+
+@dataclass(frozen=True)
+class ProcessedSource:
+    """A source whose messages have been through processors.
+
+    Attributes:
+        source: what is read.
+        processors: what its messages go through.
+    """
+
+    source: ReplayableSource
+    processors: Sequence[Processor]
+
+    def open(self, context: InputContext) -> ProcessedSource:
+        """Open the source."""
+        return replace(self, source=open_input(self.source, context))
+
+    def initial_offset(self) -> Offset:
+        """Return the source's."""
+        return self.source.initial_offset()
+
+    def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
+        """Return the source's."""
+        return self.source.latest_offset(start, now, limit)
+
+    def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
+        """Return the source's."""
+        return self.source.split(start, end, parts)
+
+    def partition_of(self, piece: Any) -> str:
+        """Return the source's."""
+        return self.source.partition_of(piece)
+
+    def on_committed(self, end: Offset) -> None:
+        """Tell the source."""
+        self.source.on_committed(end)
+
+    def on_finished(self) -> None:
+        """Tell the source."""
+        self.source.on_finished()
+
+    def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
+        """Read a piece and run the processors."""
+        for chunk in self.source.read(piece, ex):
+            if isinstance(chunk, RawMessages):
+                yield run_each(self.processors, [Message(r, chunk.meta) for r in chunk.raws], ex)
+            else:
+                yield list(run(self.processors, chunk, ex))

@@ -1,0 +1,108 @@
+"""Receivers that ask: a thread that connects to a server, and lands what it gives.
+
+A session lasts until the connection is lost or the stream stops; then there is another one, after a
+pause that grows while there is no connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from streamer.connectors.spool.blocks import Record
+from streamer.connectors.spool.connection_state import ConnectionState
+from streamer.connectors.spool.spool_writer import SpoolWriter, StreamStoppedError
+from streamer.connectors.spool.store import SpoolStore
+from streamer.core.durations import SECOND
+from streamer.core.errors import StreamerError
+from streamer.sdk.backoff import RECONNECT
+from streamer.sdk.input.input_context import InputContext
+
+
+class ConnectionLostError(StreamerError):
+    """The connection is lost, or was never there."""
+
+
+class Session:
+    """What one session is given.
+
+    Attributes:
+        context: the input's.
+        store: where messages land.
+        is_connected: whether the session has said that it is.
+    """
+
+    def __init__(
+        self,
+        context: InputContext,
+        store: SpoolStore,
+        labels: Mapping[str, str],
+        state: ConnectionState,
+    ) -> None:
+        """Begin without a connection."""
+        self._state = state
+        self.context = context
+        self.store = store
+        self.is_connected = False
+        self._labels = labels
+        self._spool_writer = SpoolWriter(context, store, labels)
+
+    def set_connected(self) -> None:
+        """Say that there is a connection."""
+        self.is_connected = True
+        self._state.set_connected()
+        self.context.count("input_connection_up", 1, **self._labels)
+
+    def write(self, records: Sequence[Record], mark: Any = None) -> bool:
+        """Return True when records are safe; wait while the disk does not take them.
+
+        It is False when the stream has stopped before: then nothing has landed.
+        """
+        try:
+            self._spool_writer.write(records, mark)
+        except StreamStoppedError:
+            return False
+        return True
+
+
+def start_sessions(
+    context: InputContext,
+    store: SpoolStore,
+    name: str,
+    labels: Mapping[str, str],
+    session: Callable[[Session], None],
+) -> None:
+    """Have sessions in a thread, one after the other, until one returns or the stream stops.
+
+    Args:
+        context: the input's.
+        store: where messages land; it is closed when a session has returned before the stop.
+        name: the input's, for the log and the thread.
+        labels: of its log lines and counts.
+        session: connects, calls `up`, and lands what comes; it returns at the end of what there
+            is, or when the stream stops, and raises a LostError when the connection is lost.
+    """
+
+    def run() -> None:
+        pauses = RECONNECT.pauses()
+        state = ConnectionState(context, name, labels)
+        while not context.stopping:
+            current = Session(context, store, labels, state)
+            try:
+                with state.connecting():
+                    session(current)
+                break
+            except ConnectionLostError as error:
+                state.set_failed(error)
+                if current.is_connected:
+                    pauses = RECONNECT.pauses()
+                    context.count("input_connection_lost", 1, **labels)
+                    context.log("ERROR", f"Connection of {name} lost: {error}", labels)
+                else:
+                    context.count("input_connection_failed", 1, **labels)
+                    context.log("ERROR", f"Failed to connect to {name}: {error}", labels)
+            context.wait(next(pauses) / SECOND)
+        if not context.stopping:
+            store.close()
+
+    context.start(name, run)

@@ -1,0 +1,247 @@
+"""The fields of all components for databases, and the database that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from streamer.bloblang import Mapping, compile_mapping
+from streamer.connectors.sql.database import Database
+from streamer.connectors.sql.drivers import (
+    MYSQL,
+    POSTGRES,
+    driver_problem,
+    dsn_problem,
+    find_driver,
+)
+from streamer.connectors.sql.pool_bounds import PoolBounds
+from streamer.connectors.sql.statements import InsertStatement, SelectStatement
+from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields
+
+DRIVER: Final = "driver"
+DSN: Final = "dsn"
+TABLE: Final = "table"
+COLUMNS: Final = "columns"
+WHERE: Final = "where"
+PREFIX: Final = "prefix"
+SUFFIX: Final = "suffix"
+OPTIONS: Final = "options"
+QUERY: Final = "query"
+ARGS_MAPPING: Final = "args_mapping"
+INIT_FILES: Final = "init_files"
+INIT_STATEMENT: Final = "init_statement"
+CONN_MAX_IDLE_TIME: Final = "conn_max_idle_time"
+CONN_MAX_LIFE_TIME: Final = "conn_max_life_time"
+CONN_MAX_IDLE: Final = "conn_max_idle"
+CONN_MAX_OPEN: Final = "conn_max_open"
+
+PACKAGES: Final = (
+    Package("sqlalchemy"),
+    Package("psycopg", DRIVER, (POSTGRES,)),
+    Package("pymysql", DRIVER, (MYSQL,)),
+)
+"""What all components need that have these fields."""
+
+TARGET_FIELDS: Final = (
+    Field(
+        DRIVER,
+        "string",
+        "The kind of database: `mysql` (tested on MariaDB 10.11), `postgres` or `sqlite`.",
+        access=Access.DATABASE,
+        check=driver_problem,
+        examples=("mysql", "postgres", "sqlite"),
+    ),
+    Field(
+        DSN,
+        "string",
+        "Where the database is: `postgres://user:password@host:port/name?sslmode=disable` (TLS is "
+        "wanted where nothing is said), `user:password@tcp(host:port)/name` for MySQL, or "
+        "`file:path/to/file.db` for SQLite.",
+        access=Access.DATABASE_URL,
+        secret=True,
+        check=dsn_problem,
+        examples=("postgres://user:password@localhost:5432/name?sslmode=disable", "file:data.db"),
+    ),
+)
+
+CONNECTION_FIELDS: Final = (
+    Field(
+        INIT_FILES,
+        "string",
+        "Files of SQL to run before the first statement, each once in every worker; `*` and `**` "
+        "may be used. They must do no harm when they run again. A failure is logged, and no more.",
+        access=Access.FILE,
+        optional=True,
+        shape="array",
+        advanced=True,
+        examples=(["./init/*.sql"],),
+    ),
+    Field(
+        INIT_STATEMENT,
+        "string",
+        "SQL to run before the first statement, after `init_files`, likewise.",
+        access=Access.REMOTE,
+        optional=True,
+        advanced=True,
+        examples=("CREATE TABLE IF NOT EXISTS things (id text PRIMARY KEY, number integer);",),
+    ),
+    Field(
+        CONN_MAX_IDLE_TIME,
+        "string",
+        "How long a connection is kept while nobody uses it. It counts from when the connection "
+        "was made, and is looked at when the connection is wanted again: a `conn_max_life_time`.",
+        optional=True,
+        duration=True,
+        advanced=True,
+    ),
+    Field(
+        CONN_MAX_LIFE_TIME,
+        "string",
+        "How long a connection is used. One that is older is made anew when it is wanted again; "
+        "until then it stays open.",
+        optional=True,
+        duration=True,
+        advanced=True,
+    ),
+    Field(
+        CONN_MAX_IDLE,
+        "int",
+        "How many connections each worker keeps while nobody uses them; 0 for none (for one, where "
+        "`conn_max_open` is set). One that the server has closed meanwhile is made anew.",
+        default=2,
+        optional=True,
+        advanced=True,
+    ),
+    Field(
+        CONN_MAX_OPEN,
+        "int",
+        "How many connections each worker has at once; 0 for no bound.",
+        optional=True,
+        advanced=True,
+    ),
+)
+
+TABLE_FIELD: Final = Field(TABLE, "string", "The table.", examples=("things",))
+PREFIX_FIELD: Final = Field(
+    PREFIX, "string", "What stands before the statement.", optional=True, advanced=True
+)
+
+
+def args_field(of: str, *, optional: bool) -> Field:
+    """Return the field of a mapping that gives arguments, one for each of what `of` says."""
+    return Field(
+        ARGS_MAPPING,
+        "string",
+        f"A Bloblang mapping whose result is an array with a value for each {of}.",
+        mapping=True,
+        optional=optional,
+        examples=("root = [ this.id, this.user.name ]", 'root = [ meta("user.id") ]'),
+    )
+
+
+INSERT_FIELDS: Final = (
+    TABLE_FIELD,
+    Field(COLUMNS, "string", "The columns.", shape="array", examples=(["id", "name"],)),
+    args_field("column", optional=False),
+    PREFIX_FIELD,
+    Field(
+        SUFFIX,
+        "string",
+        "What stands at the end of the statement.",
+        optional=True,
+        advanced=True,
+        examples=("ON CONFLICT (id) DO NOTHING",),
+    ),
+    Field(
+        OPTIONS,
+        "string",
+        "Words between INSERT and INTO.",
+        optional=True,
+        shape="array",
+        advanced=True,
+        examples=(["OR REPLACE"],),
+    ),
+)
+
+SELECT_FIELDS: Final = (
+    TABLE_FIELD,
+    Field(COLUMNS, "string", "The columns.", shape="array", examples=(["*"], ["id", "name"])),
+    Field(
+        WHERE,
+        "string",
+        "Which rows; all of them without it. Placeholders are question marks, whatever the "
+        "database.",
+        access=Access.REMOTE,
+        optional=True,
+        examples=("kind = ? AND made_at > ?",),
+    ),
+    args_field("placeholder of `where`", optional=True),
+    PREFIX_FIELD,
+    Field(
+        SUFFIX,
+        "string",
+        "What stands at the end of the statement.",
+        optional=True,
+        advanced=True,
+        examples=("ORDER BY id",),
+    ),
+)
+
+
+def read_insert(parsed: ParsedFields) -> InsertStatement:
+    """Return the statement that the fields of an insert describe."""
+    return InsertStatement(
+        parsed[TABLE],
+        parsed[COLUMNS],
+        parsed[PREFIX] or "",
+        parsed[SUFFIX] or "",
+        parsed[OPTIONS] or (),
+    )
+
+
+def read_select(parsed: ParsedFields) -> SelectStatement:
+    """Return the statement that the fields of a select describe."""
+    return SelectStatement(
+        parsed[TABLE],
+        parsed[COLUMNS],
+        parsed[WHERE] or "",
+        parsed[PREFIX] or "",
+        parsed[SUFFIX] or "",
+    )
+
+
+def args_mapping(parsed: ParsedFields) -> Mapping | None:
+    """Compile the mapping of arguments, if there is one."""
+    return compile_mapping(parsed[ARGS_MAPPING]) if parsed[ARGS_MAPPING] else None
+
+
+def shared_database(parsed: ParsedFields, context: BuildContext) -> Database:
+    """Return the database of a component; it lasts as long as the worker.
+
+    Raises:
+        StreamerError: there is no such driver, or a file cannot be read.
+    """
+    return context.worker_resource("database", _database_factory(parsed))
+
+
+def own_database(parsed: ParsedFields) -> Database:
+    """Return a database that lasts as long as whoever asks for it."""
+    return _database_factory(parsed)()
+
+
+def _database_factory(parsed: ParsedFields) -> Callable[[], Database]:
+    idle = parsed[CONN_MAX_IDLE]
+    bounds = PoolBounds(
+        2 if idle is None else idle,
+        parsed[CONN_MAX_OPEN] or 0,
+        parsed[CONN_MAX_IDLE_TIME] or 0,
+        parsed[CONN_MAX_LIFE_TIME] or 0,
+    )
+    return lambda: Database(
+        find_driver(parsed[DRIVER], parsed.permissions),
+        parsed[DSN],
+        bounds,
+        parsed[INIT_FILES] or (),
+        parsed[INIT_STATEMENT] or "",
+        parsed.permissions,
+    )

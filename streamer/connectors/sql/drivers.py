@@ -1,0 +1,130 @@
+"""What a driver must offer, and which there are. Drivers are imported when one is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from streamer.core.errors import StreamerError
+from streamer.core.permissions import ALL, Permissions
+from streamer.core.urls import address_problem
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+MYSQL: Final = "mysql"
+POSTGRES: Final = "postgres"
+SQLITE: Final = "sqlite"
+
+# All that Redpanda Connect knows.
+DRIVERS: Final = (
+    MYSQL,
+    POSTGRES,
+    "clickhouse",
+    "mssql",
+    SQLITE,
+    "oracle",
+    "snowflake",
+    "trino",
+    "gocosmos",
+    "spanner",
+    "databricks",
+)
+
+_POSTGRES_HOSTS: Final = re.compile(r"postgres(?:ql)?://(?:[^/?#]*@)?([^/?#]*)")
+_MYSQL_ADDRESS: Final = re.compile(r"(?:.*@)?tcp\(([^)]*)\)/[^/]*", re.DOTALL)
+
+
+class QueryRows(NamedTuple):
+    """What a query gave.
+
+    Attributes:
+        columns: the names of the columns.
+        values: the rows, each with a Bloblang value for each column.
+    """
+
+    columns: Sequence[str]
+    values: list[Sequence[Any]]
+
+    def objects(self) -> list[dict[str, Any]]:
+        """Return an object for each row; of columns of one name, the last one counts."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.values]
+
+
+class Driver(Protocol):
+    """A kind of database, as SQLAlchemy's dialect for a driver of Python has it."""
+
+    def engine(self, dsn: str, **pool: Any) -> Engine:
+        """Return an engine whose connections commit every statement by itself.
+
+        Args:
+            dsn: where the database is, as Redpanda Connect's driver has it.
+            pool: what SQLAlchemy's pool is told.
+
+        Raises:
+            SqlError: the DSN cannot be understood.
+        """
+
+    def to_raw(self, statement: str) -> str:
+        """Return a statement that has arguments with the placeholders of Python's driver."""
+
+    def to_argument(self, value: Any) -> Any:
+        """Return an argument as Python's driver wants it."""
+
+    def from_value(self, value: Any) -> Any:
+        """Return what a row holds as a Bloblang value."""
+
+    def run_script(self, connection: Connection, text: str) -> None:
+        """Run several statements, separated by semicolons, without arguments."""
+
+    def error_text(self, error: BaseException) -> str:
+        """Return what the database says of a failure."""
+
+    def is_value_error(self, error: BaseException) -> bool:
+        """Tell whether values are why, though the driver's class of the failure does not say so."""
+
+
+def find_driver(name: str, permissions: Permissions = ALL) -> Driver:
+    """Return a driver by the name that configs give it.
+
+    Raises:
+        StreamerError: there is none of that name.
+    """
+    if name == POSTGRES:
+        from streamer.connectors.sql.postgres import PostgresDriver
+
+        return PostgresDriver()
+    if name == SQLITE:
+        from streamer.connectors.sql.sqlite import SqliteDriver
+
+        return SqliteDriver(permissions)
+    if name == MYSQL:
+        from streamer.connectors.sql.mysql import MysqlDriver
+
+        return MysqlDriver(permissions)
+    raise StreamerError(driver_problem(name))
+
+
+def driver_problem(name: str) -> str | None:
+    """Return what is wrong with a driver's name."""
+    if name in (MYSQL, POSTGRES, SQLITE):
+        return None
+    there = f"{MYSQL}, {POSTGRES} and {SQLITE}"
+    if name in DRIVERS:
+        return f"{name!r} is not available yet; available are {there}"
+    return f"is {name!r}; expected {MYSQL}, {POSTGRES} or {SQLITE}"
+
+
+def dsn_problem(text: str) -> str | None:
+    """Return what is wrong with the hosts and ports in a DSN, or None.
+
+    PostgreSQL's may have several, and a directory of sockets (`%2Frun`) in the place of a host.
+    """
+    if match := _POSTGRES_HOSTS.match(text):
+        places = [place for place in match[1].split(",") if not place.startswith("%2")]
+    elif match := _MYSQL_ADDRESS.fullmatch(text):
+        places = [match[1]]
+    else:
+        return None
+    return next(filter(None, map(address_problem, places)), None)

@@ -1,0 +1,1 @@
+"""Values that all rooms share: messages, metadata, JSON, times, errors, redaction, counters."""

@@ -1,0 +1,70 @@
+"""Which streams keep their results, where, and by which rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from streamer.plan import Plan
+from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window_types import Session
+
+RESULTS_DIRECTORY: Final = "results"
+"""The directory of results in a checkpoint."""
+
+
+class ResultsWriter(Protocol):
+    """Keeps the results of a stream."""
+
+    def write(self, batch: int, portions: Sequence[bytes], now: int) -> None:
+        """Keep those of a micro-batch; when it returns, they are safe.
+
+        Args:
+            batch: its number.
+            portions: what the workers have packed; none when there are no results.
+            now: its time, ns.
+
+        Raises:
+            OSError: they could not be kept; a second call keeps them all again.
+        """
+
+
+def open_store(plan: Plan, checkpoint: Path, *, afresh: bool, log: Any) -> Any:
+    """Return the store of a stream's results; None when it keeps none.
+
+    Args:
+        plan: the stream's plan.
+        checkpoint: its directory.
+        afresh: micro-batches are numbered from the beginning.
+        log: takes log lines.
+
+    Raises:
+        RetentionError: what is there cannot be read, or nothing can be written.
+    """
+    if plan.retention is None:
+        return None
+    # Imported here: it takes pyarrow's reader and writer of Parquet.
+    from streamer.engine.results.layout import RetentionRules
+    from streamer.engine.results.result_store import ResultStore
+
+    window = plan.window
+    if window is None or isinstance(window, SystemWindow):
+        rules = RetentionRules(plan.retention)
+    else:
+        sessions, follows = isinstance(window.kind, Session), window.time.clock == "stream"
+        rules = RetentionRules(plan.retention, sessions, follows)
+    return ResultStore(checkpoint / RESULTS_DIRECTORY, rules, afresh=afresh, log=log)
+
+
+def store_gauges(store: Any) -> dict[str, float]:
+    """Return what a store keeps on the disk, by the names of metrics; nothing without a store."""
+    if store is None:
+        return {}
+    size = store.measure()
+    return {
+        "retention_rows": size.rows,
+        "retention_bytes": size.size,
+        "retention_files": size.files,
+        "retention_removed": store.removed,
+    }

@@ -1,0 +1,175 @@
+"""Writers of the outputs whose bytes return to the driver: files, and the standard output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from streamer.core.disk import sync_data
+from streamer.core.permissions import ALL, Permissions
+from streamer.engine.driver.dynamic_output_writer import DynamicOutputWriter
+from streamer.engine.driver.file_routes import RefusedRoutesError, draft_path, explain_unusable
+from streamer.engine.driver.http_output_writer import HttpOutputWriter
+from streamer.engine.driver.journal import FileJournal
+from streamer.engine.report.result_frame import Frame
+from streamer.plan import Plan
+from streamer.sdk.input.input_context import InputContext
+from streamer.sdk.spec import ParsedComponent
+
+
+class Writer(Protocol):
+    """Writes the frames of one output."""
+
+    def write(self, batch: int, frames: Sequence[Frame]) -> None:
+        """Write a micro-batch, in order; when it returns, the bytes are safe.
+
+        Raises:
+            OSError: they could not be written; a second call writes the whole micro-batch again.
+            RefusedRoutesError: some have no place where they could be; all others are written.
+        """
+
+
+class FileWriter:
+    """Appends frames to the files that their routes name, exactly once."""
+
+    def __init__(
+        self,
+        journal: Path,
+        append: bool,
+        permissions: Permissions = ALL,
+        varies: bool = False,
+    ) -> None:
+        """Set up.
+
+        Args:
+            journal: the path of the journal.
+            append: whether bytes are appended; without it each frame replaces its file.
+            permissions: which files may be written.
+            varies: whether routes depend on messages, which are to blame for one that is no file.
+        """
+        self._permissions = permissions
+        self._journal = FileJournal(journal)
+        self._append = append
+        self._varies = varies
+
+    def write(self, batch: int, frames: Sequence[Frame]) -> None:
+        """Write a micro-batch; on failure the files are as long as before."""
+        if not frames:
+            if self._journal.batch == batch:
+                # What the micro-batch wrote beside its own messages it may not write again.
+                self._journal.roll_back()
+            return
+        refused: list[tuple[Frame, str]] = []
+        if self._varies:
+            problems = {
+                route: explain_unusable(self._permissions.file(route), self._append)
+                for route in {frame.route for frame in frames}
+            }
+            refused = [(frame, why) for frame in frames if (why := problems[frame.route])]
+            frames = [frame for frame in frames if not problems[frame.route]]
+        if frames:
+            self._write(batch, frames)
+        if refused:
+            raise RefusedRoutesError(refused)
+
+    def _write(self, batch: int, frames: Sequence[Frame]) -> None:
+        if not self._append:
+            for frame in frames:
+                _replace(self._permissions.file(frame.route), frame.body)
+            return
+        by_file: dict[str, list[bytes]] = {}
+        for frame in frames:
+            by_file.setdefault(self._permissions.file(frame.route), []).append(frame.body)
+        self._journal.begin(batch, by_file)
+        try:
+            for path, bodies in by_file.items():
+                _append(path, bodies)
+        except OSError:
+            self._journal.roll_back()
+            raise
+
+
+class Overlay(Protocol):
+    """What stands at the bottom of a terminal and makes room while something is printed."""
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Take it off the screen for as long as the block runs."""
+
+
+class StreamWriter:
+    """Writes frames to a stream such as the standard output; a replay repeats them."""
+
+    def __init__(self, stream: BinaryIO, overlay: Overlay | None = None) -> None:
+        """Take the stream, and what shares its terminal."""
+        self._stream = stream
+        self._overlay = overlay
+
+    def write(self, batch: int, frames: Sequence[Frame]) -> None:
+        """Write a micro-batch and flush it."""
+        if frames:
+            with self._overlay.aside() if self._overlay is not None else nullcontext():
+                self._stream.writelines(frame.body for frame in frames)
+                self._stream.flush()
+
+
+def make_writers(
+    plan: Plan, directory: Path, stdout: BinaryIO, overlay: Overlay | None = None
+) -> list[Writer]:
+    """Make the writers of what the driver writes, by number.
+
+    Args:
+        plan: the stream's plan.
+        directory: where the journals of files are.
+        stdout: the standard output.
+        overlay: what shares its terminal.
+    """
+    writers: list[Writer] = []
+
+    def local(output: ParsedComponent, journal: Path) -> Writer:
+        if output.name == "file":
+            file = plan.context().build(output).output
+            return FileWriter(journal, file.append, output.permissions, file.is_dynamic)
+        return StreamWriter(stdout, overlay)
+
+    for number, output in enumerate(plan.driver_outputs):
+        # One that stands inside of another output is known by its place.
+        name = output.path if number >= len(plan.outputs) else str(number)
+        if output.name == "http_server":
+            writers.append(HttpOutputWriter(output.config, output.file))
+        elif output.name == "dynamic":
+            writers.append(DynamicOutputWriter(plan, output, local, directory / f"dynamic-{name}"))
+        else:
+            writers.append(local(output, directory / f"files{f'-{name}' if number else ''}.json"))
+    return writers
+
+
+def open_writers(writers: Sequence[Writer], context: InputContext) -> None:
+    """Let those writers begin to listen that do, until the stream stops.
+
+    Raises:
+        StreamerError: one of them cannot.
+    """
+    for writer in writers:
+        if isinstance(writer, HttpOutputWriter | DynamicOutputWriter):
+            writer.open(context)
+
+
+def _append(path: str, bodies: list[bytes]) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "ab") as file:
+        file.writelines(bodies)
+        file.flush()
+        sync_data(file.fileno())
+
+
+def _replace(path: str, body: bytes) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    draft = draft_path(path)
+    with open(draft, "wb") as file:
+        file.write(body)
+        file.flush()
+        sync_data(file.fileno())
+    os.replace(draft, path)

@@ -1,0 +1,1 @@
+"""The stages without Spark, for tests of configs and for tools."""

@@ -1,0 +1,185 @@
+"""A stream without Spark, one micro-batch at a time, on a clock that the caller moves.
+
+The stages are those that Spark runs (`intake`, `release`, `direct`); the state is a dict, and what
+reaches the outputs is kept as messages, after the outputs' processors. A stream with windows has
+one shard here, so that what closes together comes out in order of arrival on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+from streamer.core.message import Batch, Execution, Message
+from streamer.engine.driver.delivery import Delivery, LogLine
+from streamer.engine.report.metric_labels import EndpointLabels
+from streamer.engine.report.result_frame import Frame, Payload
+from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.stage.output_stage import reject_failed
+from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
+from streamer.engine.stage.shard_stage import run_shard
+from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.plan import Plan
+from streamer.sdk.input.replayable import Chunk
+from streamer.sdk.processing import Processor, run
+from streamer.sdk.spec import ParsedComponent
+from streamer.window import DictStore, MicroBatchInfo
+from streamer.window.settings.back_pressure import BackPressure
+
+
+class ScriptedMessage(NamedTuple):
+    """A message as it comes out of the input, after the input's processors.
+
+    Attributes:
+        message: the message.
+        partition: of the input's partitions.
+        input: the label of the input, where there are several and it matters.
+    """
+
+    message: Message
+    partition: int = 0
+    input: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOutcome:
+    """What came out of a micro-batch.
+
+    Attributes:
+        batches: what the output got, in order, after its processors.
+        dropped: what `late_output` got, in order, after its processors.
+    """
+
+    batches: list[Batch]
+    dropped: Batch
+
+
+class ScriptedStream:
+    """One stream, from its buffer on; the input and its processors are left out."""
+
+    def __init__(self, plan: Plan, log: LogLine = lambda level, text, fields: None) -> None:
+        """Make a stream that has never run.
+
+        Args:
+            plan: the stream's plan.
+            log: takes log lines, as far as the plan's level lets them through.
+        """
+        bare = replace(plan.input, processors=())
+        self._plan = replace(plan, input=bare, shards=min(plan.shards, 1))
+        self._stores = [DictStore() for _ in range(self._plan.shards)]
+        self._delivery = Delivery([], log, lambda: False, endpoint_labels=EndpointLabels.of(plan))
+        self._starts = 0
+        self._ended = False
+        self._now = 0
+
+    @property
+    def now(self) -> int:
+        """The time of the newest micro-batch, which never runs backwards, Unix ns."""
+        return self._now
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What the stream is doing, as of its newest micro-batch."""
+        delivery = self._delivery
+        return Snapshot.of(delivery.statuses.values(), delivery.metrics.counts, delivery.batch)
+
+    @property
+    def newest_end(self) -> int | None:
+        """The last instant of the newest window of a grid that holds messages, ns, or None."""
+        ends = [status.get("newest_end") for status in self._delivery.statuses.values()]
+        return max((end for end in ends if end is not None), default=None)
+
+    def restart(self) -> None:
+        """Stop and start the program: the state stays, and a new input may follow."""
+        self._starts += 1
+        self._ended = False
+
+    def run_micro_batch(
+        self, batch_time: int, sent: Iterable[ScriptedMessage] = (), ended: bool = False
+    ) -> BatchOutcome:
+        """Run a micro-batch.
+
+        Args:
+            batch_time: its time, Unix ns.
+            sent: its messages, in order of arrival.
+            ended: the input ends with it, until there is a restart.
+
+        Raises:
+            RejectedError: a message must not be delivered, as `error_handling.strict` wants it.
+        """
+        before, self._now = self._now, max(self._now, batch_time)
+        self._ended = self._ended or ended
+        pieces = [list(group) for _, group in groupby(sent, lambda one: one[1:])]
+        kept = [
+            _CapturedOutput(self._plan, n, output) for n, output in enumerate(self._plan.outputs)
+        ]
+        self._delivery.deliver(self._delivery.batch + 1, list(self._frames(pieces, kept, before)))
+        batches, *others = ([batch for _, batch in stage.sorted_batches()] for stage in kept)
+        return BatchOutcome(
+            batches, [message for late in others for batch in late for message in batch]
+        )
+
+    def _frames(
+        self, pieces: list[list[ScriptedMessage]], kept: Sequence[_CapturedOutput], before: int
+    ) -> Iterator[Frame]:
+        plan = self._plan
+        if plan.window is None:
+            stage = StatelessStage(plan, kept[0], lambda: self._now)
+            for number, piece in enumerate(pieces):
+                yield from stage.frames(_SOURCE, number, piece)
+            yield stage.status(self._ended)
+            return
+        # A jump of the clock is a blocked stream.
+        pressure = BackPressure(((before, self._now),), 0, self._now - before)
+        reading = MicroBatchInfo(self._now, str(self._starts), ended=self._ended, pressure=pressure)
+        rows = list(make_clock_rows(plan, reading))
+        for number, piece in enumerate(pieces):
+            partition = _SOURCE.partition_of(piece)
+            label = piece[0].input
+            rows += pack_piece(
+                plan, _SOURCE, number, piece, self._now, partition=partition, label=label
+            )
+        for shard, store in enumerate(self._stores):
+            mine = [row for row in rows if row.shard == shard]
+            yield from run_shard(plan, shard, mine, store, kept, lambda: self._now)
+
+
+class _CapturedOutput:
+    """An output with its processors whose batches are kept instead of written."""
+
+    def __init__(self, plan: Plan, number: int, component: ParsedComponent) -> None:
+        self._processors: list[Processor] = plan.context(component).build_all(component.processors)
+        self._component = component
+        self._captured: list[tuple[int, Batch]] = []
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+    def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
+        """Keep what comes out of the processors; nothing is left to be written."""
+        batches = run(self._processors, batches, ex)
+        for batch in reject_failed(batches, self._component, ex) if ex.strict else batches:
+            self._captured.append((order, batch))
+        yield from ()
+
+    def sorted_batches(self) -> list[tuple[int, Batch]]:
+        """Return the batches as the driver would have them written, each with its place."""
+        return sorted(self._captured, key=lambda taken: taken[0])
+
+
+class _MessageSource:
+    """A source whose pieces are messages, each a batch of its own as from a line-based input."""
+
+    def read(self, piece: list[ScriptedMessage], ex: Execution) -> Iterator[Chunk]:
+        """Give the messages."""
+        yield [[sent.message] for sent in piece]
+
+    def partition_of(self, piece: list[ScriptedMessage]) -> str:
+        """Name the partition, which is the same for all messages of a piece."""
+        _, partition, label = piece[0]
+        return f"{label}:{partition}" if label else str(partition)
+
+
+_SOURCE = _MessageSource()

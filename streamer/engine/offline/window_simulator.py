@@ -1,0 +1,179 @@
+"""A scripted stream on a clock that follows what arrives, called whenever a window is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import groupby
+
+from streamer.bloblang import compile_mapping
+from streamer.core.durations import MILLISECOND
+from streamer.core.errors import MessageError, StreamerError
+from streamer.core.message import Batch, Execution, Message
+from streamer.core.timestamps import parse_event_time, parse_rfc3339
+from streamer.engine.offline.scripted import BatchOutcome, ScriptedMessage, ScriptedStream
+from streamer.plan import Plan
+from streamer.plan.aggregation import Aggregation
+from streamer.sdk.spec import Kind, ParsedComponent
+from streamer.window import SystemWindow
+from streamer.window.pack.window_metadata import WINDOW_END
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.window_types import Join
+
+_MAX_TICKS = 100_000
+
+
+def truncate_after_windows(plan: Plan) -> Plan:
+    """Return a plan that ends where its windows are emitted, whole, and gives what is dropped.
+
+    What comes after does not decide which message is in which window.
+    """
+    bare = ParsedComponent(Kind.OUTPUT, "drop")
+    # Keys of the buffer are a part of its windows; those of a `group_by_value` come after them.
+    key = plan.key if isinstance(plan.window, EventWindow) and plan.window.keyed else None
+    return replace(
+        plan, processors=(), key=key, aggregation=Aggregation(None), output=bare, late_output=bare
+    )
+
+
+class EventTimeReader:
+    """Finds the event times of messages as stage 1 does."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Take the mapping of a plan with windows; those that count messages have none."""
+        self._mapping = compile_mapping(plan.timestamp) if plan.timestamp else None
+
+    def read(self, message: Message, now: int) -> int | None:
+        """Return a message's event time, ns; None when it has none. `now` is what `now()` gives."""
+        if self._mapping is None:
+            return None
+        try:
+            return parse_event_time(self._mapping.query([message], 0, Execution(lambda: now)))
+        except (MessageError, ValueError):
+            return None
+
+
+class WindowSimulator:
+    """Runs micro-batches: one for all that arrives at a time, one whenever a window is due."""
+
+    def __init__(self, plan: Plan, on_outcome: Callable[[BatchOutcome, int], None]) -> None:
+        """Begin.
+
+        Args:
+            plan: the stream's plan, with windows.
+            on_outcome: hears what comes out of each micro-batch, and the clock, ns.
+
+        Raises:
+            StreamerError: the windows join two inputs, and messages do not say which they are from.
+        """
+        if isinstance(plan.window, EventWindow) and isinstance(plan.window.kind, Join):
+            raise StreamerError(
+                "a window_join reads two inputs, and sample messages do not say from which of them "
+                "they are; write a test instead, with `target: stream` and `input: <label>` beside "
+                "each message"
+            )
+        self._stream = ScriptedStream(plan)
+        self._window = plan.window
+        self._on_outcome = on_outcome
+        self._clock: int | None = None
+        self._sent: list[ScriptedMessage] = []
+
+    def send(self, clock: int, message: Message) -> None:
+        """Let a message arrive at a time, ns, which is not before that of the one before it.
+
+        Raises:
+            StreamerError: too many windows lie between the two.
+        """
+        if clock != self._clock:
+            self._run_arrived()
+            self._clock = clock
+        self._sent.append(ScriptedMessage(message))
+
+    def end(self, now: int, wait: bool) -> int:
+        """End the input.
+
+        Args:
+            now: the clock, when nothing has arrived.
+            wait: go on until no window is open.
+
+        Returns:
+            The clock at the end.
+        """
+        if self._clock is None:
+            self._clock = now
+        self._run_arrived(ended=True)
+        if wait:
+            self._close_due(None)
+        return self._stream.now
+
+    @property
+    def held_messages(self) -> int:
+        """How many messages are in open windows."""
+        return self._stream.snapshot.held
+
+    def restart(self) -> None:
+        """Start the program again, and go on until no window is open."""
+        self._stream.restart()
+        self._close_due(None)
+
+    def _run_arrived(self, ended: bool = False) -> None:
+        if self._clock is not None:
+            self._close_due(self._clock)
+            self._micro_batch(self._clock, ended)
+
+    def _close_due(self, until: int | None) -> None:
+        """Call the kernel whenever a window is due, up to a time, or until none is open."""
+        closed = 0
+        while closed <= _MAX_TICKS:
+            due = self._stream.snapshot.next_close
+            if due is None or (until is not None and due >= until):
+                return
+            closed += self._close_next(due, until)
+        raise StreamerError(
+            f"more than {_MAX_TICKS:,} windows lie between the messages; "
+            "choose larger windows, or messages that are closer together"
+        )
+
+    def _close_next(self, due: int, until: int | None) -> int:
+        """Close what is due, and of a `system_window` some of what is due soon after.
+
+        Each window is told of as of the time when it is due, as if the kernel had been called then.
+
+        Args:
+            due: when the next window is.
+            until: the windows before this time; None for all.
+
+        Returns:
+            How many times that was.
+        """
+        if not isinstance(self._window, SystemWindow):
+            self._micro_batch(due)
+            return 1
+        window = self._window
+        outcome = self._stream.run_micro_batch(self._last_due(window, due, until))
+        closed = 0
+        for at, batches in groupby(outcome.batches, lambda batch: _due_time(window, batch)):
+            self._on_outcome(BatchOutcome([*batches], []), max(at, due))
+            closed += 1
+        return max(closed, 1)
+
+    def _last_due(self, window: SystemWindow, due: int, until: int | None) -> int:
+        """Return the last time when windows are due that close in one micro-batch with the next.
+
+        So long after the first of them was due, none has expired yet.
+        """
+        last = due + max(window.expire_delay - MILLISECOND, 0)
+        last = last if until is None else min(last, until - 1)
+        newest = self._stream.newest_end
+        last = last if newest is None else min(last, window.due_time(newest))
+        return max(due, window.due_time(window.closed_until(last // MILLISECOND * MILLISECOND)))
+
+    def _micro_batch(self, clock: int, ended: bool = False) -> None:
+        sent = self._sent if clock == self._clock else []
+        self._sent = [] if clock == self._clock else self._sent
+        self._on_outcome(self._stream.run_micro_batch(clock, sent, ended), self._stream.now)
+
+
+def _due_time(window: SystemWindow, batch: Batch) -> int:
+    """Return when the window of a batch is due, ns."""
+    return window.due_time(parse_rfc3339(batch[0].meta[WINDOW_END]).ns)

@@ -1,0 +1,1 @@
+"""Decides when a micro-batch starts and what it reads."""

@@ -1,0 +1,208 @@
+"""Kafka inputs, which Spark reads with its own source, and the rest of an input beside them.
+
+The rest (ticks, files, spools) is read by our source. Where an input of a broker is Kafka's, an
+empty one keeps its place there, so that the others have the numbers that the config gives them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple, cast
+
+from streamer.connectors.kafka.input.input_protocol import MetadataSettings, Offsets, OpenKafkaInput
+from streamer.connectors.merged_source import MergedSource
+from streamer.core.errors import StreamerError
+from streamer.core.message import Execution
+from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers
+from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, ReplayableSource
+
+_OFFSET_LOG_VERSION: Final = "v1"
+"""Of Spark's log of offsets."""
+
+
+class KafkaInputRef(NamedTuple):
+    """What tasks know of a Kafka input.
+
+    Attributes:
+        number: its number among the Kafka inputs of the stream, from 0.
+        input_path: its numbers in the brokers that it is in, the outermost first; none for the only
+            input.
+        names: its names in them.
+        metadata: how its messages are described.
+    """
+
+    number: int
+    input_path: tuple[int, ...]
+    names: tuple[str, ...]
+    metadata: MetadataSettings
+
+
+@dataclass(frozen=True)
+class StreamKafkaInput:
+    """A Kafka input of a stream.
+
+    Attributes:
+        ref: where it stands.
+        input: the input.
+        max_messages: messages that a micro-batch takes of it at most, unless the config says fewer.
+        start_offsets: where a fresh checkpoint goes on from, by topic and partition; what is not in
+            it begins where the config says.
+    """
+
+    ref: KafkaInputRef
+    input: OpenKafkaInput
+    max_messages: int = Limit().messages
+    start_offsets: Offsets = field(default_factory=dict)
+
+    def options(self) -> dict[str, str]:
+        """Return the options of Spark's source."""
+        options = self.input.spark_options(self.max_messages)
+        if self.start_offsets:
+            starting_text = options.get("startingOffsets", "")
+            known: dict[str, dict[str, int]] = (
+                json.loads(starting_text) if starting_text.startswith("{") else {}
+            )
+            for topic, ends in self.start_offsets.items():
+                known[topic] = {**known.get(topic, {}), **ends}
+            options["startingOffsets"] = json.dumps(known)
+        return options
+
+
+class EmptySource:
+    """Stands where an input is that Spark reads: it has nothing, and never ends."""
+
+    def initial_offset(self) -> Offset:
+        """Return the only position."""
+        return {}
+
+    def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
+        """Return that nothing waits."""
+        return LatestOffset(start, 0)
+
+    def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
+        """Return no pieces."""
+        return []
+
+    def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
+        """Give nothing."""
+        yield from ()
+
+    def partition_of(self, piece: Any) -> str:
+        """Return no name."""
+        return ""
+
+    def on_committed(self, end: Offset) -> None:
+        """Hear nothing new."""
+
+    def on_finished(self) -> None:
+        """Never hear it: there is no end."""
+
+
+def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaInput]]:
+    """Return what our source reads of an opened input, and its Kafka inputs in their order."""
+    kafka_inputs: list[StreamKafkaInput] = []
+
+    def rest(source: Any, input_path: tuple[int, ...], names: tuple[str, ...]) -> ReplayableSource:
+        if isinstance(source, OpenKafkaInput):
+            place = KafkaInputRef(len(kafka_inputs), input_path, names, source.metadata)
+            kafka_inputs.append(StreamKafkaInput(place, source))
+            return EmptySource()
+        if not isinstance(source, MergedSource):
+            return cast("ReplayableSource", source)
+        inside = {
+            name: rest(child, (*input_path, number), (*names, name))
+            for number, (name, child) in enumerate(source.sources.items())
+        }
+        return replace(source, sources=inside)
+
+    ours = rest(source, (), ())
+    return (ours, kafka_inputs) if kafka_inputs else (source, [])
+
+
+class PlannedBatch(NamedTuple):
+    """What Spark's log says of a micro-batch.
+
+    Attributes:
+        number: the micro-batch's.
+        offset: where our source's part of it ends.
+        ends: where it ends in Kafka, for each of the inputs.
+    """
+
+    number: int
+    offset: Mapping[str, Any]
+    ends: Sequence[Offsets]
+
+    def to_json(self) -> str:
+        """Return it as tasks are told."""
+        return json.dumps(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> PlannedBatch:
+        """Return what `told` has written."""
+        return cls(*json.loads(text))
+
+
+def is_before(ends: Sequence[Offsets], later: Sequence[Offsets]) -> bool:
+    """Tell whether anything lies between two positions in the Kafka inputs of a stream.
+
+    What only one of them knows does not count: a partition has come meanwhile, or is gone.
+
+    Args:
+        ends: the one, for each of the inputs.
+        later: the other.
+    """
+    return any(
+        at < beyond.get(topic, {}).get(partition, at)
+        for known, beyond in zip(ends, later, strict=False)
+        for topic, partitions in known.items()
+        for partition, at in partitions.items()
+    )
+
+
+def read_planned(spark: Location, number: int) -> PlannedBatch:
+    """Read where a micro-batch ends from Spark's checkpoint.
+
+    Args:
+        spark: Spark's checkpoint directory.
+        number: the micro-batch's.
+
+    Raises:
+        StreamerError: the log has another form than it is known to have.
+    """
+    path = spark / "offsets" / str(number)
+    content = path.read_bytes()
+    try:
+        version, settings, *offsets = content.decode().split("\n")
+        if (
+            version == _OFFSET_LOG_VERSION
+            and len(offsets) > 1
+            and "batchTimestampMs" in json.loads(settings)
+        ):
+            ours, *kafka = [{} if text == "-" else json.loads(text) for text in offsets]
+            return PlannedBatch(number, ours, kafka)
+    except (ValueError, TypeError):
+        version = ""
+    if re.fullmatch(r"v\d+", version) and version != _OFFSET_LOG_VERSION:
+        raise StreamerError(
+            f"{path} has the form {version}, expected {_OFFSET_LOG_VERSION}: another version of Spark wrote "
+            "it; run the streamer that did, or start anew with another checkpoint"
+        )
+    how = "is empty" if not content else f"ends too soon or was written over ({len(content)} bytes)"
+    raise StreamerError(
+        f"{path} {how}: expected {_OFFSET_LOG_VERSION}, the micro-batch's settings and a line of offsets for "
+        "each input; restore the checkpoint from a backup, or start anew with another one"
+    )
+
+
+def read_newest_planned(spark: Location) -> PlannedBatch | None:
+    """Read where the newest micro-batch of a checkpoint ends; None before there is any."""
+    newest = max(list_batch_numbers(spark / "offsets"), default=None)
+    return None if newest is None else read_planned(spark, newest)
+
+
+def is_committed(spark: Location, number: int) -> bool:
+    """Tell whether all of a micro-batch is done, as Spark's checkpoint has it."""
+    return (spark / "commits" / str(number)).exists()

@@ -1,0 +1,1 @@
+"""What tasks report to the driver besides data: counters, latencies, samples, errors."""

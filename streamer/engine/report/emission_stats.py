@@ -1,0 +1,50 @@
+"""What leaves the windows of a shard, counted as the buffer's and as the first processor's.
+
+A shard that keeps its windows by key has grouped them before the processor that asks for it, which
+is skipped; it is counted all the same. A window is a batch in each shard that has some of it.
+"""
+
+from __future__ import annotations
+
+from streamer.core.message import Execution
+from streamer.plan import Plan
+from streamer.sdk.component_ref import ComponentRef
+from streamer.window.aggregate.fire_groups import AggregatedGroup
+from streamer.window.contract.emission import Emission
+from streamer.window.fire.emission_batch import EmissionBatch
+
+
+class EmissionStats:
+    """Counts the batches that one shard emits in a micro-batch."""
+
+    def __init__(self, plan: Plan, ex: Execution) -> None:
+        """Take the stream's plan, and the run in which it is counted."""
+        self._buffer = ex.stats_of(ComponentRef(plan.buffer).key)
+        groups = plan.key is not None and plan.key.replaces_grouping
+        self._group = ex.stats_of(ComponentRef(plan.processors[0]).key) if groups else None
+        self._end: int | None = None
+
+    def add(self, emission: Emission) -> None:
+        """Count a batch of a window, or a message that has passed by all windows."""
+        batch = emission.messages
+        size = batch.size if isinstance(batch, AggregatedGroup) else len(batch)
+        buffer, group = self._buffer, self._group
+        # Groups of one window come one after another; a window of a key is a batch by itself.
+        is_grouped = group is not None and emission.key
+        begins = not is_grouped or emission.end is None or emission.end != self._end
+        self._end = emission.end
+        buffer.sent += size
+        buffer.batches_sent += size if emission.is_per_message else begins
+        if group is not None and is_grouped:
+            group.received += size
+            group.sent += size
+            group.batches_received += begins
+            group.batches_sent += 1
+
+    def add_run(self, run: EmissionBatch) -> bool:
+        """Count batches of windows that came together; tell whether that can be done at once."""
+        if self._group is not None:
+            return False
+        self._buffer.sent += sum([group.size for group in run.groups])
+        self._buffer.batches_sent += len(run.groups)
+        return True

@@ -1,0 +1,45 @@
+"""Where the ends of a stream stand, as the labels of their metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from streamer.plan import Plan
+from streamer.sdk.component_ref import ComponentRef
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointLabels:
+    """The labels of what the driver counts and times.
+
+    Attributes:
+        input: the input's.
+        buffer: the buffer's; None when there is none.
+        outputs: those of what the driver writes, by number.
+    """
+
+    input: Labels
+    buffer: Labels | None
+    outputs: tuple[Labels, ...]
+
+    @property
+    def state(self) -> Labels:
+        """Return the labels of the component whose state fills a checkpoint."""
+        return self.input if self.buffer is None else self.buffer
+
+    @classmethod
+    def of(cls, plan: Plan) -> EndpointLabels:
+        """Return those of a plan."""
+        return cls(
+            ComponentRef(plan.input).fields,
+            None if plan.buffer.name == "none" else ComponentRef(plan.buffer).fields,
+            tuple(ComponentRef(output).fields for output in plan.driver_outputs),
+        )
+
+
+NO_LABELS: Final = EndpointLabels({}, None, ())
+"""For a delivery of which nobody asks."""

@@ -1,0 +1,52 @@
+"""What windows that have closed add to a stream's figures, as the driver hears it of the shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from streamer.engine.report.stream_metrics import StreamMetrics
+from streamer.window.settings.describe import AnyWindow
+from streamer.window.settings.system_window import SystemWindow
+
+CLOSED_METRIC: Final = "window_closed"
+CLOSE_DELAY_METRIC: Final = "window_close_delay_seconds"
+
+_UNTIMED_REASONS: Final = frozenset({"changes", "each", "event", "forward", "count", "expired"})
+"""Reasons for which a batch comes when no end of a window is due."""
+
+
+def count_closed_windows(
+    metrics: StreamMetrics,
+    window: AnyWindow | None,
+    statuses: Iterable[Mapping[str, Any]],
+    clock: Callable[[], int],
+) -> None:
+    """Count and time the windows that closed in a micro-batch, once it is delivered.
+
+    Windows of a grid are the same in all shards, and count once. Those that each key has of its
+    own are counted by their shards (`Snapshot.closed`); of very many, a shard lists the first.
+
+    Args:
+        metrics: what is added to.
+        window: the windows' settings; None without.
+        statuses: of the shards, after the micro-batch.
+        clock: the wall clock, ns.
+    """
+    if window is None:
+        return
+    grid: set[tuple[int, str]] = set()
+    ends: list[tuple[int, str]] = []
+    for status in statuses:
+        windows = [(one["end"], one["reason"]) for one in status.get("closed", ())]
+        if status.get("open_windows") is None:
+            grid.update(windows)
+        else:
+            ends += windows
+    if grid:
+        metrics.count(CLOSED_METRIC, {}, len({end for end, reason in grid if reason != "expired"}))
+    due = window.due_time if isinstance(window, SystemWindow) else window.close_time
+    for end, reason in (*grid, *ends):
+        if reason not in _UNTIMED_REASONS:
+            # The end of an input lets windows out before they are due.
+            metrics.time(CLOSE_DELAY_METRIC, {}, max(clock() - due(end), 0))

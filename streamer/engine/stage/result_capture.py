@@ -1,0 +1,166 @@
+"""Results of windows on their way from a worker to the driver's store of results.
+
+What the pipeline makes of a window does not say which window it was, for a mapping may have removed
+the metadata that do: so it is noted while the window is in hand. The rows travel beside what is
+written to the outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from streamer.core.json.bulk import payloads_of
+from streamer.core.message import Batch, Message
+from streamer.core.value import dump_json, dump_json_texts
+from streamer.engine.report.result_frame import RESULTS_OUTPUT, Payload
+from streamer.engine.results.rows import encode_rows
+from streamer.plan import Plan
+from streamer.window import Emission
+from streamer.window.pack.window_metadata import (
+    WINDOW_COUNT,
+    WINDOW_EMIT,
+    WINDOW_END,
+    WINDOW_END_MS,
+    WINDOW_KEY,
+    WINDOW_MAX_TIME,
+    WINDOW_START,
+    WINDOW_START_MS,
+    format_key,
+)
+from streamer.window.settings.system_window import SystemWindow
+
+_WINDOW_METADATA: Final = frozenset(
+    (
+        WINDOW_START,
+        WINDOW_END,
+        WINDOW_MAX_TIME,
+        WINDOW_START_MS,
+        WINDOW_END_MS,
+        WINDOW_KEY,
+        WINDOW_EMIT,
+        WINDOW_COUNT,
+    )
+)
+_MAX_BYTES: Final = 4 << 20
+_MAX_ROWS: Final = 50_000
+
+
+class ResultCapture:
+    """Notes the results of one shard in a micro-batch."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Take the plan of a stream with windows."""
+        window = plan.window
+        self._size = window.size if isinstance(window, SystemWindow) else 0
+        self._kind = plan.key.kind if plan.key is not None else "interpolation"
+        self._emission: Emission | None = None
+        self._ordinal = -1
+        self._part = 0
+        # Columns: tuples of so many rows would keep the garbage collector busy.
+        self._keys: list[bytes | None] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._emits: list[str] = []
+        self._ordinals: list[int] = []
+        self._parts: list[int] = []
+        self._contents: list[bytes] = []
+        self._metadata: list[str | None] = []
+        self._errors: list[str | None] = []
+        self._bytes = 0
+
+    def begin(self, emission: Emission) -> None:
+        """Say what the batches are of that come next."""
+        self._emission = emission
+        self._ordinal += 1
+        self._part = 0
+
+    def add(self, batch: Batch) -> None:
+        """Note a batch that the pipeline has made of the emission in hand."""
+        emission = self._emission
+        # What has failed before the windows, and passes them by, is no result.
+        if emission is None or emission.end is None:
+            return
+        part, count = self._part, len(batch)
+        self._part += count
+        self._keys += [emission.key] * count
+        self._starts += [self._start(emission)] * count
+        self._ends += [emission.end] * count
+        self._emits += [emission.reason] * count
+        self._ordinals += [self._ordinal] * count
+        self._parts += range(part, self._part)
+        self._add_columns(batch)
+
+    def add_each(self, emissions: Sequence[Emission], made: Sequence[Message | None]) -> None:
+        """Note what the pipeline has made of some emissions, of each a message, or none."""
+        kept = [
+            place
+            for place, (emission, message) in enumerate(zip(emissions, made, strict=True))
+            if message is not None and emission.end is not None
+        ]
+        some = [emissions[place] for place in kept]
+        first = self._ordinal + 1
+        self._ordinal += len(emissions)
+        self._keys += [emission.key for emission in some]
+        self._starts += [self._start(emission) for emission in some]
+        self._ends += [emission.end or 0 for emission in some]
+        self._emits += [emission.reason for emission in some]
+        self._ordinals += [first + place for place in kept]
+        self._parts += [0] * len(kept)
+        self._add_columns(
+            [message for message in map(made.__getitem__, kept) if message is not None]
+        )
+
+    def _add_columns(self, batch: Batch) -> None:
+        contents = payloads_of(batch)
+        self._contents += contents
+        self._metadata += [_own_metadata(message.meta) for message in batch]
+        self._errors += [message.error for message in batch]
+        self._bytes += sum(map(len, contents))
+
+    def flush_if_full(self) -> Iterator[Payload]:
+        """Give what was noted, if it is much."""
+        if self._bytes >= _MAX_BYTES or len(self._parts) >= _MAX_ROWS:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[Payload]:
+        """Give what was noted."""
+        if not self._parts:
+            return
+        columns: tuple[list[Any], ...] = (
+            *(self._starts, self._ends, self._emits, self._ordinals, self._parts),
+            *(self._contents, self._metadata, self._errors),
+        )
+        body = encode_rows((*self._key_columns(), *columns))
+        for column in (self._keys, *columns):
+            column.clear()
+        self._bytes = 0
+        yield Payload(0, RESULTS_OUTPUT, "", body, joins=False)
+
+    def _start(self, emission: Emission) -> int:
+        if emission.start is not None:
+            return emission.start
+        assert emission.end is not None
+        return max(emission.end - self._size, -(2**63))
+
+    def _key_columns(self) -> tuple[list[str | None], list[str | None], list[int | None]]:
+        """Return keys as texts and as JSON, and which check of a `group_by` they stand for."""
+        keys, count = self._keys, len(self._keys)
+        if self._kind == "checks":
+            return [None] * count, [None] * count, [int(key) if key else None for key in keys]
+        if self._kind == "mapping":
+            texts = [None if key is None else format_key(key) for key in keys]
+            return texts, [None if key is None else key.decode() for key in keys], [None] * count
+        # Messages that could not be grouped have the empty key.
+        texts = [key.decode(errors="replace") if key else None for key in keys]
+        known = [text for text in texts if text is not None]
+        written = iter(dump_json_texts(known))
+        json = [None if text is None else next(written).decode() for text in texts]
+        return texts, json, [None] * count
+
+
+def _own_metadata(meta: Mapping[str, Any]) -> str | None:
+    if meta.keys() <= _WINDOW_METADATA:
+        return None
+    own = {name: value for name, value in meta.items() if name not in _WINDOW_METADATA}
+    return dump_json(own).decode(errors="replace")

@@ -1,0 +1,123 @@
+"""Run what a source gives through processors, whichever way it gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from streamer.core.json.bulk import serialise_batch
+from streamer.core.message import Batch, Execution, Message
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.input.replayable import Chunk, RawMessages
+from streamer.sdk.processing import Processor, run, run_each
+from streamer.sdk.spec import ParsedComponent
+
+# So few that their documents are still in the processor's cache when they are written out again:
+# a quarter less time than with thousands. Enough to search them together (documents.py).
+_MESSAGES_PER_RUN: Final = 64
+
+
+def run_chunk(
+    processors: Sequence[Processor], chunk: Chunk, ex: Execution, *, written: bool = False
+) -> Iterator[Batch]:
+    """Return the batches that come out; each plain payload goes in as a batch of its own.
+
+    Args:
+        processors: what they go through.
+        chunk: what goes in.
+        ex: the run.
+        written: whether the payloads are about to be used as bytes: then they are written together.
+    """
+    if ex.crashes is not None:
+        yield from _run_past_crashes(processors, chunk, ex, written)
+        return
+    yield from _run_messages(processors, chunk, ex, written)
+
+
+def _run_past_crashes(
+    processors: Sequence[Processor], chunk: Chunk, ex: Execution, written: bool
+) -> Iterator[Batch]:
+    """Do what `feed` does where a worker has died."""
+    if isinstance(chunk, RawMessages):
+        raws, meta = chunk.raws, chunk.meta
+        batches = [[Message(raw, meta)] for raw in raws]
+
+        def part(begin: int, end: int) -> Chunk:
+            return RawMessages(raws[begin:end], meta)
+    else:
+        batches = whole = chunk
+
+        def part(begin: int, end: int) -> Chunk:
+            return whole[begin:end]
+
+    yield from ex.crashes.run_batches(
+        processors,
+        batches,
+        ex,
+        "",
+        lambda begin, end: _run_messages(processors, part(begin, end), ex, written),
+    )
+
+
+def _run_messages(
+    processors: Sequence[Processor], chunk: Chunk, ex: Execution, written: bool
+) -> Iterator[Batch]:
+    if not isinstance(chunk, RawMessages) and any(len(batch) != 1 for batch in chunk):
+        yield from run(processors, chunk, ex)
+        if ex.read_counter is not None:
+            ex.read_counter.add(count_messages(chunk))
+        return
+    for start in range(
+        0, len(chunk.raws if isinstance(chunk, RawMessages) else chunk), _MESSAGES_PER_RUN
+    ):
+        messages = _make_messages(chunk, start)
+        count = len(messages)
+        batches = run_each(processors, messages, ex)
+        if written:
+            serialise_batch([message for batch in batches for message in batch])
+        yield from batches
+        if ex.read_counter is not None:
+            ex.read_counter.add(count)
+
+
+def observe_input(
+    chunks: Iterable[Chunk],
+    component: ParsedComponent,
+    ex: Execution,
+    inner: Sequence[ParsedComponent] = (),
+) -> Iterator[Chunk]:
+    """Return what an input gives, and take samples of it where somebody watches.
+
+    Args:
+        chunks: what it gives.
+        component: the input.
+        ex: the run.
+        inner: the inputs inside of it that these have come through, each of which counts them.
+    """
+    sampler = ex.sampler
+    key = ComponentRef(component).key
+    fields = [ComponentRef(one).fields for one in inner]
+    for chunk in chunks:
+        if sampler is not None:
+            some = (
+                [[one] for one in _make_messages(chunk, 0)]
+                if isinstance(chunk, RawMessages)
+                else chunk
+            )
+            for batch in some:
+                sampler.sample(batch, key, "after")
+        for labels in fields:
+            ex.count("input_received", count_messages(chunk), **labels)
+        yield chunk
+
+
+def count_messages(chunk: Chunk) -> int:
+    """Return how many messages a chunk has."""
+    return len(chunk.raws) if isinstance(chunk, RawMessages) else sum(map(len, chunk))
+
+
+def _make_messages(chunk: Chunk, start: int) -> list[Message]:
+    """Return a piece of the messages, each of which is a batch by itself."""
+    if isinstance(chunk, RawMessages):
+        return [Message(raw, chunk.meta) for raw in chunk.raws[start : start + _MESSAGES_PER_RUN]]
+    return [message for [message] in chunk[start : start + _MESSAGES_PER_RUN]]

@@ -1,9 +1,0 @@
-"""Metrics are not served and not pushed."""
-
-from __future__ import annotations
-
-from typing import Final
-
-from streamer.spec import Kind, Spec
-
-SPEC: Final = Spec(Kind.METRICS, "none", "Keeps metrics to itself.")

@@ -1,0 +1,129 @@
+"""What the settings of window buffers mean for windows that are open.
+
+What a checkpoint's state is bound to is in `Plan.fingerprint`; beyond that, what an open window
+was begun with is part of what it holds. Everything that is listed here as kept is held by a test
+that begins windows with the one setting and ends them with the other.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from streamer.plan.change_impact.model import Effect
+from streamer.sdk.spec import ParsedFields
+from streamer.sdk.window_buffer import fields as f
+
+WINDOWLESS: Final = frozenset({"none", "memory"})
+"""Buffers that keep nothing between micro-batches."""
+
+
+class Ruling(NamedTuple):
+    """What a change comes to.
+
+    Attributes:
+        effect: as of `Change`.
+        note: as of `Change`.
+    """
+
+    effect: Effect
+    note: str = ""
+
+
+_OTHER: Final = Ruling(Effect.RESET, "windows that are open were begun with the former value")
+_TIME: Final = Ruling(
+    Effect.RESET, "what windows hold was put in its place by the times that the former one gave"
+)
+_KEY: Final = Ruling(
+    Effect.RESET, "what windows hold was grouped by the keys that the former one gave"
+)
+_CLOCK: Final = Ruling(Effect.RESET, "open windows know only the clock that they were begun with")
+_FROM_NOW: Final = Ruling(Effect.MIGRATE, "holds for messages from now on; what is kept stays")
+_AT_CLOSE: Final = Ruling(Effect.MIGRATE, "holds for windows that close from now on")
+
+# By field. Those that depend on both values are judged below.
+RULINGS: Final[dict[str, Ruling]] = {
+    f.TIMESTAMP_MAPPING: _TIME,
+    f.KEY_MAPPING: _KEY,
+    f.SIZE: _OTHER,
+    f.EVERY: _OTHER,
+    "slide": _OTHER,
+    f.OFFSET: _OTHER,
+    f.TIMEZONE: _OTHER,
+    "gap": _OTHER,
+    "max_duration": _OTHER,
+    "mode": _OTHER,
+    "count": _OTHER,
+    "within": _OTHER,
+    "before": _OTHER,
+    "after": _OTHER,
+    "type": _OTHER,
+    "left": _OTHER,
+    "right": _OTHER,
+    f.CLOCK: _CLOCK,
+    f.CLOCK_SCOPE: _CLOCK,
+    f.MAX_AHEAD: _FROM_NOW,
+    f.FILTER: _FROM_NOW,
+    f.LATE_OUTPUT: _FROM_NOW,
+    f.HAVING: _AT_CLOSE,
+    f.RETENTION: Ruling(Effect.MIGRATE, "holds for the results that there are already, too"),
+    f.END_OF_INPUT: Ruling(Effect.MIGRATE),
+    f.KEY_RETENTION: Ruling(
+        Effect.MIGRATE, "keys that are known now may be kept as long as before"
+    ),
+    "expire_after": _AT_CLOSE,
+    "on_expired": _AT_CLOSE,
+}
+"""What a change of a field comes to, whatever its values."""
+
+BY_VALUE: Final = frozenset({f.ALLOWED_LATENESS, f.IDLE_TIMEOUT, f.EMIT})
+"""Fields of which both values decide; see `rule_on_field`."""
+
+
+def rule_on_field(
+    name: str, old: ParsedFields, new: ParsedFields, strategies: tuple[str, str]
+) -> Ruling:
+    """Judge a change of a window buffer's setting.
+
+    Args:
+        name: the field.
+        old: the buffer's fields before.
+        new: the fields after.
+        strategies: how shards go about the windows, before and after (`EventWindow.way`).
+    """
+    if name == f.ALLOWED_LATENESS:
+        return _rule_on_lateness(old[name] or 0, new[name] or 0, strategies[1])
+    if name == f.IDLE_TIMEOUT:
+        return _rule_on_idle_timeout(old[name], new[name], strategies)
+    if name == f.EMIT:
+        return _rule_on_emit(old[name], new[name], strategies)
+    return RULINGS.get(name, Ruling(Effect.RESET, "nothing is known about this change"))
+
+
+def _rule_on_lateness(old: int, new: int, strategy: str) -> Ruling:
+    if new < old:
+        return Ruling(Effect.MIGRATE, "windows that are open now may close as late as before")
+    if strategy == "keys":
+        note = "a window that has closed by the former value comes out again if it is given more"
+        return Ruling(Effect.MIGRATE, note)
+    return Ruling(Effect.MIGRATE, "windows that have closed stay closed")
+
+
+def _rule_on_idle_timeout(old: int | None, new: int | None, strategies: tuple[str, str]) -> Ruling:
+    if strategies[0] != strategies[1]:
+        return Ruling(Effect.RESET, "windows with idle_timeout are kept in another form")
+    if new is None or (old is not None and new >= old):
+        return Ruling(Effect.MIGRATE)
+    # A key is looked at when it was due by the setting that it was put away with.
+    note = "windows that are open now close by it once they are given another message"
+    return Ruling(Effect.MIGRATE, note)
+
+
+def _rule_on_emit(old: str, new: str, strategies: tuple[str, str]) -> Ruling:
+    if "forward" in (old, new):
+        return Ruling(Effect.RESET, "with emit: forward, windows keep no messages")
+    if strategies[0] != strategies[1]:
+        return Ruling(Effect.RESET, f"windows with emit: {new} are kept in another form")
+    if old == "final":
+        note = f"windows that are open now would never come out by emit: {new} without a change"
+        return Ruling(Effect.RESET, note)
+    return Ruling(Effect.MIGRATE)

@@ -1,0 +1,222 @@
+"""Judge the change from one config to another: what differs, and what it comes to.
+
+Whatever is not known to be kept counts as a reset.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from streamer.config import Config
+from streamer.config.sections import SECTIONS
+from streamer.plan.change_impact.buffer_rulings import WINDOWLESS, Ruling, rule_on_field
+from streamer.plan.change_impact.differences import Difference, Side, compare_values, side_of
+from streamer.plan.change_impact.model import Change, ChangeImpact, Effect
+from streamer.plan.change_impact.renamed_labels import restore_labels
+from streamer.plan.change_impact.used_resources import find_used_resources
+from streamer.plan.plan import Plan, make_plan
+from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
+from streamer.window.settings.describe import describe_window
+
+_IN_PLACE: Final = Ruling(Effect.IN_PLACE)
+_AT_START: Final = Ruling(Effect.RESTART, "is looked at when the program starts")
+_INPUT: Final = Ruling(Effect.RESET, "offsets of the one input mean nothing to the other")
+
+SECTION_RULINGS: Final[dict[str, Ruling]] = {
+    "http": _AT_START,
+    "logger": _IN_PLACE,
+    "metrics": _IN_PLACE,
+    "tracer": _AT_START,
+    "shutdown_delay": _IN_PLACE,
+    "shutdown_timeout": _IN_PLACE,
+    "error_handling": _IN_PLACE,
+    "limits": _IN_PLACE,
+}
+"""What changes of sections that are no way of messages come to."""
+
+SPARK_RULINGS: Final[dict[str, Ruling]] = {
+    "master": _AT_START,
+    "environment": _AT_START,
+    "conf": _AT_START,
+    "jars_directory": _AT_START,
+    "spool_limit": _AT_START,
+    "checkpoint": Ruling(
+        Effect.RESTART, "the stream stays with its checkpoint until the program starts anew"
+    ),
+    "trigger_interval": _IN_PLACE,
+    "shards": Ruling(Effect.RESET, "windows that are open are spread over the former number"),
+}
+"""What changes of the `spark` section's fields come to."""
+
+IGNORED: Final = frozenset({"tests"})
+"""Sections that no stream runs."""
+
+_PROCESSORS: Final = Field("processors", "processor", "Processors.", default=(), shape="array")
+
+
+def judge(old: Config, new: Config, env: Mapping[str, str] | None = None) -> ChangeImpact:
+    """Judge a change.
+
+    Args:
+        old: what runs.
+        new: what is to run.
+        env: the variables that both were read with, whose values are not shown; those of the
+            process when None.
+
+    Raises:
+        StreamerError: one of them asks for something that cannot be run.
+    """
+    return _Judge(old, new, os.environ if env is None else env).judge()
+
+
+class _Judge:
+    def __init__(self, old: Config, new: Config, env: Mapping[str, str]) -> None:
+        self._new_as_given = new
+        new = restore_labels(old, new)
+        self._old, self._new = old, new
+        self._plans = make_plan(old), make_plan(new)
+        self._sides = side_of(old, env), side_of(new, env)
+        roots = [(c.input, c.buffer, *c.processors, c.output) for c in (old, new)]
+        both = (old, roots[0]), (new, roots[1])
+        self._used_resources = set[tuple[Kind, str]]().union(
+            *(find_used_resources(r, c.resources) for c, r in both)
+        )
+        by_inputs = (
+            find_used_resources([c.input], c.resources, with_input_processors=False)
+            for c in (old, new)
+        )
+        self._input_resources = set[tuple[Kind, str]]().union(*by_inputs)
+
+    def judge(self) -> ChangeImpact:
+        changes = [self._make_change(one, rule) for one, rule in self._rulings()]
+        changes += self._unexplained_changes(changes)
+        keeps = not any(one.effect == Effect.RESET and _is_input_path(one.path) for one in changes)
+        resets = any(one.effect == Effect.RESET for one in changes)
+        losses = tuple(self._describe_losses(keeps)) if resets else ()
+        return ChangeImpact(tuple(changes), keeps, losses)
+
+    def _rulings(self) -> Iterator[tuple[Difference, Ruling]]:
+        old, new, (a, b) = self._old, self._new, self._sides
+        for section in SECTIONS:
+            name = section.name
+            if name in IGNORED or section.deprecated:
+                continue
+            if name == "pipeline":
+                # `pipeline.threads` has no effect.
+                differences = compare_values(
+                    "pipeline.processors", _PROCESSORS, old.processors, new.processors, a, b
+                )
+                yield from ((one, _IN_PLACE) for one in differences)
+            elif name.endswith("_resources"):
+                yield from self._resource_rulings(Kind(name.removesuffix("_resources")), section)
+            elif hasattr(new, name):
+                differences = compare_values(
+                    name, section, getattr(old, name), getattr(new, name), a, b
+                )
+                yield from ((one, self._rule(name, one)) for one in differences)
+
+    def _resource_rulings(self, kind: Kind, section: Field) -> Iterator[tuple[Difference, Ruling]]:
+        """Compare resources by their labels; those that nothing uses change nothing."""
+        keys = dict.fromkeys((*self._old.resources, *self._new.resources))
+        for key in keys:
+            if key[0] != kind or key not in self._used_resources:
+                continue
+            left, right = self._old.resources.get(key), self._new.resources.get(key)
+            path = (right or left or ParsedComponent(kind, "")).path or section.name
+            field = replace(section, shape="scalar")
+            for one in compare_values(path, field, left, right, *self._sides_at(left, right)):
+                yield one, self._rule_on_processing(one, key in self._input_resources)
+
+    def _sides_at(
+        self, left: ParsedComponent | None, right: ParsedComponent | None
+    ) -> tuple[Side, Side]:
+        a, b = self._sides
+        return (a.at(left) if left else a), (b.at(right) if right else b)
+
+    def _rule(self, section: str, one: Difference) -> Ruling:
+        if section == "input":
+            return self._rule_on_processing(one, by_input=True)
+        if section == "output":
+            return _IN_PLACE
+        if section == "buffer":
+            return self._rule_on_buffer(one)
+        if section == "spark":
+            return self._rule_on_spark(one)
+        return SECTION_RULINGS.get(section, Ruling(Effect.RESET, "nothing is known about it"))
+
+    def _rule_on_processing(self, one: Difference, by_input: bool) -> Ruling:
+        """Judge a change in a component that messages go through."""
+        if not by_input or one.is_input_processor:
+            return _IN_PLACE
+        return _INPUT
+
+    def _rule_on_buffer(self, one: Difference) -> Ruling:
+        old, new = self._old.buffer, self._new.buffer
+        if {old.name, new.name} <= WINDOWLESS:
+            return _IN_PLACE
+        if old.name != new.name or one.owner is None or one.owner.kind != Kind.BUFFER:
+            return Ruling(Effect.RESET, "windows of one kind are not those of another")
+        if one.field == "label":
+            return _IN_PLACE
+        assert isinstance(old.config, ParsedFields) and isinstance(new.config, ParsedFields)
+        strategies = [getattr(plan.window, "strategy", "panes") for plan in self._plans]
+        return rule_on_field(one.field, old.config, new.config, (strategies[0], strategies[1]))
+
+    def _rule_on_spark(self, one: Difference) -> Ruling:
+        name = one.path.split(".")[1]
+        if name == "shards" and all(plan.window is None for plan in self._plans):
+            return _IN_PLACE
+        return SPARK_RULINGS.get(name, Ruling(Effect.RESET, "nothing is known about it"))
+
+    def _make_change(self, one: Difference, rule: Ruling) -> Change:
+        label = one.owner.label if one.owner is not None else ""
+        if rule.effect != Effect.RESET and self._regroups(one.path):
+            rule = Ruling(
+                Effect.RESET,
+                "open windows are spread over the shards by what the first processor groups by",
+            )
+        return Change(one.path, label, one.file, one.line, one.old, one.new, *rule)
+
+    def _regroups(self, path: str) -> bool:
+        """Tell whether a change is one of the grouping that messages are sharded by."""
+        old, new = self._plans
+        if old.fingerprint["key"] == new.fingerprint["key"] or None in (old.window, new.window):
+            return False
+        sources = {plan.key.source for plan in self._plans if plan.key is not None}
+        return any(f"{path}.".startswith(f"{source}.") for source in sources)
+
+    def _unexplained_changes(self, changes: list[Change]) -> Iterator[Change]:
+        """Name what state is bound to and has changed, where no change says so yet."""
+        if any(one.effect == Effect.RESET for one in changes):
+            return
+        old, new = (_comparable_fingerprint(plan) for plan in self._plans)
+        for name in old:
+            if old[name] != new[name]:
+                note = "open windows are bound to it"
+                place = self._new_as_given.path, 0
+                yield Change(name, "", *place, str(old[name]), str(new[name]), Effect.RESET, note)
+
+    def _describe_losses(self, keeps_input: bool) -> Iterator[str]:
+        old = self._plans[0]
+        if old.window is not None:
+            yield f"the windows that are open: {describe_window(old.window)}"
+        if not keeps_input:
+            yield f"how far the input {old.input.name} was read: the new one begins anew"
+
+
+def _is_input_path(path: str) -> bool:
+    return path.split(".")[0] in ("input", "input_resources")
+
+
+def _comparable_fingerprint(plan: Plan) -> dict[str, object]:
+    """Return the fingerprint, where buffers without windows are alike."""
+    fingerprint = dict(plan.fingerprint)
+    # Their number is the machine's, unless the config says it.
+    del fingerprint["shards"]
+    if plan.window is None:
+        fingerprint["window"] = "none"
+        fingerprint["key"] = None
+    return fingerprint

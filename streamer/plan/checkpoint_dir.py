@@ -1,0 +1,34 @@
+"""Where a stream keeps its checkpoint, or a part of it, when nobody says."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def default_checkpoint(config_path: str, env: Mapping[str, str]) -> Path:
+    """Return the directory that belongs to a config: in the user's state directory, by its path."""
+    whole = os.path.abspath(config_path) if config_path else os.getcwd()
+    mark = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return _state_directory(env) / f"{Path(config_path).stem or 'stdin'}-{mark}"
+
+
+def is_remote(checkpoint: str) -> bool:
+    """Tell whether a checkpoint is on a file system that only Spark reaches."""
+    return "://" in checkpoint.removeprefix("file://")
+
+
+def local_directory(url: str, env: Mapping[str, str]) -> Path:
+    """Return the directory for what this machine keeps of a checkpoint that is elsewhere."""
+    url = url.rstrip("/")
+    mark = hashlib.sha256(url.encode()).hexdigest()[:8]
+    name = re.sub(r"[^\w.-]", "_", url.rpartition("/")[2])
+    return _state_directory(env) / f"{name}-{mark}"
+
+
+def _state_directory(env: Mapping[str, str]) -> Path:
+    state = env.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(state) / "streamer"

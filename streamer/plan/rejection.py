@@ -1,0 +1,23 @@
+"""Whether a stream rejects messages by its own words, and whether its input gives them again."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from streamer.config.lint import rejected_messages
+from streamer.plan.plan import Plan
+from streamer.plan.resources import Resources, resolve_resource
+from streamer.sdk.spec import ParsedComponent
+
+
+def rejects(plan: Plan) -> bool:
+    """Tell whether messages may be rejected since the config says so, and nothing catches them."""
+    resolve = partial(resolve_resource, resources=plan.resources)
+    return plan.strict or any(rejected_messages.may_reject(one, resolve) for one in plan.outputs)
+
+
+def replays(component: ParsedComponent, resources: Resources) -> bool:
+    """Tell whether an input gives again what is rejected: see `config.lint.rejected_messages.replays_rejected`."""
+    return rejected_messages.replays_rejected(
+        component, partial(resolve_resource, resources=resources)
+    )

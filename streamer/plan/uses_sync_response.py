@@ -1,0 +1,54 @@
+"""Whether a stream answers requests, so that inputs know whether to hold them open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamer.plan.plan import Plan
+from streamer.plan.rejection import rejects
+from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
+from streamer.sdk.spec.children import child_components
+
+_SYNC_RESPONSE = "sync_response"
+
+
+def is_answered(plan: Plan) -> bool:
+    """Tell whether anything in a plan answers the requests that its messages came with.
+
+    What it may reject by its own words it answers with an error. Windows keep messages for longer
+    than a request waits, so none waits for them.
+    """
+    if plan.window is not None:
+        return False
+    return gives_replies(plan) or rejects(plan)
+
+
+def gives_replies(plan: Plan) -> bool:
+    """Tell whether anything in a plan gives messages back to who has sent some."""
+    return any(_sends_reply(one) for one in _walk_components(_root_components(plan)))
+
+
+def _sends_reply(component: ParsedComponent) -> bool:
+    if component.name == _SYNC_RESPONSE:
+        return True
+    # An output may give back what a server has said.
+    return component.kind == Kind.OUTPUT and bool(
+        isinstance(component.config, ParsedFields) and component.config.get("propagate_response")
+    )
+
+
+def _root_components(plan: Plan) -> Iterator[ParsedComponent]:
+    yield from (plan.input, plan.buffer, *plan.processors, *plan.outputs)
+    yield from (
+        component for (kind, _), component in plan.resources.items() if kind in _PROCESSING_KINDS
+    )
+
+
+_PROCESSING_KINDS = (Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT)
+
+
+def _walk_components(components: Iterable[ParsedComponent]) -> Iterator[ParsedComponent]:
+    for one in components:
+        yield one
+        yield from _walk_components(one.processors)
+        yield from _walk_components(child_components(one))

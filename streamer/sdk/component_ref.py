@@ -1,0 +1,81 @@
+"""What happens to a message that a component could not process: marked, logged, counted, kept."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.core.message import Batch, Execution, Failure, Message
+from streamer.sdk.spec import ParsedComponent
+
+ERROR_COUNTER: Final = "processor_error"
+
+
+class ComponentRef:
+    """The component that speaks: its lines in the log carry its label and path, as Benthos's do.
+
+    Attributes:
+        fields: `label` and `path` (`root.pipeline.processors.0`), for every line it logs.
+        key: what its figures are kept under: its kind, and both of these.
+    """
+
+    __slots__ = ("fields", "key", "_source")
+
+    def __init__(self, component: ParsedComponent) -> None:
+        """Take label and path from where the component stands in the config."""
+        path = f"root.{component.path}" if component.path else "root"
+        self.fields = {"label": component.label, "path": path}
+        self.key = (str(component.kind), component.label, path)
+        self._source = (component.name, component.label, component.path)
+
+    @property
+    def name(self) -> str:
+        """The component's type."""
+        return self._source[0]
+
+    def log(self, ex: Execution, level: str, text: str) -> None:
+        """Log a line of the component's."""
+        ex.log(level, text, self.fields)
+
+    def fail(self, message: Message, error: str, ex: Execution, line: str | None = None) -> Message:
+        """Return the message marked as failed, after logging and counting the failure.
+
+        Args:
+            message: it keeps its payload and metadata.
+            error: the mark, which `error()` returns further down; `error_source_name()` and its
+                like return this component.
+            ex: the run.
+            line: what the log says, when it is not the mark's text.
+        """
+        ex.log("ERROR", error if line is None else line, self.fields)
+        return self.mark(message, error, ex)
+
+    def mark(self, message: Message, error: str, ex: Execution) -> Message:
+        """Return the message marked as failed, after counting it, where the log has it already."""
+        ex.count(ERROR_COUNTER, 1, **self.fields)
+        return message.with_error(Failure(error, *self._source))
+
+    def fail_unattributed(
+        self, message: Message, error: str, ex: Execution, line: str | None = None
+    ) -> Message:
+        """Do what `fail` does, with a mark that names no component, where Benthos's does not."""
+        ex.log("ERROR", error if line is None else line, self.fields)
+        ex.count(ERROR_COUNTER, 1, **self.fields)
+        return message.with_error(error)
+
+    def fail_batch(self, batch: Batch, error: Exception, ex: Execution) -> Batch:
+        """Mark every message of a batch on which the component broke down, so that none is lost.
+
+        This is for errors that no processor foresees; those it foresees mark one message.
+        """
+        text = f"{type(error).__name__}: {error}"
+        ex.log("ERROR", f"Processor failed: {text}", self.fields)
+        ex.count(ERROR_COUNTER, len(batch), **self.fields)
+        return [message.with_error(Failure(text, *self._source)) for message in batch]
+
+
+def fail_batch(batch: Batch, error: Exception, ex: Execution) -> Batch:
+    """Do the same for a processor of which nobody knows where it stands."""
+    text = f"{type(error).__name__}: {error}"
+    ex.log("ERROR", f"Processor failed: {text}", {})
+    ex.count(ERROR_COUNTER, len(batch))
+    return [message.with_error(text) for message in batch]

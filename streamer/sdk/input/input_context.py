@@ -1,0 +1,141 @@
+"""What an input may ask for when its stream starts: the room that it is opened in, on the driver.
+
+An input's `build` only reads its fields. One that has to look or to listen before it can be read
+is an `OpenableInput`: `opened` is called once for every start of the program, on the driver, and
+returns the source that is read from then on. Three kinds of inputs need it:
+
+- one that must see the same again after a restart (the files that a glob matched):
+  `room.known()` is what an earlier start remembered, `room.remember(…)` what the next one gets;
+- one that cannot be read twice (a pipe, a socket, HTTP): it lands what comes in a spool under
+  `room.directory`, by a receiver that it starts with `room.start`, and is read from there
+  (see `streamer.connectors.spool`; `streamer.connectors.spool.byte_spool` keeps plain bytes);
+- one that holds others opens them with `room.inner(name)`.
+
+An input that reads a bounded answer (a query's rows) needs none of it when it can ask again and get
+the same; otherwise it lands the rows like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from streamer.core.limits import Limits, stream_limits
+from streamer.sdk.input.replayable import ReplayableSource
+from streamer.sdk.spec import Kind, ParsedComponent
+from streamer.sdk.sync_response import PendingRequests
+
+
+class InputContext(Protocol):
+    """What the driver lends to one input while it is opened, and while its receiver runs."""
+
+    @property
+    def name(self) -> str:
+        """The input's name among all of the stream, the same at every start; "" for the only."""
+
+    @property
+    def directory(self) -> Path:
+        """A directory of its own in the checkpoint; it goes when a bounded stream has ended."""
+
+    @property
+    def spool_limit(self) -> int:
+        """Bytes that may wait in a spool for the checkpoint; above it nothing more is taken."""
+
+    @property
+    def limits(self) -> Limits:
+        """What one message may come to; they hold in what `start` runs."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the workers see this machine's files."""
+
+    @property
+    def pending_requests(self) -> PendingRequests | None:
+        """Where requests wait for their answer; None when nothing in the stream gives any."""
+
+    @property
+    def endpoints(self) -> Any:
+        """The stream's HTTP server, which takes more paths; None when there is none."""
+
+    def load_state(self) -> Any:
+        """Return what an earlier start remembered; None when there was none."""
+
+    def save_state(self, state: Any) -> None:
+        """Keep a JSON value for the next start."""
+
+    def child(self, name: str) -> InputContext:
+        """Return the room of an input within this one."""
+
+    def stoppable_child(self, name: str) -> StoppableContext:
+        """Return the room of an input within this one that can be stopped by itself."""
+
+    def read_config(self, kind: Kind, text: str) -> ParsedComponent:
+        """Read the config of a component that is added while the stream runs.
+
+        Raises:
+            StreamerError: it is not right.
+        """
+
+    def redacted_config(self, component: ParsedComponent) -> Mapping[str, Any]:
+        """Return the config of a component as a document, without secrets."""
+
+    def claim(self, what: str) -> None:
+        """Take something that only one input can have, such as the standard input.
+
+        Raises:
+            StreamerError: another input has it.
+        """
+
+    def start(self, what: str, run: Callable[[], None]) -> None:
+        """Run a receiver in a thread of its own until it returns; `what` names it."""
+
+    def on_stop(self, stop: Callable[[], None]) -> None:
+        """Have something called when the stream stops taking messages. It must not wait."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the stream has stopped taking messages."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, but no longer than until the stream stops; return whether it has."""
+
+    def log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        """Log a line."""
+
+    def count(self, name: str, by: int = 1, **labels: str) -> None:
+        """Add to a counter."""
+
+    def report_waiting(self, what: str) -> None:
+        """Say in the stream's state what the input waits for, such as a server; "" for nothing."""
+
+    def read_stdin(self, size: int) -> bytes:
+        """Read up to so many bytes of the standard input, b"" at its end."""
+
+
+class StoppableContext(NamedTuple):
+    """A room, and what stops all that was begun in it."""
+
+    context: InputContext
+    stop: Callable[[], None]
+
+
+@runtime_checkable
+class OpenableInput(Protocol):
+    """A built input that must be opened on the driver before it can be read."""
+
+    def open(self, context: InputContext) -> ReplayableSource:
+        """Open it, and begin to receive what it is sent.
+
+        Raises:
+            StreamerError: what it needs is not there; the text says what to do.
+        """
+
+
+def open_input(source: Any, context: InputContext) -> ReplayableSource:
+    """Open a built input, or return it as it is when it needs no opening."""
+    if not isinstance(source, OpenableInput):
+        opened_source: ReplayableSource = source
+        return opened_source
+    with stream_limits(context.limits):
+        return source.open(context)

@@ -1,0 +1,39 @@
+"""How a component says, before a stream runs, whether what it works with is there."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class SupportsProbe(Protocol):
+    """A built component that can look at what it will read or write, for `streamer dry-run`."""
+
+    def probe(self) -> str:
+        """Connect, or open, without moving a message and without leaving anything behind.
+
+        Returns:
+            What was found, in a few words: `3 files, 12,345 bytes`.
+
+        Raises:
+            StreamerError: what is wrong, and what to do.
+            OSError: the system refuses; its text is shown.
+        """
+
+
+@runtime_checkable
+class SupportsPreflight(Protocol):
+    """A built component that is looked at when its stream starts."""
+
+    def preflight(self, stream: str) -> str:
+        """Look, for some seconds at most, whether it can do what it is there for.
+
+        Args:
+            stream: names the checkpoint.
+
+        Returns:
+            What is wrong and may pass by itself, in one line; empty when all is well.
+
+        Raises:
+            StreamerError: what is wrong until something is changed.
+        """

@@ -1,0 +1,62 @@
+"""What a component may ask for while it is built: its children and the resources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from streamer.sdk.spec.kind import Kind
+from streamer.sdk.spec.parsed_config import ParsedComponent
+
+T = TypeVar("T")
+
+
+class BuildContext(Protocol):
+    """Builds children, so that components need not know the catalogue, nor one another."""
+
+    @property
+    def component(self) -> ParsedComponent:
+        """The component that is being built: its label, path and place."""
+
+    def build(self, component: ParsedComponent) -> Any:
+        """Build a child component.
+
+        An output comes with its `processors`, as a `Composition` (see `sending`); those of an input
+        are left to the caller.
+        """
+
+    def build_all(self, components: Iterable[ParsedComponent]) -> list[Any]:
+        """Build child components, in order."""
+
+    def resource(self, kind: Kind, label: str) -> Any:
+        """Return the resource of that label; it is built once for a context.
+
+        A cache or a rate limit is built once for a worker process, and outlives the context.
+
+        Raises:
+            StreamerError: there is no such resource; the text names those that there are.
+        """
+
+    def worker_resource(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what outlives the context: a pool of connections, a process that was started.
+
+        A context lasts for a task, this as long as the worker process; so it must hold nothing
+        of a task's, such as an `Execution`. Several threads and tasks may use it at once.
+
+        Args:
+            key: tells it from others of the component that is being built.
+            make: makes it when there is none for this component yet.
+        """
+
+    def shared_directory(self) -> Path:
+        """Return a directory that all workers of the stream on this machine share while it runs."""
+
+    def with_processors(self) -> BuildContext:
+        """Return a context whose inputs come with their processors: for who reads them himself."""
+
+    def isolated(self) -> BuildContext:
+        """Return a context whose components are shared with nobody, for a thread of its own.
+
+        What is lasting is shared all the same, caches and rate limits among it. See `lanes`.
+        """

@@ -1,0 +1,155 @@
+"""What the window buffers that follow event times have in common: what they refuse and give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from streamer.bloblang import Mapping, compile_mapping
+from streamer.core.durations import format_duration
+from streamer.sdk.spec import ParsedFields
+from streamer.sdk.window_buffer import fields as f
+from streamer.window.settings.window_types import KEY_RETENTION, EventTimeSettings, WindowType
+
+FieldProblems = Iterable[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowBuffer:
+    """What the plan and the stages need of a window buffer.
+
+    Attributes:
+        window: the settings of the kind.
+        time: the settings that all kinds have; None for count windows, which know no time.
+        timestamp: gives a message's event time; None for count windows.
+        key: gives a message's key; None when all messages share their windows.
+        filter: is true for the messages that are taken; None for all.
+        having: is true, at the first message, for the windows that are emitted; None for all.
+        late_output: the label of the output resource for dropped messages, or None.
+    """
+
+    window: WindowType
+    time: EventTimeSettings | None
+    timestamp: Mapping | None
+    key: Mapping | None
+    filter: Mapping | None
+    having: Mapping | None
+    late_output: str | None
+
+
+def build_buffer(parsed: ParsedFields, window: WindowType) -> WindowBuffer:
+    """Take the fields that a kind shares with others; its check has found them to be right.
+
+    Args:
+        parsed: the component's body, which may lack fields that the kind does not have.
+        window: the settings of the kind.
+    """
+    timestamp = _compile_optional_mapping(parsed, f.TIMESTAMP_MAPPING)
+    return WindowBuffer(
+        window=window,
+        time=None if timestamp is None else _read_event_time(parsed),
+        timestamp=timestamp,
+        key=_compile_optional_mapping(parsed, f.KEY_MAPPING),
+        filter=_compile_optional_mapping(parsed, f.FILTER),
+        having=_compile_optional_mapping(parsed, f.HAVING),
+        late_output=parsed[f.LATE_OUTPUT] or None,
+    )
+
+
+def _read_event_time(parsed: ParsedFields) -> EventTimeSettings:
+    """Return the shared settings; they are called as their fields are."""
+    settings: dict[str, Any] = {
+        name: value.lower() if isinstance(value, str) else value
+        for name in EventTimeSettings.__dataclass_fields__
+        if (value := parsed.get(name)) is not None
+    }
+    return EventTimeSettings(**settings)
+
+
+def _compile_optional_mapping(parsed: ParsedFields, name: str) -> Mapping | None:
+    text = parsed.get(name) or ""
+    return compile_mapping(text) if text.strip() else None
+
+
+def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with the fields that all kinds have: the field, and the problem."""
+    if not parsed[f.TIMESTAMP_MAPPING].strip():
+        yield f.TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    yield from find_key_problems(parsed)
+    yield from find_lateness_problems(parsed)
+    yield from _find_non_positive(parsed, f.IDLE_TIMEOUT, "leave it out to wait for the clock")
+    yield from _find_non_positive(parsed, f.KEY_RETENTION, "leave it out for a week")
+    yield from find_retention_problems(parsed)
+    yield from _find_clock_scope_problems(parsed)
+    if (
+        parsed[f.EMIT].lower() == "forward"
+        and _compile_optional_mapping(parsed, f.HAVING) is not None
+    ):
+        yield (
+            f.HAVING,
+            "cannot judge a window with emit: forward, which passes messages on before their "
+            "window is whole; choose messages with filter, or another emit",
+        )
+
+
+def find_key_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with a key: it must follow from the message, however often asked."""
+    key = _compile_optional_mapping(parsed, f.KEY_MAPPING)
+    if key is None:
+        return
+    if key.uses.random:
+        reason = "leaves the key to chance (random_int, uuid_v4 or the like)"
+    elif key.uses.batch:
+        reason = "looks at other messages than its own (batch_index, from_all, count or the like)"
+    else:
+        return
+    yield (
+        f.KEY_MAPPING,
+        f"must give a message the same key whenever it is asked, but it {reason}; take the key "
+        "from the message",
+    )
+
+
+def find_lateness_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with how late, and how early, messages may be."""
+    hints = {
+        f.ALLOWED_LATENESS: "0s waits for no late messages",
+        f.MAX_AHEAD: "0s allows no event to be ahead of the clock",
+    }
+    for name, hint in hints.items():
+        value = parsed[name]
+        if value is not None and value < 0:
+            yield name, f"is {format_duration(value)}, but it must not be negative; {hint}"
+
+
+def find_size_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with the length of a window."""
+    size = parsed[f.SIZE]
+    if size is None or size <= 0:
+        value_text = "empty" if size is None else format_duration(size)
+        yield f.SIZE, f"is {value_text}, but a window needs a length above 0s, such as 10m"
+
+
+def find_retention_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with how long results are kept."""
+    yield from _find_non_positive(parsed, f.RETENTION, "leave it out to keep no results")
+
+
+def _find_non_positive(parsed: ParsedFields, name: str, hint: str) -> FieldProblems:
+    value = parsed[name]
+    if value is not None and value <= 0:
+        yield name, f"is {format_duration(value)}, but it must be longer than 0s; {hint}"
+
+
+def _find_clock_scope_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return where clocks of keys are asked for that cannot be, or would be all the same."""
+    if parsed[f.CLOCK_SCOPE].lower() != "key":
+        if parsed[f.KEY_RETENTION] not in (None, KEY_RETENTION):
+            text = "has no meaning without clock_scope: key, since no key has a clock of its own"
+            yield f.KEY_RETENTION, f"{text}; remove it, or add clock_scope: key"
+    elif _compile_optional_mapping(parsed, f.KEY_MAPPING) is None:
+        yield f.CLOCK_SCOPE, "is key, but messages have no keys; add key_mapping, or leave it out"
+    elif parsed[f.CLOCK].lower() == "system":
+        text = "is key, but with clock: system it is the same time for all keys"
+        yield f.CLOCK_SCOPE, f"{text}; leave it out, or use clock: stream"

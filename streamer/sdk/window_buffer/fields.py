@@ -1,0 +1,185 @@
+"""The fields that the window buffers which follow event times have in common.
+
+Defaults and meaning are those of Tenzir's `window`, of eKuiper's windows and of ksqlDB's WINDOW
+clause, as far as they have the like.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.sdk.spec import Field, Kind, Package
+
+TIMESTAMP_MAPPING: Final = "timestamp_mapping"
+KEY_MAPPING: Final = "key_mapping"
+SIZE: Final = "size"
+EVERY: Final = "every"
+OFFSET: Final = "offset"
+TIMEZONE: Final = "timezone"
+CLOCK: Final = "clock"
+CLOCK_SCOPE: Final = "clock_scope"
+KEY_RETENTION: Final = "key_retention"
+ALLOWED_LATENESS: Final = "allowed_lateness"
+MAX_AHEAD: Final = "max_ahead"
+IDLE_TIMEOUT: Final = "idle_timeout"
+FILTER: Final = "filter"
+EMIT: Final = "emit"
+HAVING: Final = "having"
+LATE_OUTPUT: Final = "late_output"
+RETENTION: Final = "retention"
+END_OF_INPUT: Final = "end_of_input"
+
+TIMESTAMP_FIELD: Final = Field(
+    TIMESTAMP_MAPPING,
+    "string",
+    "A Bloblang mapping that returns a message's event time: Unix seconds as a number (up to nine "
+    "decimals count), a date and time with zone as text (RFC 3339, ISO 8601), or a timestamp. The "
+    "default is the time of arrival. When it fails or returns anything else, the message is "
+    'dropped, logged and counted (reason "timestamp").',
+    default="root = now()",
+    mapping=True,
+    examples=("root = this.created_at", 'root = meta("kafka_timestamp_unix").number()'),
+)
+KEY_FIELD: Final = Field(
+    KEY_MAPPING,
+    "string",
+    "A Bloblang mapping that returns the key of a message: each key has windows of its own (GROUP "
+    "BY). Any value is a key; keys are the same when they are equal as JSON, so 1 and 1.0 are one "
+    "key and null is one too. When the mapping fails or deletes, the message is dropped, logged "
+    'and counted (reason "key"). Without it, all messages share their windows.',
+    optional=True,
+    mapping=True,
+    examples=("root = this.user", "root = [ this.user, this.src_ip ]"),
+)
+FILTER_FIELD: Final = Field(
+    FILTER,
+    "string",
+    "A Bloblang query that is asked of each message before the window: only those for which it is "
+    "true are taken. The others are not counted in the window and do not move its clock. When it "
+    "fails or gives anything but true or false, the message is left out, and the error is logged.",
+    optional=True,
+    mapping=True,
+    examples=("this.revenue > 100",),
+)
+HAVING_FIELD: Final = Field(
+    HAVING,
+    "string",
+    "A Bloblang query that is asked of each window before it is emitted, at its first message; "
+    "windows for which it is not true are kept back.",
+    optional=True,
+    mapping=True,
+    examples=("batch_size() > 3", 'json("user").from_all().unique().length() >= 25'),
+)
+LATE_OUTPUT_FIELD: Final = Field(
+    LATE_OUTPUT,
+    "string",
+    "The label of an output resource that gets the messages that are dropped, with the reason in "
+    "their metadata. Without it, they are only logged and counted.",
+    optional=True,
+    refers=Kind.OUTPUT,
+    advanced=True,
+)
+LATENESS_FIELD: Final = Field(
+    ALLOWED_LATENESS,
+    "string",
+    "How long a window waits, by its clock, for messages that are out of order after its end "
+    "(grace period, tolerance). A message whose windows have all closed is late: it is dropped, "
+    'logged and counted (reason "late").',
+    default="0s",
+    duration=True,
+    examples=("10s", "2h"),
+)
+MAX_AHEAD_FIELD: Final = Field(
+    MAX_AHEAD,
+    "string",
+    "Drops a message whose event time is further than this ahead of the time of day (reason "
+    '"future"): one wrong clock must not close everybody\'s windows.',
+    default="",
+    duration=True,
+    advanced=True,
+    examples=("1h",),
+)
+END_FIELD: Final = Field(
+    END_OF_INPUT,
+    "string",
+    "What becomes of open windows when the input ends (a file, a closed pipe): `flush` closes and "
+    "emits them; `keep` leaves them in the checkpoint for the next start.",
+    default="flush",
+    options=("flush", "keep"),
+    advanced=True,
+)
+
+_CLOCK_FIELDS: Final = (
+    Field(
+        CLOCK,
+        "string",
+        "What closes windows: `stream`, the largest event time that has been seen, so that a "
+        "replay of old messages gives the same windows; or `system`, the time of day.",
+        default="stream",
+        options=("stream", "system"),
+        advanced=True,
+    ),
+    Field(
+        CLOCK_SCOPE,
+        "string",
+        "Whose event times move the stream clock: `stream`, those of all messages; or `key`, only "
+        "those of the same key, so that a key that is behind loses nothing, and a key that is "
+        "silent keeps its windows open until `idle_timeout`.",
+        default="stream",
+        options=("stream", "key"),
+        advanced=True,
+    ),
+    Field(
+        KEY_RETENTION,
+        "string",
+        "How long a key's own clock is kept after its last message (`clock_scope: key`); then the "
+        "key begins afresh.",
+        default="7d",
+        duration=True,
+        advanced=True,
+    ),
+)
+_CLOSING_FIELDS: Final = (
+    LATENESS_FIELD,
+    Field(
+        IDLE_TIMEOUT,
+        "string",
+        "Closes a window that has had no new message for so long by the time of day, though its "
+        "clock stands still. Time while the program is down or catches up does not count.",
+        default="",
+        duration=True,
+        examples=("5m",),
+    ),
+    MAX_AHEAD_FIELD,
+)
+_EMIT_FIELD: Final = Field(
+    EMIT,
+    "string",
+    "When a window is emitted, with all messages that it holds by then: `is_final`, once, when it "
+    "closes; `changes`, after every micro-batch in which it has changed; `each`, after every "
+    "message. `forward` passes messages on at once, with the window's metadata, and keeps none.",
+    default="final",
+    options=("final", "changes", "each", "forward"),
+)
+RETENTION_FIELD: Final = Field(
+    RETENTION,
+    "string",
+    "How long what comes out of the pipeline is kept for queries (`streamer query`), by window and "
+    "key, after the end of its window; not at all when empty. It lies beside the checkpoint.",
+    default="",
+    duration=True,
+    advanced=True,
+    examples=("7d",),
+)
+RETENTION_PACKAGES: Final = (Package("duckdb", RETENTION),)
+"""What a buffer with `RETENTION_FIELD` needs."""
+
+
+def event_time_fields(*own: Field) -> tuple[Field, ...]:
+    """Return the fields of a kind of window: its own ones among those that all have."""
+    return (
+        *(TIMESTAMP_FIELD, KEY_FIELD, *own),
+        *_CLOSING_FIELDS,
+        *_CLOCK_FIELDS,
+        *(FILTER_FIELD, HAVING_FIELD, _EMIT_FIELD, LATE_OUTPUT_FIELD, RETENTION_FIELD, END_FIELD),
+    )

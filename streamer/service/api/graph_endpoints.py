@@ -1,0 +1,60 @@
+"""The endpoints that the console draws a stream by: its components, and what they count."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Final
+
+from aiohttp import web
+
+from streamer.config.echo import ConfigRedactor
+from streamer.service.api import schemas as s
+from streamer.service.api.endpoint import ApiRequest, Endpoint
+from streamer.service.api.responses import json_response
+from streamer.service.fleet.manager import Manager
+from streamer.service.fleet.spark_run import plan_of
+from streamer.service.monitoring.stream_summary import summarise_components
+from streamer.tools.graph.model import build_graph
+
+_UNKNOWN_STREAM_CODES: Final = {404: "There is no such stream."}
+
+
+class GraphEndpoints:
+    """The graph of a stream, and the figures of its nodes."""
+
+    def __init__(self, manager: Manager) -> None:
+        """Take the streams."""
+        self._manager = manager
+
+    def list_endpoints(self) -> Iterator[Endpoint]:
+        """Return them."""
+        path = "/streams/{id}"
+        yield Endpoint(
+            *("GET", f"{path}/graph", "read_graph"),
+            "Return a stream's components as they stand on a message's way, without secrets.",
+            *(self._graph, s.GRAPH),
+            codes=_UNKNOWN_STREAM_CODES,
+        )
+        yield Endpoint(
+            *("GET", f"{path}/components", "read_components"),
+            "Return what each component of a stream has counted since the program's start.",
+            *(self._components, s.COMPONENTS),
+            codes=_UNKNOWN_STREAM_CODES,
+        )
+
+    def _graph(self, request: ApiRequest) -> web.Response:
+        managed = self._manager.registry.get(request.path["id"])
+        config = managed.config
+        plan = plan_of(config, managed.stream_id, "INFO")
+        graph = asdict(build_graph(plan, ConfigRedactor(config, os.environ)))
+        return json_response(managed.redact_value({**graph, "revision": managed.revision.number}))
+
+    def _components(self, request: ApiRequest) -> web.Response:
+        managed = self._manager.registry.get(request.path["id"])
+        document = {
+            "revision": managed.revision.number,
+            "components": summarise_components(managed.view),
+        }
+        return json_response(document)

@@ -1,0 +1,198 @@
+"""The endpoints that show what streams do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from aiohttp import web
+
+from streamer.core.timestamps import format_rfc3339
+from streamer.plan.explain import explain
+from streamer.service.api import schemas as s
+from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
+from streamer.service.api.request_parsing import parse_number
+from streamer.service.api.responses import json_response
+from streamer.service.api.truncation import CUT_FIELD, CUT_PARAMETER, truncate_line
+from streamer.service.fleet.errors import BadRequestError
+from streamer.service.fleet.log_tail import MAX_LINES
+from streamer.service.fleet.managed_stream import ManagedStream
+from streamer.service.fleet.manager import Manager
+from streamer.service.fleet.spark_run import plan_of
+from streamer.service.monitoring.exposition import metrics_by_name
+from streamer.service.monitoring.readiness import check_readiness
+from streamer.service.monitoring.stream_summary import summarise_stream
+from streamer.window.settings.describe import describe_window
+
+_UNKNOWN_STREAM_CODES: Final = {404: "There is no such stream."}
+
+
+class ReadEndpoints:
+    """The endpoints below `/streams/{id}` that change nothing."""
+
+    def __init__(self, manager: Manager) -> None:
+        """Take the streams."""
+        self._manager = manager
+
+    def list_endpoints(self) -> Iterator[Endpoint]:
+        """Return them."""
+        path = "/streams/{id}"
+        for name, about, handler, schema in (
+            ("stats", "Return the metrics of a stream.", self._stats, s.map_schema(s.ANYTHING)),
+            ("windows", "Return the open windows of a stream.", self._windows, s.WINDOWS),
+            ("progress", "Return how far a stream is.", self._progress, s.PROGRESS),
+            ("plan", "Return how a stream runs on Spark.", self._plan, s.map_schema(s.ANYTHING)),
+            ("lint", "Return the findings about a stream's config.", self._lint, _LINT_SCHEMA),
+            (
+                "revisions",
+                "Return the revisions, newest first.",
+                self._revisions,
+                _REVISIONS_SCHEMA,
+            ),
+        ):
+            yield Endpoint(
+                *("GET", f"{path}/{name}", f"read_{name}", about, handler, schema),
+                codes=_UNKNOWN_STREAM_CODES,
+            )
+        yield Endpoint(
+            *("GET", f"{path}/revisions/{{number}}", "read_revision"),
+            "Return a revision with its config, without secrets.",
+            *(self._revision, {**s.REVISION}),
+            codes={**_UNKNOWN_STREAM_CODES, 400: "There is no such revision."},
+        )
+        yield Endpoint(
+            *("GET", f"{path}/logs", "read_logs", "Return the newest lines of a stream's log."),
+            *(self._logs, s.list_schema(s.LOG_LINE)),
+            parameters=(
+                Parameter("after", "The number of a line: only those after it.", s.INTEGER),
+                Parameter("lines", "How many, at most.", s.INTEGER),
+                Parameter("number", "The number of a line: only this one.", s.INTEGER),
+                CUT_PARAMETER,
+            ),
+            codes={**_UNKNOWN_STREAM_CODES, 400: "A number is none."},
+        )
+        yield Endpoint(
+            *("GET", "/{id}/ready", "read_ready"),
+            "Return 200 when a stream's input and output are connected, else 503.",
+            *(self._ready, s.READY),
+            codes={**_UNKNOWN_STREAM_CODES, 503: "They are not."},
+        )
+
+    def _get_stream(self, request: ApiRequest) -> ManagedStream:
+        return self._manager.registry.get(request.path["id"])
+
+    def _stats(self, request: ApiRequest) -> web.Response:
+        managed = self._get_stream(request)
+        return json_response({**metrics_by_name(managed.view), "uptime_ns": managed.uptime_ns()})
+
+    def _windows(self, request: ApiRequest) -> web.Response:
+        run = self._get_stream(request).run
+        windows = run.list_windows() if run is not None else _NO_WINDOWS
+        # The clock of who asks may be another.
+        return json_response({**windows, "now": format_rfc3339(time.time_ns())})
+
+    def _progress(self, request: ApiRequest) -> web.Response:
+        managed = self._get_stream(request)
+        snapshot, status = managed.view.current_state().snapshot, managed.status()
+        due = snapshot.next_close
+        return json_response(
+            {
+                "state": status["state"],
+                "waits_for": status["waits_for"],
+                "reason": status["reason"],
+                "micro_batch": snapshot.batch,
+                "messages": snapshot.messages,
+                "dropped": dict(snapshot.dropped),
+                "open_windows": snapshot.open_windows,
+                "held": snapshot.held,
+                "next_close": None if due is None else format_rfc3339(due),
+                "rejected": status["rejected"],
+                "restarts": status["restarts"],
+                "active": status["active"],
+                "uptime": status["uptime"],
+                "source": status["source"],
+                "revision": status["revision"],
+                **summarise_stream(managed.view),
+            }
+        )
+
+    def _plan(self, request: ApiRequest) -> web.Response:
+        managed = self._get_stream(request)
+        plan = plan_of(managed.config, managed.stream_id, "INFO")
+        parts = (plan.input, plan.buffer, *plan.processors, *plan.outputs)
+        document: dict[str, Any] = {
+            "stream": plan.name,
+            "master": plan.master,
+            "window": None if plan.window is None else describe_window(plan.window),
+            "key": None if plan.key is None else plan.key.text,
+            "shards": plan.shards,
+            "components": [
+                {"kind": str(one.kind), "name": one.name, "label": one.label, "path": one.path}
+                for one in parts
+            ],
+            "text": explain(plan, self._manager.registry.checkpoints.display_path(plan.name)),
+        }
+        return json_response(managed.redact_value(document))
+
+    def _lint(self, request: ApiRequest) -> web.Response:
+        return json_response({"lint_errors": self._manager.lint_stream(request.path["id"])})
+
+    def _revisions(self, request: ApiRequest) -> web.Response:
+        managed = self._get_stream(request)
+        return json_response(
+            [
+                _revision_document(managed, revision)
+                for revision in self._manager.revisions(managed.stream_id)
+            ]
+        )
+
+    def _revision(self, request: ApiRequest) -> web.Response:
+        managed, number = (
+            self._get_stream(request),
+            parse_number(request.path["number"], "revision"),
+        )
+        for revision in self._manager.revisions(managed.stream_id):
+            if revision.number == number:
+                config = self._manager.redact_revision_config(managed.stream_id, revision)
+                return json_response({**_revision_document(managed, revision), "config": config})
+        raise BadRequestError(f"there is no revision {number}")
+
+    def _logs(self, request: ApiRequest) -> web.Response:
+        managed = self._get_stream(request)
+        after = parse_number(request.query.get("after", "0"), "after")
+        limit = parse_number(request.query.get("lines", str(MAX_LINES)), "lines")
+        if "number" in request.query:
+            number = parse_number(request.query["number"], "number")
+            entries = [
+                one for one in managed.log_tail.lines_after(number - 1) if one.number == number
+            ]
+        else:
+            entries = managed.log_tail.lines_after(after, limit)
+        lines = [line.as_dict() for line in entries]
+        if CUT_FIELD in request.query:
+            max_characters = parse_number(request.query[CUT_FIELD], CUT_FIELD)
+            lines = [truncate_line(line, max_characters) for line in lines]
+        return json_response(lines)
+
+    def _ready(self, request: ApiRequest) -> web.Response:
+        managed = self._get_stream(request)
+        ready, body = check_readiness(managed.view)
+        return json_response(managed.redact_value(body), 200 if ready else 503)
+
+
+_LINT_SCHEMA: Final = s.object_schema(lint_errors=s.list_schema(s.STRING))
+_REVISIONS_SCHEMA: Final = s.list_schema(s.REVISION)
+_NO_WINDOWS: Final = {"windows": [], "open": 0, "messages": 0, "bytes": 0}
+
+
+def _revision_document(managed: ManagedStream, revision: Any) -> dict[str, Any]:
+    return {
+        "number": revision.number,
+        "time": format_rfc3339(revision.time),
+        "author": revision.author,
+        "source": revision.source,
+        "chilled": revision.chilled,
+        "judgement": managed.redact_value(revision.judgement),
+        "current": revision.number == managed.revision.number,
+    }

@@ -1,0 +1,137 @@
+"""JSON schemas of what the API answers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamer.service.api.endpoint import Parameter, Schema
+
+
+def object_schema(**properties: Schema) -> dict[str, Any]:
+    """Return the schema of an object that has these properties at least."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def list_schema(items: Schema) -> dict[str, Any]:
+    """Return the schema of a list."""
+    return {"type": "array", "items": items}
+
+
+def map_schema(values: Schema) -> dict[str, Any]:
+    """Return the schema of an object whose keys are ids."""
+    return {"type": "object", "additionalProperties": values}
+
+
+STRING: Final[Schema] = {"type": "string"}
+INTEGER: Final[Schema] = {"type": "integer"}
+NUMBER: Final[Schema] = {"type": "number"}
+BOOLEAN: Final[Schema] = {"type": "boolean"}
+ANYTHING: Final[Schema] = {}
+MAYBE_OBJECT: Final[Schema] = {"type": ["object", "null"]}
+MAYBE_STRING: Final[Schema] = {"type": ["string", "null"]}
+MAYBE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
+
+_BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
+_SUMMARY_FIELDS: Final = {
+    "sent": INTEGER,
+    "errors": INTEGER,
+    "event_time_lag": MAYBE_NUMBER,
+    "backlog": MAYBE_NUMBER,
+    "kafka_lag": MAYBE_NUMBER,
+}
+STREAM_SUMMARY: Final = object_schema(
+    **_BENTHOS_FIELDS,
+    state=STRING,
+    waits_for=STRING,
+    reason=STRING,
+    rejected=MAYBE_OBJECT,
+    restarts=INTEGER,
+    source=STRING,
+    revision=INTEGER,
+    messages=INTEGER,
+    open_windows=INTEGER,
+    **_SUMMARY_FIELDS,
+)
+STREAM: Final = object_schema(
+    **_BENTHOS_FIELDS,
+    config=ANYTHING,
+    state=STRING,
+    rejected=MAYBE_OBJECT,
+    revision=INTEGER,
+    source=STRING,
+)
+CHANGE_RESULT: Final = object_schema(revision=INTEGER, judgement=MAYBE_OBJECT)
+WINDOWS: Final = object_schema(
+    windows=list_schema(
+        object_schema(start=STRING, end=STRING, messages=INTEGER, bytes=INTEGER, closes=STRING)
+    ),
+    open=INTEGER,
+    messages=INTEGER,
+    bytes=INTEGER,
+    now=STRING,
+)
+GRAPH: Final = object_schema(
+    name=STRING,
+    revision=INTEGER,
+    stages=list_schema(
+        object_schema(name=STRING, where=STRING, leaves=STRING, nodes=list_schema(ANYTHING))
+    ),
+)
+COMPONENTS: Final = object_schema(
+    revision=INTEGER,
+    components=list_schema(
+        object_schema(kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER)
+    ),
+)
+PROGRESS: Final = object_schema(
+    state=STRING,
+    waits_for=STRING,
+    reason=STRING,
+    micro_batch=INTEGER,
+    messages=INTEGER,
+    dropped=map_schema(INTEGER),
+    open_windows=INTEGER,
+    held=INTEGER,
+    next_close=MAYBE_STRING,
+    rejected=MAYBE_OBJECT,
+    restarts=INTEGER,
+    active=BOOLEAN,
+    uptime=NUMBER,
+    source=STRING,
+    revision=INTEGER,
+    **_SUMMARY_FIELDS,
+)
+REVISION: Final = object_schema(
+    number=INTEGER,
+    time=STRING,
+    author=STRING,
+    source=STRING,
+    chilled=BOOLEAN,
+    judgement=MAYBE_OBJECT,
+    current=BOOLEAN,
+)
+LOG_LINE: Final = object_schema(
+    number=INTEGER, time=STRING, level=STRING, msg=STRING, fields=map_schema(ANYTHING)
+)
+READY: Final = object_schema(
+    statuses=list_schema(object_schema(label=STRING, path=STRING, connected=BOOLEAN)),
+)
+
+CHILLED: Final = Parameter(
+    "chilled", "Whether a config runs in spite of findings that it can run with.", BOOLEAN
+)
+TIMEOUT: Final = Parameter(
+    "timeout",
+    "How long the micro-batch in hand may take, such as `10s`; if it takes longer, it is replayed.",
+    STRING,
+)
+ON_RESET: Final = Parameter(
+    "on_reset",
+    "What becomes of open windows that the change cannot keep: let out first, or dropped.",
+    {"type": "string", "enum": ["drain", "discard"]},
+)
+ROLLBACK: Final = Parameter(
+    "rollback_on_failure",
+    "Whether the former revision comes back when this one fails within its first minutes.",
+    BOOLEAN,
+)

@@ -1,0 +1,293 @@
+"""The streams that there are, and what all who change them need."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from streamer.config import Config
+from streamer.config.resources import ResourceText
+from streamer.connectors.http_server.registry import EndpointRegistry
+from streamer.core.errors import StreamerError
+from streamer.engine.driver.delivery import LogLine
+from streamer.plan.plan import count_cores
+from streamer.service.fleet.audit_log import AuditLog
+from streamer.service.fleet.checkpoints import Checkpoints
+from streamer.service.fleet.config_reader import ConfigReader
+from streamer.service.fleet.deployment_store import (
+    API_SOURCE,
+    ENDED,
+    DeploymentStore,
+    Revision,
+    RevisionDraft,
+    StoredResource,
+)
+from streamer.service.fleet.errors import RefusedError, UnknownStreamError
+from streamer.service.fleet.managed_stream import MakeRun, ManagedStream
+from streamer.service.fleet.named_locks import NamedLocks
+from streamer.service.fleet.supervisor import LifecycleState, RestartPolicy, StartLimiter
+from streamer.service.monitoring.stream_view import StreamView
+
+# Where many streams share the machine, all looks at them together come to about so many a second.
+_MIN_POLL_INTERVAL_S: Final = 0.1
+_POLL_INTERVAL_PER_STREAM_S: Final = 0.02
+_IDLE_REST_PER_STREAM_S: Final = 0.025
+# Those that are busy have as many looks again for themselves: what comes is to be seen soon.
+_BUSY_REST_PER_STREAM_S: Final = 0.05
+_MAX_UNPACED_STREAMS: Final = 4
+
+MAX_CONCURRENT_STARTS: Final = 4
+"""Streams that are started at the same time."""
+
+_RATES_INTERVAL_S: Final = 1.0
+# A small micro-batch is so many CPU seconds; all together are to leave half of the cores free.
+_MICRO_BATCH_CPU_S: Final = 0.25
+_MAX_BATCH_WAIT_S: Final = 10.0
+
+
+class PollRates(NamedTuple):
+    """How often streams that share a machine look for data, and take it.
+
+    Attributes:
+        idle_s: the rest between two looks that find nothing, of a stream that delivers nothing, s.
+        busy_s: the same, of one that has delivered something of late, s.
+        min_wait_s: how long data waits at least, s.
+    """
+
+    idle_s: float
+    busy_s: float
+    min_wait_s: float
+
+
+def compute_poll_rates(streams: int, busy: int, cores: int) -> PollRates:
+    """Return how often streams that share a machine look for data, and take it.
+
+    Args:
+        streams: how many there are.
+        busy: how many of them have delivered something of late.
+        cores: what they share.
+    """
+    idle = _IDLE_REST_PER_STREAM_S * streams if streams > _MAX_UNPACED_STREAMS else 0.0
+    min_wait = (
+        min(busy * _MICRO_BATCH_CPU_S / (cores / 2), _MAX_BATCH_WAIT_S)
+        if busy > _MAX_UNPACED_STREAMS
+        else 0.0
+    )
+    return PollRates(idle, min(idle, _BUSY_REST_PER_STREAM_S * busy), min_wait)
+
+
+class Registry:
+    """All streams. It can be used from many threads.
+
+    Attributes:
+        store: what is deployed.
+        checkpoints: where the streams keep theirs.
+        audit: who did what.
+        locks: whoever changes a stream holds the one of its id.
+        clock: the wall clock, Unix ns.
+    """
+
+    def __init__(
+        self,
+        reader: ConfigReader,
+        store: DeploymentStore,
+        checkpoints: Checkpoints,
+        make: MakeRun,
+        log: LogLine,
+        restarts: RestartPolicy,
+        clock: Callable[[], int] = time.time_ns,
+        prefixed: bool = True,
+    ) -> None:
+        """Begin with none.
+
+        Args:
+            reader: reads configs.
+            store: what is deployed.
+            checkpoints: where the streams keep theirs.
+            make: makes runs.
+            log: takes lines of the service's log.
+            restarts: how often a stream that fails is started again.
+            clock: the wall clock, Unix ns.
+            prefixed: whether what a stream serves over HTTP stands behind its id.
+        """
+        self.store = store
+        self.checkpoints = checkpoints
+        self.audit = AuditLog(checkpoints.service_directory / "audit.jsonl", log, clock)
+        self.locks = NamedLocks()
+        self.clock = clock
+        self.log = log
+        self._reader = reader
+        self._make = make
+        self._restarts = restarts
+        self._lock = threading.Lock()
+        self._streams: dict[str, ManagedStream] = {}
+        self._prefixed = prefixed
+        # Those too that are about to start, and are not among the others yet.
+        self._all: weakref.WeakSet[ManagedStream] = weakref.WeakSet()
+        self._closing = False
+        self._cores = count_cores(reader.root.spark["master"])
+        self._rates_updated_at = 0.0
+        self._start_limiter = StartLimiter(MAX_CONCURRENT_STARTS)
+        self.resources = [self.resource_text(one) for one in store.resources()]
+
+    @property
+    def root_path(self) -> str:
+        """What the service's paths are served behind as well."""
+        return str(self._reader.root.http["root_path"])
+
+    @property
+    def reader(self) -> ConfigReader:
+        """Reads configs, with the resources that came by API."""
+        return self.reader_with(self.resources)
+
+    def reader_with(self, resources: Sequence[ResourceText]) -> ConfigReader:
+        """Return a reader with other resources of the API."""
+        return replace(self._reader, resources=(*self._reader.resources, *resources))
+
+    def resource_text(self, resource: StoredResource) -> ResourceText:
+        """Return a resource that came by API as configs are read with it."""
+        permissions = self._reader.permissions
+        name = f"{resource.kind} {resource.label}"
+        env = os.environ if permissions.local else {}
+        return ResourceText(name, resource.text, env, permissions.component_permissions)
+
+    def read_config(
+        self, stream_id: str, revision: Revision, reader: ConfigReader | None = None
+    ) -> Config:
+        """Read the config of a revision.
+
+        Raises:
+            BadConfigError: it has findings.
+        """
+        reader = reader or self.reader
+        if revision.source == API_SOURCE:
+            return reader.read_api_config(revision.text, stream_id, revision.chilled)
+        return reader.read_file_config(revision.text, revision.source)
+
+    def streams(self) -> dict[str, ManagedStream]:
+        """Return the streams by id."""
+        with self._lock:
+            return dict(sorted(self._streams.items()))
+
+    def views(self) -> dict[str, StreamView]:
+        """Return what is known of each stream, by id."""
+        return {name: managed.view for name, managed in self.streams().items()}
+
+    def get(self, stream_id: str) -> ManagedStream:
+        """Return a stream.
+
+        Raises:
+            UnknownStreamError: there is none of that id.
+        """
+        with self._lock:
+            managed = self._streams.get(stream_id)
+        if managed is None:
+            raise UnknownStreamError(stream_id)
+        return managed
+
+    def make_stream(self, stream_id: str, config: Config, revision: Revision) -> ManagedStream:
+        """Return a stream that is stopped, and not among the others yet."""
+        managed = ManagedStream(
+            stream_id,
+            config,
+            revision,
+            str(self.checkpoints.directory_of(stream_id)),
+            self._make,
+            self.log,
+            self._restarts,
+            self._poll_interval,
+            self._start_limiter,
+            self._on_state,
+            self._on_rollback,
+        )
+        with self._lock:
+            self._all.add(managed)
+        managed.list_other_endpoints = lambda: self._other_endpoints(stream_id)
+        managed.prefixed = self._prefixed
+        return managed
+
+    def _other_endpoints(self, stream_id: str) -> list[tuple[str, EndpointRegistry]]:
+        """Return what other streams serve, by their ids."""
+        with self._lock:
+            others = [one for one in self._all if one.stream_id != stream_id]
+        return [(one.stream_id, one.view.endpoints) for one in others if not one.view.has_ended]
+
+    def add(self, managed: ManagedStream) -> None:
+        """Put a stream among the others."""
+        with self._lock:
+            self._streams[managed.stream_id] = managed
+        self._update_poll_rates()
+
+    def delete_stream(self, managed: ManagedStream) -> None:
+        """Let a stream that is stopped be gone, with all that it has."""
+        stream_id = managed.stream_id
+        managed.supervisor.close()
+        with self._lock:
+            self._streams.pop(stream_id, None)
+        self.store.remove(stream_id)
+        try:
+            self.checkpoints.delete(stream_id)
+        except StreamerError as e:
+            self.log("WARN", f"The checkpoint stays for now: {e}", {"stream": stream_id})
+        self._update_poll_rates()
+
+    def remove_stream(self, managed: ManagedStream) -> None:
+        """Let a stream that is stopped be gone, and leave what it has for when it comes back."""
+        managed.supervisor.close()
+        with self._lock:
+            self._streams.pop(managed.stream_id, None)
+        self._update_poll_rates()
+
+    def check_open(self) -> None:
+        """See that the service is not about to end.
+
+        Raises:
+            RefusedError: it is.
+        """
+        if self._closing:
+            raise RefusedError("the service is stopping")
+
+    def begin_closing(self) -> list[ManagedStream]:
+        """Take no more changes; return the streams."""
+        self._closing = True
+        return list(self.streams().values())
+
+    def _poll_interval(self) -> float:
+        """Return the seconds between two looks at a stream; now and then, see how busy all are."""
+        if time.monotonic() - self._rates_updated_at >= _RATES_INTERVAL_S:
+            self._update_poll_rates()
+        return max(_MIN_POLL_INTERVAL_S, _POLL_INTERVAL_PER_STREAM_S * len(self._streams))
+
+    def _update_poll_rates(self) -> None:
+        self._rates_updated_at = time.monotonic()
+        streams = self.streams().values()
+        rates = compute_poll_rates(
+            len(streams), sum(one.supervisor.is_busy for one in streams), self._cores
+        )
+        for managed in streams:
+            rest = rates.busy_s if managed.supervisor.is_busy else rates.idle_s
+            managed.supervisor.set_poll_rates(rest, rates.min_wait_s)
+
+    def _on_state(self, stream_id: str, state: LifecycleState) -> None:
+        if state == LifecycleState.ENDED:
+            self.store.set_desired_state(stream_id, ENDED)
+
+    def _on_rollback(self, managed: ManagedStream, config: Config) -> None:
+        """Note that a revision has failed on probation: what ran before it is deployed again."""
+        stream_id, failed = managed.stream_id, managed.revision.number
+        former = [one for one in self.store.revisions(stream_id) if one.number < failed]
+        if not former:
+            return
+        last = former[0]
+        self.store.set_proved(stream_id, failed, False)
+        draft = RevisionDraft(last.text, "", last.source, self.clock(), last.chilled)
+        revision = self.store.deploy(stream_id, draft)
+        self.store.set_proved(stream_id, revision.number)
+        managed.set_revision(config, replace(revision, proved=True))
+        facts = {"stream": stream_id, "revision": revision.number, "failed": failed}
+        self.audit.record("streamer", "rollback", **facts)

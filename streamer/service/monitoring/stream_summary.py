@@ -1,0 +1,99 @@
+"""What one wants to know of a stream at a glance, and of each of its components.
+
+These are counted whatever the `metrics` section says: it is about what others are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from streamer.engine.report.window_history import LAG_METRIC_KEY
+from streamer.sdk.spec import Kind
+from streamer.service.monitoring.metric_components import MetricComponent
+from streamer.service.monitoring.outage import KAFKA_LAGS
+from streamer.service.monitoring.stream_view import StreamState, StreamView
+
+_ERROR: Final = "_error"
+_SHOWN_COUNTERS: Final = (
+    "received",
+    "sent",
+    "error",
+    "rejected",
+    "connection_up",
+    "connection_lost",
+)
+
+
+def summarise_stream(view: StreamView) -> dict[str, Any]:
+    """Return what a stream has written, what failed, and how far it is behind.
+
+    `sent` and `errors` are since the start of the program. `event_time_lag` is in seconds, how old
+    the newest message was; None where messages have no times. `backlog` is how many messages wait
+    at the input, `kafka_lag` those of Kafka's partitions; None where nobody knows.
+    """
+    now = view.current_state()
+    lags = [number for (name, _), number in now.counts.items() if name in KAFKA_LAGS]
+    return {
+        "sent": _count_sent(view.metric_components, now),
+        "errors": sum(number for (name, _), number in now.counts.items() if name.endswith(_ERROR)),
+        "event_time_lag": now.counts.get(LAG_METRIC_KEY),
+        "backlog": now.backlog,
+        "kafka_lag": sum(lags) if lags else None,
+    }
+
+
+def summarise_components(view: StreamView) -> list[dict[str, Any]]:
+    """Return what each component has counted since the start of the program, by its place.
+
+    Next to a component's kind, label and path there are the counters that it has: `received`,
+    `sent`, `error`, …; and `latency_ms`, the 99th percentile of late, or None.
+    """
+    now = view.current_state()
+    counted = _counts_by_component(now)
+    rows = []
+    for kind, label, path, *_ in view.metric_components:
+        counts = dict(counted.get((label, path), {}))
+        if kind == Kind.INPUT and path == "root.input":
+            counts["received"] = now.snapshot.messages
+        figures = {
+            name: counts[f"{kind}_{name}"] for name in _SHOWN_COUNTERS if f"{kind}_{name}" in counts
+        }
+        if "received" in counts:
+            figures["received"] = counts["received"]
+        place = tuple(sorted({"label": label, "path": path}.items()))
+        times = now.times.get((f"{kind}_latency_ns", place))
+        p99 = None if times is None else times.percentiles().get("p99")
+        latency = None if p99 is None else round(p99 / 1e6, 3)
+        each = {"kind": str(kind), "label": label, "path": path, "latency_ms": latency}
+        rows.append({**each, **figures})
+    return rows
+
+
+def _counts_by_component(now: StreamState) -> Mapping[tuple[str, str], dict[str, int]]:
+    counts_by_component: dict[tuple[str, str], dict[str, int]] = {}
+    for (name, labels), number in now.counts.items():
+        label_map = dict(labels)
+        if "path" in label_map:
+            figures = counts_by_component.setdefault(
+                (label_map.get("label", ""), label_map["path"]), {}
+            )
+            figures[name] = figures.get(name, 0) + number
+    return counts_by_component
+
+
+def _count_sent(components: tuple[MetricComponent, ...], now: StreamState) -> int:
+    """Add up what outputs have sent; of one that has others inside, only what itself says."""
+    counted = _counts_by_component(now)
+    outer: list[str] = []
+
+    def numbers() -> Iterator[int]:
+        for kind, label, path, *_ in components:
+            if kind != Kind.OUTPUT or path.startswith(tuple(outer)):
+                continue
+            number = counted.get((label, path), {}).get("output_sent", 0)
+            if number:
+                outer.append(f"{path}.")
+            yield number
+
+    return sum(numbers())

@@ -1,0 +1,190 @@
+"""What others than the stream may ask about it: its HTTP server, and what exports metrics."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from streamer.config import Config
+from streamer.config.lint.http_paths import find_served_paths
+from streamer.connectors.http_server.registry import EndpointRegistry
+from streamer.core.message import Execution
+from streamer.engine.driver.rejected_files import WaitingMessages
+from streamer.engine.report.batch_progress import BatchProgress
+from streamer.engine.report.latency import LatencySnapshot
+from streamer.engine.report.metric_labels import Labels
+from streamer.engine.report.snapshot import Counts, Snapshot
+from streamer.engine.report.start_progress import StartPhase, StartProgress
+from streamer.engine.report.stream_metrics import SeriesKey
+from streamer.sdk.spec import MetricsMapping
+from streamer.service.monitoring.metric_components import (
+    MetricComponent,
+    find_custom_metrics,
+    find_metric_components,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """A stream at one moment.
+
+    Attributes:
+        snapshot: its figures.
+        counts: its counters, by name and labels.
+        problem: why it does not get on, or an empty text.
+        times: how long things took, by name and labels.
+        gauges: measures what is not known until somebody asks, by name; it may read files.
+        problem_labels: label and path of the component that the problem is of; empty when it is
+            none's.
+        backlog: messages that waited at the input of late; None when nobody knows.
+        last_delivery: when the newest micro-batch was delivered, Unix s; None before the first.
+        rejected: the rejected messages that wait for longest to be sent again; None for none.
+    """
+
+    snapshot: Snapshot
+    counts: Counts
+    problem: str = ""
+    times: Mapping[SeriesKey, LatencySnapshot] = field(default_factory=dict)
+    gauges: Callable[[], Mapping[str, float]] = dict
+    problem_labels: Labels = field(default_factory=dict)
+    backlog: int | None = None
+    last_delivery: float | None = None
+    rejected: WaitingMessages | None = None
+
+
+class MetricName(NamedTuple):
+    """A metric's name, and its labels."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+MetricKey = tuple[tuple[MetricsMapping, ...], str, tuple[tuple[str, str], ...]]
+"""The mappings of templates that a metric goes through, its name, and its labels with values."""
+
+
+class ManagedState(NamedTuple):
+    """How a stream stands that is one of many.
+
+    Attributes:
+        state: its state.
+        restarts: how often it was started again since somebody started it.
+        revision: what is deployed.
+        uptime: for how long it runs, s.
+    """
+
+    state: str
+    restarts: int
+    revision: int
+    uptime: float
+
+
+_EMPTY_STATE = StreamState(Snapshot(), {})
+
+
+class StreamView:
+    """One stream from its start to its end. It can be used from several threads.
+
+    Attributes:
+        config: what runs.
+        endpoints: the paths that components are served at.
+        start: what its start is doing.
+        batch_progress: tells how far the micro-batch in hand has got; None between two.
+        managed_state: says how it stands among others; None where it has none beside it.
+        mapped_names: what mappings have made of metrics, by these metrics' names and labels: the
+            new name and labels, or None for a metric that is dropped. Each metric is mapped once,
+            as in Benthos, so that what a mapping adds (an id, a time) stays.
+        mapping_run: what these mappings may ask for, such as counters.
+        unready_reason: gives why the stream is not ready although its ends are connected: it stops,
+            or a deploy lets its windows out; an empty text for no such reason.
+    """
+
+    def __init__(
+        self, config: Config, managed_state: Callable[[], ManagedState] | None = None
+    ) -> None:
+        """Begin with a stream that has not started."""
+        self.config = config
+        self.endpoints = EndpointRegistry(config.path)
+        self._register_paths()
+        self.start = StartProgress()
+        self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
+        self.unready_reason: Callable[[], str] = lambda: ""
+        self.managed_state = managed_state
+        self.mapped_names: dict[MetricKey, MetricName | None] = {}
+        self.mapping_run = Execution(time.time_ns)
+        self._lock = threading.Lock()
+        self._read_state: Callable[[], StreamState] | None = None
+        self._last_state = _EMPTY_STATE
+        self._has_ended = False
+
+    @cached_property
+    def metric_components(self) -> tuple[MetricComponent, ...]:
+        """The components that have metrics."""
+        return find_metric_components(self.config)
+
+    @cached_property
+    def custom_metrics(self) -> tuple[MetricComponent, ...]:
+        """The processors that make metrics of the config's own."""
+        return find_custom_metrics(self.config)
+
+    def set_config(self, config: Config) -> None:
+        """Say that another config runs now."""
+        self.config = config
+        self._register_paths()
+        self.__dict__.pop("metric_components", None)
+        self.__dict__.pop("custom_metrics", None)
+        self.mapped_names = {}
+
+    def _register_paths(self) -> None:
+        config = self.config
+        paths = find_served_paths(config.input, config.buffer, config.output, config.resources)
+        self.endpoints.expect(paths)
+
+    def set_waiting(self, problem: str) -> None:
+        """Say why the stream does not start yet."""
+        with self._lock:
+            self._last_state = StreamState(Snapshot(), {}, problem)
+
+    def set_running(self, read_state: Callable[[], StreamState]) -> None:
+        """Say that the stream runs, and whom to ask about it."""
+        with self._lock:
+            self._read_state = read_state
+
+    def set_ended(self) -> None:
+        """Say that the stream is over; its last figures stay."""
+        with self._lock:
+            if self._read_state is not None:
+                self._last_state = self._read_state()
+            self._read_state, self._has_ended = None, True
+
+    @property
+    def waits_for(self) -> str:
+        """What its start waits for, in words, with what the first micro-batch has read so far."""
+        phase = self.start.current
+        if phase is None:
+            return ""
+        batch = self.batch_progress() if phase.phase == StartPhase.FIRST_BATCH else None
+        return f"{phase.text}: {batch.text}" if batch is not None and batch.messages else phase.text
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the stream runs."""
+        return self._read_state is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the stream has ended."""
+        return self._has_ended
+
+    def current_state(self) -> StreamState:
+        """Return what the stream is doing."""
+        read_state = self._read_state
+        return self._last_state if read_state is None else read_state()
+
+
+Views = Callable[[], Mapping[str, StreamView]]
+"""Gives streams by id; the one of a program that has no others has an empty one."""

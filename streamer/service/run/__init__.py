@@ -1,0 +1,1 @@
+"""One run of a stream: start, revisions, end."""

@@ -1,0 +1,1 @@
+"""The checkpoint: its directory, lock, revisions and shards."""

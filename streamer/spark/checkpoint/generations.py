@@ -1,0 +1,276 @@
+"""Generations of a checkpoint: windows that begin anew where the ones before have stopped.
+
+A deploy that open windows do not survive begins a generation: fresh state, which reads on from the
+offsets that the former one has committed. What decides between the two is the one record of the
+checkpoint, which is replaced at once; what is left over of the other is swept away later.
+
+While open windows are let out before (a *drain*), the record says so, and the plan that lets them
+out is beside it: whatever is started next finishes that first.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from streamer.config import Config
+from streamer.engine.driver.delivery import LogLine
+from streamer.engine.driver.journal import FileJournal
+from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers, remove_tree
+from streamer.plan import Plan
+from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
+from streamer.spark.checkpoint.pickled_values import read_value, write_value
+
+_DRAIN_PLAN_FILE: Final = "drain.plan"
+_RUNNING_PLAN_FILE: Final = "running.plan"
+
+
+def _discard_log(level: str, text: str, fields: Mapping[str, Any]) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """A drain that was begun and is not over.
+
+    Attributes:
+        plan: what runs until its windows are out.
+        keeps_input: whether the generation after it reads the same input.
+    """
+
+    plan: Plan
+    keeps_input: bool
+
+
+def read_committed_offsets(spark: Location) -> list[dict[str, Any]]:
+    """Return the offsets up to which a Spark checkpoint has taken its input in.
+
+    Args:
+        spark: Spark's checkpoint.
+
+    Returns:
+        That of our source, and those of Kafka inputs; nothing when no micro-batch was committed.
+    """
+    newest = _newest_number(spark / "commits")
+    if newest is None:
+        return []
+    # A version, the micro-batch's metadata, then a line for each source.
+    lines = (spark / "offsets" / str(newest)).read_text().splitlines()[2:]
+    return [{} if line == "-" else json.loads(line) for line in lines]
+
+
+def read_planned_offset(checkpoint: Checkpoint) -> dict[str, Any] | None:
+    """Return the offset of our source up to which micro-batches were planned; None for none.
+
+    Where Spark's own file of it cannot be read, that is found by who has to read it.
+    """
+    spark = checkpoint.spark
+    newest = _newest_number(spark / "offsets")
+    try:
+        if newest is None:
+            offset = checkpoint.start_offset
+        else:
+            lines = (spark / "offsets" / str(newest)).read_text().splitlines()
+            offset = json.loads(lines[2])
+        data = (offset or {}).get("data")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _newest_number(log: Location) -> int | None:
+    """Return the newest number in one of Spark's logs."""
+    return max(list_batch_numbers(log), default=None)
+
+
+def begin_drain(checkpoint: Checkpoint, drain: Drain) -> None:
+    """Note that open windows are let out, and by which plan."""
+    write_value(checkpoint.directory / _DRAIN_PLAN_FILE, drain.plan)
+    note = {"keeps_input": drain.keeps_input}
+    checkpoint.write_record({**checkpoint.read_record(), "draining": note})
+
+
+def read_drain(checkpoint: Checkpoint) -> Drain | None:
+    """Return the drain that was begun, and that a crash has broken off; None for none.
+
+    Raises:
+        CheckpointError: its plan cannot be read by this program.
+    """
+    note = checkpoint.read_record().get("draining")
+    if note is None:
+        return None
+    path = checkpoint.directory / _DRAIN_PLAN_FILE
+    try:
+        return Drain(read_value(path), note["keeps_input"])
+    except (OSError, ValueError) as e:
+        raise CheckpointError(
+            f"a deploy was letting open windows out when it was broken off, and {path} cannot be "
+            f"read ({e}); start the streamer that began it once more with the same checkpoint, or "
+            f"take `draining` and `checksum` out of {checkpoint.root / 'streamer.json'} and start "
+            "the former config"
+        ) from None
+
+
+def save_running(checkpoint: Checkpoint, config: Config, plan: Plan) -> None:
+    """Keep what runs, so that a start with another config can let its windows out."""
+    write_value(checkpoint.directory / _RUNNING_PLAN_FILE, (checkpoint.spark.name, config, plan))
+
+
+def load_running(checkpoint: Checkpoint, log: LogLine = _discard_log) -> tuple[Config, Plan] | None:
+    """Return what ran last; None when that was not kept, or by another version of the program.
+
+    What ran in a former generation is of no use: its windows are out; nor is what ran here before
+    another machine had the checkpoint.
+
+    Args:
+        checkpoint: nothing runs on it.
+        log: takes a warning when it was kept, and cannot be read.
+    """
+    if not checkpoint.has_current_local_state:
+        return None
+    path = checkpoint.directory / _RUNNING_PLAN_FILE
+    try:
+        generation, config, plan = read_value(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as e:
+        text = (
+            "What ran last cannot be read; the stream goes on, but a change of the config that "
+            "open windows do not survive is refused once, since nothing can let them out"
+        )
+        log("WARN", text, {"file": str(path), "reason": str(e)})
+        return None
+    return (config, plan) if generation == checkpoint.spark.name else None
+
+
+def cancel_drain(checkpoint: Checkpoint) -> None:
+    """Forget a drain: the former config goes on, and what is open stays open."""
+    record = checkpoint.read_record()
+    if record.pop("draining", None) is not None:
+        checkpoint.write_record(record)
+    (checkpoint.directory / _DRAIN_PLAN_FILE).unlink(missing_ok=True)
+
+
+def begin_generation(
+    checkpoint: Checkpoint,
+    fingerprint: Mapping[str, Any],
+    keeps_input: bool,
+    revision: str = "",
+) -> None:
+    """Begin a generation: from now on, every start goes on with fresh state.
+
+    Args:
+        checkpoint: no query runs on it.
+        fingerprint: of the plan that is to run.
+        keeps_input: whether it reads on from the offsets that are committed; else its input is
+            another one, and begins at its beginning.
+        revision: what the deploy is called.
+    """
+    offset = checkpoint.start_offset
+    kafka: Sequence[Mapping[str, Any]] = checkpoint.kafka_start_offsets
+    if committed := read_committed_offsets(checkpoint.spark):
+        offset, *kafka = committed
+    _revert_uncommitted_files(checkpoint)
+    record = checkpoint.read_record()
+    number = int(record.get("generation", 0)) + 1
+    after: dict[str, Any] = {
+        "fingerprint": dict(fingerprint),
+        "inputs": record.get("inputs", {}) if keeps_input else {},
+        "generation": number,
+        "spool": record.get("spool", 0) if keeps_input else number,
+        "revision": revision,
+    }
+    if "identity" in record:
+        after["identity"] = record["identity"]
+    if keeps_input and offset is not None:
+        # The clock does not run backwards, though the windows begin anew.
+        after["begins_at"] = {name: offset[name] for name in ("data", "time") if name in offset}
+        after["kafka_begins_at"] = list(kafka)
+    checkpoint.write_record(after)
+
+
+def begin_rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) -> None:
+    """Begin a generation that goes on with the state of this one, in other shards.
+
+    Args:
+        checkpoint: no query runs on it.
+        shards: how many there are.
+        state: a directory within the checkpoint, with the state of each; it is moved.
+
+    Raises:
+        CheckpointError: another program has taken the checkpoint over.
+    """
+    offset = checkpoint.start_offset
+    kafka: Sequence[Mapping[str, Any]] = checkpoint.kafka_start_offsets
+    if committed := read_committed_offsets(checkpoint.spark):
+        offset, *kafka = committed
+    record = checkpoint.read_record()
+    number = int(record.get("generation", 0)) + 1
+    seed = checkpoint.seed_path(number)
+    if isinstance(seed, Path):
+        shutil.rmtree(seed, ignore_errors=True)
+        state.replace(seed)
+    else:
+        seed.delete()
+        seed.receive(state)
+        checkpoint.wait_lease_valid(lambda: False)
+    _revert_uncommitted_files(checkpoint)
+    fingerprint = {**record["fingerprint"], "shards": shards}
+    after = {**record, "fingerprint": fingerprint, "generation": number, "seed": number}
+    if offset is not None:
+        # Windows go on, and so does what they are folded for.
+        fields = ("data", "time", "folded")
+        after["begins_at"] = {name: offset[name] for name in fields if name in offset}
+        after["kafka_begins_at"] = list(kafka)
+    checkpoint.write_record(after)
+
+
+def has_committed(checkpoint: Checkpoint) -> bool:
+    """Whether a micro-batch of the generation was committed."""
+    return _newest_number(checkpoint.spark / "commits") is not None
+
+
+def delete_used_seed(checkpoint: Checkpoint) -> None:
+    """Once shards have what they began with, delete that, and the state that it was made of."""
+    if checkpoint.seed is not None and has_committed(checkpoint):
+        record = checkpoint.read_record()
+        checkpoint.write_record({name: value for name, value in record.items() if name != "seed"})
+        delete_old_generations(checkpoint)
+
+
+def restore_record(checkpoint: Checkpoint, record: Mapping[str, Any]) -> None:
+    """Go back to a generation of which nothing has been swept, as its record was.
+
+    Its state must not have been gone on with by another one: for generations that never ran.
+    """
+    checkpoint.write_record({name: value for name, value in record.items() if name != "draining"})
+
+
+def _revert_uncommitted_files(checkpoint: Checkpoint) -> None:
+    """Cut files back to before a micro-batch that was not committed: it will be read again."""
+    spark = checkpoint.spark
+    planned, committed = _newest_number(spark / "offsets"), _newest_number(spark / "commits")
+    if planned is None or planned == committed:
+        return
+    for path in _journal_paths(checkpoint.directory):
+        journal = FileJournal(path)
+        if journal.batch == checkpoint.global_batch_number(planned):
+            journal.roll_back()
+
+
+def _journal_paths(directory: Path) -> list[Path]:
+    return [*directory.glob("files*.json"), *directory.glob("dynamic-*/**/*.json")]
+
+
+def delete_old_generations(checkpoint: Checkpoint) -> None:
+    """Delete what former generations have left."""
+    keep = {checkpoint.spark, checkpoint.spool, checkpoint.seed}
+    for path in checkpoint.find_paths("spark", "spark-*", "seed-*", "spool", "spool-*"):
+        if path not in keep:
+            remove_tree(path)
+    if "draining" not in checkpoint.read_record():
+        (checkpoint.directory / _DRAIN_PLAN_FILE).unlink(missing_ok=True)

@@ -1,0 +1,43 @@
+"""What stays on a machine whose checkpoint is elsewhere: said at the start, and looked after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from streamer.plan import Plan
+from streamer.plan.driver_outputs import flatten_outputs
+from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+
+def check_local_state(checkpoint: Checkpoint, plan: Plan, log: LogLine) -> None:
+    """Say what another machine could not go on with, and see that this one can.
+
+    Args:
+        checkpoint: the stream's, whose input has been opened.
+        plan: the stream's.
+        log: takes log lines.
+
+    Raises:
+        CheckpointError: what the input has received is on the machine that ran before.
+    """
+    if not checkpoint.is_remote:
+        return
+    fields = {"directory": str(checkpoint.directory)}
+    if next(checkpoint.spool.rglob("*.seg"), None) is not None:
+        if checkpoint.is_resumable and not checkpoint.has_current_local_state:
+            raise CheckpointError(
+                f"the checkpoint {checkpoint} is of another machine, which has on its disk what "
+                f"the input {plan.input.name} has received and nobody sends again: start it "
+                "there, or name another checkpoint"
+            )
+        text = "What the input receives waits on this machine; no other can go on from it"
+        log("WARN", text, {**fields, "path": plan.input.path})
+    for output in flatten_outputs(plan.outputs, plan.resources):
+        if output.name == "file":
+            text = "This machine writes the file exactly once; another one that goes on may repeat"
+            log("INFO", text, {**fields, "path": output.path})
+    if plan.retention is not None:
+        log("INFO", "Results for queries are kept on this machine alone", fields)

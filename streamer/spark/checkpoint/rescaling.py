@@ -1,0 +1,180 @@
+"""Gives the windows of a checkpoint another number of shards, while nothing runs on it.
+
+What shards hold is read by Spark's own reader of state, cut anew (`streamer.window.rescale`) and
+written beside it. The record of the checkpoint is replaced last: it names a new generation, which
+goes on from the same offsets, and whose shards begin with what was written. Until then the former
+generation is what counts, whatever happens; it stays until the new one has run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from streamer.core.errors import StreamerError
+from streamer.engine.driver.shard_state_file import ShardStateFile, shard_state_path
+from streamer.engine.planner.checkpoint_path import CheckpointPath, Location
+from streamer.engine.results.layout import sync_entries
+from streamer.plan import Plan
+from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
+from streamer.spark.checkpoint.generations import (
+    begin_rescaled_generation,
+    has_committed,
+    load_running,
+    save_running,
+)
+from streamer.spark.tasks.shard_labels import shard_labels
+from streamer.spark.tasks.state_mark import split_mark
+from streamer.window import StateStore
+from streamer.window.rescale.rescale_state import RescaleResult, check_rescalable, rescale
+from streamer.window.state.pane_index import HEAD_SEQ
+
+_DRAFT_DIRECTORY = "rescale.tmp"
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleSummary:
+    """What was done.
+
+    Attributes:
+        shards_before: the number of shards there was.
+        shards_after: the one there is.
+        moved: what the shards hold.
+        seconds: how long it took.
+        former_state: where the former state is, which stays until the new one has run.
+    """
+
+    shards_before: int
+    shards_after: int
+    moved: RescaleResult
+    seconds: float
+    former_state: CheckpointPath
+
+
+def current_shards(plan: Plan, checkpoint: Checkpoint) -> int:
+    """Return how many shards the windows of a checkpoint have.
+
+    Args:
+        plan: of the config that runs on it.
+        checkpoint: held by this program.
+
+    Raises:
+        StreamerError: there is nothing that could be cut anew; the text says why.
+    """
+    if plan.window is None:
+        raise StreamerError(f"the config has no windows ({plan.buffer.name}), and so no shards")
+    record = checkpoint.read_record()
+    if record.get("finished") or not checkpoint.is_resumable:
+        raise CheckpointError(
+            f"nothing is kept in the checkpoint {checkpoint}: set spark.shards in the "
+            "config, and the next start has so many"
+        )
+    if "draining" in record:
+        raise CheckpointError(
+            f"a deploy was letting open windows out of the checkpoint {checkpoint} when "
+            "it was broken off: start the stream once, then change its shards"
+        )
+    shards: int = checkpoint.check_fingerprint(plan.fingerprint)["shards"]
+    if not has_committed(checkpoint) and checkpoint.seed is None:
+        raise CheckpointError(
+            f"no micro-batch of the checkpoint {checkpoint} was ever finished: start the "
+            "stream once, then change its shards"
+        )
+    check_rescalable(plan.window)
+    return shards
+
+
+def rescale_checkpoint(
+    plan: Plan,
+    checkpoint: Checkpoint,
+    shards: int,
+    session: Callable[[], SparkSession],
+) -> RescaleSummary:
+    """Give the windows of a checkpoint another number of shards.
+
+    Args:
+        plan: of the config that runs on it.
+        checkpoint: held by this program; no query runs on it.
+        shards: how many there are to be.
+        session: starts Spark, where that is needed.
+
+    Raises:
+        StreamerError: it cannot be done; the checkpoint is as it was.
+    """
+    began = time.monotonic()
+    before = current_shards(plan, checkpoint)
+    assert plan.window is not None
+    former = checkpoint.spark
+    draft = checkpoint.directory / _DRAFT_DIRECTORY
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        state, cut = draft / "state", draft / "cut"
+        cut.mkdir(parents=True)
+        if has_committed(checkpoint):
+            state.mkdir()
+            _read_state(session(), former, state, before)
+        else:
+            # It was cut anew before, and has not run since.
+            assert checkpoint.seed is not None
+            former = checkpoint.seed
+            if isinstance(former, Path):
+                state = former
+            else:
+                former.fetch(state)
+        with ExitStack() as files:
+            stores = [
+                files.enter_context(ShardStateFile(shard_state_path(state, n)))
+                for n in range(before)
+            ]
+            into: list[StateStore] = [
+                files.enter_context(ShardStateFile(shard_state_path(cut, n), new=True))
+                for n in range(shards)
+            ]
+            moved = rescale(plan.window, plan.key is not None, stores, into)
+        sync_entries(cut)
+        running = load_running(checkpoint)
+        begin_rescaled_generation(checkpoint, shards, cut)
+    except OSError as e:
+        raise StreamerError(
+            f"the new shards cannot be written: {e}; the checkpoint {checkpoint} is as it was"
+        ) from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    if running is not None:
+        config, running_plan = running
+        save_running(checkpoint, config, replace(running_plan, shards=shards))
+    return RescaleSummary(before, shards, moved, time.monotonic() - began, former)
+
+
+def _read_state(session: SparkSession, spark: Location, into: Path, shards: int) -> None:
+    """Write what Spark keeps of each shard to a file of its own."""
+    reader = session.read.format("statestore").option("stateVarName", "packs")
+    number = {label: shard for shard, label in enumerate(shard_labels(shards))}
+    with ExitStack() as files:
+        stores = [
+            files.enter_context(ShardStateFile(shard_state_path(into, n), new=True))
+            for n in range(shards)
+        ]
+        try:
+            rows = reader.load(str(spark)).selectExpr(
+                "key.shard",
+                "user_map_key.pane",
+                "user_map_key.seq",
+                "user_map_value.body",
+            )
+            for shard, pane, seq, body in rows.toLocalIterator():
+                value = bytes(body)
+                if (pane, seq) == (0, HEAD_SEQ):
+                    value, _ = split_mark(value)
+                stores[number[shard]].put(pane, seq, value)
+        except (Py4JError, PySparkException) as e:
+            line = str(e).strip().splitlines()[0]
+            raise StreamerError(f"the state in {spark} cannot be read: {line}") from e

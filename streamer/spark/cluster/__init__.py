@@ -1,0 +1,1 @@
+"""Clusters: executors, parallelism, submission."""

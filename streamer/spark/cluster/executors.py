@@ -1,0 +1,114 @@
+"""What becomes of a cluster's executors, said in the log.
+
+A stream goes on without one of them, but slower, and nothing else tells why.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+_POLL_INTERVAL_S: Final = 5.0
+"""Seconds between two looks."""
+
+_DRIVER_ID: Final = "driver"
+
+
+class Executor(NamedTuple):
+    """What Spark knows of an executor.
+
+    Attributes:
+        name: Spark's number for it.
+        host: where it runs, or ran.
+        active: whether it is one of those that work.
+        excluded: whether it gets no tasks, because too many have failed there.
+        reason: why it is no longer there; empty when nobody has said.
+    """
+
+    name: str
+    host: str
+    active: bool
+    excluded: bool
+    reason: str = ""
+
+
+class ExecutorLog:
+    """Says what has changed since the last look."""
+
+    def __init__(self, log: LogLine, executors: Iterable[Executor]) -> None:
+        """Take those that are there at first, of whom nothing is said."""
+        self._log = log
+        self._known = {one.name: one for one in executors}
+
+    def log_changes(self, executors: Iterable[Executor]) -> None:
+        """Say what has changed."""
+        for one in executors:
+            before = self._known.get(one.name)
+            self._known[one.name] = one
+            if before == one:
+                continue
+            fields = {"executor": one.name, "host": one.host}
+            if one.active and before is None:
+                self._log("INFO", "An executor has come", fields)
+            if one.excluded and not (before and before.excluded):
+                text = "An executor gets no tasks for a while: too many have failed there"
+                self._log("WARN", text, fields)
+            if one.active and not one.excluded and before and before.excluded:
+                self._log("INFO", "An executor gets tasks again", fields)
+            if not one.active and (before is None or before.active):
+                why = {"reason": one.reason} if one.reason else {}
+                self._log("WARN", "An executor is gone", {**fields, **why})
+
+
+def watch_executors(context: SparkContext, log: LogLine) -> None:
+    """Say what becomes of executors, in a thread of its own, until Spark is stopped.
+
+    Args:
+        context: a cluster's.
+        log: takes lines, with the fields `executor`, `host` and `reason`.
+    """
+    executor_log = ExecutorLog(log, list_executors(context))
+    threading.Thread(
+        target=_watch_executors, args=(context, executor_log), daemon=True, name="executors"
+    ).start()
+
+
+def _watch_executors(context: SparkContext, executor_log: ExecutorLog) -> None:
+    try:
+        while True:
+            time.sleep(_POLL_INTERVAL_S)
+            current = list_executors(context)
+            # Those that go when Spark is stopped are no news.
+            if context._jsc is None or context._jsc.sc().isStopped():
+                return
+            executor_log.log_changes(current)
+    except (Py4JError, OSError, AttributeError):
+        return  # Spark was stopped, or its JVM has gone.
+
+
+def list_executors(context: SparkContext) -> list[Executor]:
+    """Return the executors that there are, and those that are gone."""
+    listed = context._jsc.sc().statusStore().executorList(False)
+    result = []
+    for number in range(listed.size()):
+        one = listed.apply(number)
+        if one.id() == _DRIVER_ID:
+            continue
+        reason = one.removeReason()
+        result.append(
+            Executor(
+                name=one.id(),
+                host=one.hostPort().rpartition(":")[0],
+                active=one.isActive(),
+                excluded=one.isExcluded(),
+                reason=reason.get() if reason.isDefined() else "",
+            )
+        )
+    return result

@@ -1,0 +1,1 @@
+"""Forks Python's workers from one process that has imported all they need."""

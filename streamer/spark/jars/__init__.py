@@ -1,0 +1,1 @@
+"""Jars that Spark needs, and where they are from."""

@@ -1,0 +1,101 @@
+"""The jars with which Spark reads and writes S3 (`s3a://`): PySpark does not bring them.
+
+The version of Hadoop's part is that of PySpark's own, that of Amazon's SDK the one which this
+Hadoop is built with; Spark's part sends an object at once, where others copy it into its place.
+What they share with Spark is among Spark's own jars. `deploy/image/s3-pom.xml` names the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from streamer.core.errors import StreamerError
+from streamer.spark.jars.ivy import FetchError, fetch_jars
+from streamer.spark.jars.jar_checksums import JAR_SHA256
+from streamer.spark.jars.jar_directories import (
+    JARS_VARIABLE,
+    Modules,
+    find_jars,
+    user_jar_directory,
+    with_jars,
+)
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+_SDK_ARTIFACTS: Final = (
+    *("annotations", "apache-client", "arns", "auth", "aws-core", "aws-query-protocol"),
+    *("aws-xml-protocol", "checksums", "checksums-spi", "crt-core", "endpoints-spi", "http-auth"),
+    *("http-auth-aws", "http-auth-aws-eventstream", "http-auth-spi", "http-client-spi"),
+    *("identity-spi", "json-utils", "metrics-spi", "netty-nio-client", "profiles"),
+    *("protocol-core", "regions", "retries", "retries-spi", "s3", "s3-transfer-manager"),
+    *("sdk-core", "sts", "third-party-jackson-core", "utils", "utils-lite"),
+)
+
+S3_JARS: Modules = {
+    "hadoop-aws": ("org.apache.hadoop", "3.5.0"),
+    # Some repositories lack its newer versions; this one works with Spark 4.3.
+    "spark-hadoop-cloud_2.13": ("org.apache.spark", "4.1.1"),
+    "analyticsaccelerator-s3": ("software.amazon.s3.analyticsaccelerator", "1.3.1"),
+    "eventstream": ("software.amazon.eventstream", "1.0.1"),
+    "reactive-streams": ("org.reactivestreams", "1.0.4"),
+    **{name: ("software.amazon.awssdk", "2.35.4") for name in _SDK_ARTIFACTS},
+}
+"""What Spark needs, as Maven names it: the artifact, its group and the version that is fetched."""
+
+SHARED_S3_DIRECTORY: Final = Path("/opt/streamer/s3")
+_POM: Final = "deploy/image/s3-pom.xml"
+_USER_JAR_SETTINGS: Final = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
+
+
+def s3_settings(
+    conf: Mapping[str, str],
+    environ: Mapping[str, str],
+    log: LogLine,
+    directory: str | None = None,
+    shared: Path = SHARED_S3_DIRECTORY,
+) -> dict[str, str]:
+    """Return what Spark has to be told so that it reaches S3.
+
+    Args:
+        conf: the user's Spark settings. Where they name `hadoop-aws` among the jars, these are the
+            user's; other jars are kept.
+        environ: has `STREAMER_JARS`, a directory of jars, and where caches are kept.
+        log: takes level, text and fields; hears when jars are fetched.
+        directory: the config's `jars_directory`.
+        shared: the machine's directory of jars, which need not be there.
+
+    Returns:
+        Settings to put over `conf`; none when the user sees to it.
+
+    Raises:
+        StreamerError: no directory has the jars, and they cannot be fetched.
+    """
+    if any("hadoop-aws" in conf.get(key, "") for key in _USER_JAR_SETTINGS):
+        return {}
+    own = user_jar_directory(environ) / "s3"
+    named_directories = [Path(place) for place in (environ.get(JARS_VARIABLE), directory) if place]
+    candidates = (find_jars(place, S3_JARS)[0] for place in (*named_directories, shared, own))
+    jars = next(filter(None, candidates), None) or _fetch_s3_jars(own, conf, environ, log)
+    return with_jars(conf, jars)
+
+
+def _fetch_s3_jars(
+    own: Path, conf: Mapping[str, str], environ: Mapping[str, str], log: LogLine
+) -> list[Path]:
+    modules = [(group, name, version) for name, (group, version) in S3_JARS.items()]
+    log("INFO", "Fetching the jars with which Spark reaches S3", {"into": str(own)})
+    try:
+        fetch_jars(modules, own, conf, environ, log, sums=JAR_SHA256)
+    except FetchError as e:
+        command = f"mvn -f {_POM} dependency:copy-dependencies -DoutputDirectory={own}"
+        raise StreamerError(
+            "The checkpoint is in S3, for which Spark needs jars that PySpark does not bring, and "
+            f"they could not be fetched: {e}. Fetch them with Maven: {command}. Or name a "
+            "repository that has them in spark.conf: spark.jars.repositories."
+        ) from e
+    jars, lacking = find_jars(own, S3_JARS)
+    if lacking:
+        raise StreamerError(f"{own} {lacking} though it was fetched: is somebody deleting there?")
+    return jars

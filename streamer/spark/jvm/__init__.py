@@ -1,0 +1,1 @@
+"""The JVM: its options, processes and objects."""

@@ -1,0 +1,1 @@
+"""Kafka sources of Spark, and what the driver does for them."""

@@ -1,0 +1,234 @@
+"""The Kafka side of a stream: what its driver does for the inputs that Spark reads."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from threading import Event
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamer.connectors.kafka.input.input_protocol import Offsets
+from streamer.core.errors import StreamerError
+from streamer.engine.driver.failure_diagnosis import NO_DIAGNOSIS, Diagnosis
+from streamer.engine.driver.kafka_connection import CountConnection, KafkaConnections
+from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter, SetGauge
+from streamer.engine.planner.checkpoint_path import Location
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput, read_newest_planned, read_planned
+from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.report.metric_labels import Labels
+from streamer.engine.stage.kafka_messages import NeededColumns
+from streamer.plan import Plan
+from streamer.plan.metadata_read import find_read_metadata
+from streamer.sdk.input.replayable import Limit
+from streamer.spark.kafka.kafka_source import kafka_session_settings, make_kafka_rows
+from streamer.spark.tasks.task_properties import set_planned_batch
+
+_KAFKA_ERROR: Final = re.compile(r"org\.apache\.kafka\.|KafkaException|kafka\.\w*TimeoutException")
+_DATA_LOSS_ERROR: Final = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|KafkaIllegalStateException")
+_MAX_RECONNECT_PAUSE_S: Final = 10.0
+_LOG_INTERVAL_S: Final = 60.0
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+
+
+class KafkaDriver:
+    """The Kafka inputs of one stream, on its driver."""
+
+    def __init__(
+        self,
+        children: Sequence[StreamKafkaInput],
+        plan: Plan,
+        spark: Location,
+        signals: PlannerChannel,
+        gauge: SetGauge,
+        count: CountConnection,
+        count_read: Callable[[], int],
+        log: LogLine,
+        start_offsets: Sequence[Offsets] = (),
+    ) -> None:
+        """Begin to look after them.
+
+        Args:
+            children: the inputs.
+            plan: the stream's plan.
+            spark: Spark's checkpoint directory.
+            signals: how the process that plans micro-batches is talked to.
+            gauge: sets a gauge, by its name and labels.
+            count: adds one to a counter of the input, by its name.
+            count_read: returns how many messages of the micro-batch in hand have been read.
+            log: takes log lines.
+            start_offsets: where a fresh checkpoint goes on from, for each input; none for the
+                beginning.
+        """
+        places: list[Offsets] = [*start_offsets, *({} for _ in children)]
+        self.children = tuple(
+            replace(_limit_batch(child, plan.limit_bytes), start_offsets=at)
+            for child, at in zip(children, places, strict=False)
+        )
+        self._start_offsets = start_offsets
+        self.needed_columns = NeededColumns(find_read_metadata(plan))
+        self._spark = spark
+        self._signals = signals
+        self._log = log
+        self._trouble = ""
+        self._logged_at = 0.0
+        self._offset_committer = KafkaOffsetCommitter(
+            self.children, spark, gauge, log, count_read, count=count
+        )
+        self._connections = KafkaConnections(self.children, count)
+
+    def stage_rows(self, session: SparkSession, plan: Plan) -> list[DataFrame]:
+        """Return what stage 1 makes of each, for a query in a session of the stream's own."""
+        for name, value in kafka_session_settings(self._mean_message_size()).items():
+            session.conf.set(name, value)
+        properties = session._jvm.java.lang.System
+        for child in self.children:
+            for name, value in child.input.jvm_properties().items():
+                properties.setProperty(name, value)
+        newest = read_newest_planned(self._spark)
+        if newest is not None:
+            self._signals.set_planned_ends(newest.ends)
+            self._offset_committer.note_end(newest.number, newest.ends)
+        elif self._start_offsets:
+            self._signals.set_planned_ends(self._start_offsets)
+        return make_kafka_rows(session, plan, self.children, self.needed_columns)
+
+    def batch_started(self, batch: DataFrame, number: int) -> None:
+        """Tell tasks, the planner and the groups of a micro-batch that is about to run.
+
+        It is called by the thread whose local properties tasks are given.
+        """
+        planned_batch = read_planned(self._spark, number)
+        set_planned_batch(batch, planned_batch)
+        self._signals.set_planned_ends(planned_batch.ends)
+        self._offset_committer.batch_started(number, planned_batch.ends)
+
+    def batch_delivered(self) -> None:
+        """Hear that the micro-batch has run."""
+        self._offset_committer.batch_delivered()
+
+    @property
+    def outage(self) -> str:
+        """Why brokers do not answer now; empty while they do."""
+        return self._connections.problem or self._signals.trouble()[0]
+
+    @property
+    def data_loss(self) -> str:
+        """What is gone that was to be read, so that the stream has to end; empty for nothing."""
+        text, lost = self._signals.trouble()
+        return text if lost else self._offset_committer.data_loss
+
+    def check(self, trouble: Diagnosis, place: Labels, abandon: Callable[[], None]) -> Diagnosis:
+        """Return what is wrong with the stream, now that the brokers have been looked after.
+
+        Args:
+            trouble: what was wrong with it.
+            place: label and path of the input.
+            abandon: stops the query in the middle of a micro-batch.
+
+        Raises:
+            StreamerError: what was to be read is gone.
+        """
+        if self.data_loss:
+            # A task may wait for it for a minute, in vain.
+            abandon()
+            raise StreamerError(self.data_loss)
+        news = self.poll_trouble()
+        if news is None and not trouble.text:
+            # A micro-batch that was on its way may have been delivered in the outage.
+            news = self.outage
+        if news is None:
+            return trouble
+        return Diagnosis(news, place) if news else NO_DIAGNOSIS
+
+    def poll_trouble(self) -> str | None:
+        """Return what is wrong with a broker now, "" when nothing is any more; None for no news."""
+        text = self.outage
+        before, self._trouble = self._trouble, text
+        now = time.monotonic()
+        if text and (not before or now - self._logged_at >= _LOG_INTERVAL_S):
+            self._log("ERROR", f"Waiting for Kafka: {text}", {})
+            self._logged_at = now
+        if before and not text:
+            self._log("INFO", "Kafka answers again", {})
+        return None if text == before else text
+
+    def wait_until_reachable(self, error: str, stopping: Event) -> bool:
+        """Wait, after the query has failed, until all brokers answer.
+
+        Args:
+            error: what Spark says of the failure.
+            stopping: ends the wait.
+
+        Returns:
+            Whether the failure was a broker's: no micro-batch can be blamed for it.
+
+        Raises:
+            StreamerError: what was to be read is gone.
+        """
+        text, lost = self._signals.trouble()
+        if lost:
+            raise StreamerError(text)
+        if _DATA_LOSS_ERROR.search(error):
+            self._raise_data_loss(error)
+        pause, waited = 0.25, False
+        while (text := self._find_unreachable()) and not stopping.is_set():
+            if self._offset_committer.data_loss:
+                raise StreamerError(self._offset_committer.data_loss)
+            self._signals.set_trouble(text)
+            self.poll_trouble()
+            waited = True
+            stopping.wait(pause)
+            pause = min(pause * 2, _MAX_RECONNECT_PAUSE_S)
+        self._signals.set_trouble("")
+        return waited or _KAFKA_ERROR.search(error) is not None
+
+    def close(self) -> None:
+        """Tell the groups what is safe, when the query has ended."""
+        self._connections.close()
+        self._offset_committer.close()
+
+    def _mean_message_size(self) -> int:
+        return max(child.input.mean_message_size() or 0 for child in self.children)
+
+    def _find_unreachable(self) -> str:
+        reasons = (child.input.reachability_problem() for child in self.children)
+        return next((text for text in reasons if text is not None), "")
+
+    def _raise_data_loss(self, error: str) -> None:
+        """Raise what was lost, in our words where the brokers tell what it was."""
+        for places in self._newest_offsets():
+            for child, ends in zip(self.children, places, strict=True):
+                loss = child.input.lost_text(ends)
+                if loss is not None:
+                    raise StreamerError(loss)
+        match = re.search(r"(?:KAFKA_DATA_LOSS|IllegalStateException)[^\n]*", error)
+        raise StreamerError(
+            f"Kafka no longer has what is to be read: {match[0] if match else error}; set "
+            "fail_on_data_loss: false on the input to go on with what is there"
+        )
+
+    def _newest_offsets(self) -> Iterator[Sequence[Offsets]]:
+        """Return where the newest micro-batch begins, which is what fails, and where it ends."""
+        newest = read_newest_planned(self._spark)
+        before = newest.number - 1 if newest else -1
+        if (self._spark / "offsets" / str(before)).exists():
+            yield read_planned(self._spark, before).ends
+        else:
+            yield [child.start_offsets for child in self.children]
+        if newest:
+            yield newest.ends
+
+
+def _limit_batch(child: StreamKafkaInput, size: int) -> StreamKafkaInput:
+    """Return an input that takes so many messages at most as are about `size` bytes."""
+    mean_size = child.input.mean_message_size()
+    max_messages = (
+        Limit().messages if not mean_size else max(min(Limit().messages, size // mean_size), 1)
+    )
+    bound = child.input.bound
+    return replace(child, max_messages=max_messages if bound is None else min(bound, max_messages))

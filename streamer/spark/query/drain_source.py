@@ -1,0 +1,83 @@
+"""A source that ends where it stands, so that the windows that are open come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamer.core.message import Execution
+from streamer.plan import Plan
+from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, ReplayableSource
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.system_window import SystemWindow
+
+
+@dataclass(frozen=True, slots=True)
+class DrainLimit:
+    """How far a drain reads.
+
+    Attributes:
+        to_end: to the end of what has come in; else not a message further.
+    """
+
+    to_end: bool = False
+
+    def apply_to(self, source: ReplayableSource) -> DrainSource:
+        """Return the source that ends there."""
+        return DrainSource(source, self.to_end)
+
+
+@dataclass(frozen=True)
+class DrainSource:
+    """A source as it is left by a drain.
+
+    Attributes:
+        source: the source; nothing more comes to it, or it does not matter.
+        to_end: whether what it has is read first.
+    """
+
+    source: ReplayableSource
+    to_end: bool
+
+    def initial_offset(self) -> Offset:
+        """See `ReplayableSource`."""
+        return self.source.initial_offset()
+
+    def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
+        """Return the end of what is to be read, and that nothing follows."""
+        if not self.to_end:
+            return LatestOffset(start, 0, is_ended=True)
+        source_end = self.source.latest_offset(start, now, limit)
+        return source_end._replace(is_ended=not source_end.has_more)
+
+    def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
+        """See `ReplayableSource`."""
+        return self.source.split(start, end, parts)
+
+    def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
+        """See `ReplayableSource`."""
+        return self.source.read(piece, ex)
+
+    def partition_of(self, piece: Any) -> str:
+        """See `ReplayableSource`."""
+        return self.source.partition_of(piece)
+
+    def on_committed(self, end: Offset) -> None:
+        """See `ReplayableSource`."""
+        self.source.on_committed(end)
+
+    def on_finished(self) -> None:
+        """See `ReplayableSource`."""
+        self.source.on_finished()
+
+
+def with_flush_at_end(plan: Plan) -> Plan:
+    """Return a plan whose open windows come out when its input ends."""
+    window = plan.window
+    if isinstance(window, SystemWindow):
+        return replace(plan, window=replace(window, end_of_input="flush"))
+    if isinstance(window, EventWindow):
+        time = replace(window.time, end_of_input="flush")
+        return replace(plan, window=replace(window, time=time))
+    return plan

@@ -1,0 +1,47 @@
+"""What Spark's JVM and its executors say of themselves, for metrics of the whole process."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+from streamer.spark.cluster.executors import list_executors
+
+_READ_LOCK: Final = threading.Lock()
+
+
+def read_runtime_metrics() -> dict[str, float]:
+    """Return the figures of the JVM by the names of their metrics; none while Spark is not up.
+
+    It takes some milliseconds. Nothing is raised: a JVM that has ended has no figures.
+    """
+    context = SparkContext._active_spark_context
+    if context is None or context._jsc is None:
+        return {}
+    try:
+        with _READ_LOCK:
+            return _read_metrics(context)
+    except (Py4JError, OSError, AttributeError):
+        return {}
+
+
+def _read_metrics(context: SparkContext) -> dict[str, float]:
+    jvm = context._jvm
+    assert jvm is not None
+    management = jvm.java.lang.management.ManagementFactory
+    heap = management.getMemoryMXBean().getHeapMemoryUsage()
+    collecting = sum(
+        max(one.getCollectionTime(), 0) for one in management.getGarbageCollectorMXBeans()
+    )
+    known_executors = list_executors(context)
+    return {
+        "jvm_heap_used_bytes": heap.getUsed(),
+        "jvm_heap_max_bytes": heap.getMax(),
+        "jvm_gc_seconds_total": collecting / 1e3,
+        "jvm_threads": management.getThreadMXBean().getThreadCount(),
+        "spark_executors": sum(one.active for one in known_executors),
+        "spark_executors_lost_total": sum(not one.active for one in known_executors),
+    }

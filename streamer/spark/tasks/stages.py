@@ -1,0 +1,258 @@
+"""The two stages as Spark runs them: thin shells around `streamer.engine`."""
+
+from __future__ import annotations
+
+import gc
+import json
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from streamer.core.time_limit import end_process_when_overdue
+from streamer.engine.planner.aggregation_switch import read_aggregates_from
+from streamer.engine.planner.trigger import batch_time, make_batch_info
+from streamer.engine.report.component_errors import encode_errors
+from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
+from streamer.engine.report.reading_reporter import REPORTER
+from streamer.engine.report.result_frame import Frame
+from streamer.engine.stage.crash_search import CRASH_INSTRUCTIONS
+from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
+from streamer.engine.stage.shard_stage import run_shard
+from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.plan import Plan
+from streamer.sdk.input.replayable import ReplayableSource
+from streamer.spark.tasks.shard_labels import shard_labels
+from streamer.spark.tasks.state_mark import add_mark, read_checked_head
+from streamer.spark.tasks.task_properties import (
+    current_crash_order,
+    current_micro_batch,
+    current_planned_batch,
+    make_reading_reporter,
+    requested_samples,
+)
+from streamer.window import ShuffleRow as PackRow
+from streamer.window.state.pane_index import HEAD_SEQ
+
+ROW_SCHEMA = "shard int, kind int, pane long, arrival long, body binary"
+FRAME_SCHEMA = "kind int, `order` long, shard int, seq int, output int, route string, body binary"
+ROW_ARROW_SCHEMA = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("kind", pa.int32()),
+        ("pane", pa.int64()),
+        ("arrival", pa.int64()),
+        ("body", pa.binary()),
+    ]
+)
+FRAME_ARROW_SCHEMA = pa.schema(
+    [
+        ("kind", pa.int32()),
+        ("order", pa.int64()),
+        ("shard", pa.int32()),
+        ("seq", pa.int32()),
+        ("output", pa.int32()),
+        ("route", pa.string()),
+        ("body", pa.binary()),
+    ]
+)
+_MAX_BATCH_BYTES = 16 << 20
+
+_Batches = Iterable[pa.RecordBatch]
+
+
+def to_record_batches(
+    rows: Iterable[tuple[Any, ...]], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Turn tuples whose last item is bytes into record batches of bounded size."""
+    pending: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        pending.append(row)
+        size += len(row[-1])
+        if size >= _MAX_BATCH_BYTES:
+            yield _record_batch(pending, schema)
+            pending, size = [], 0
+    if pending:
+        yield _record_batch(pending, schema)
+
+
+def _record_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _read_pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[str, Any]]]:
+    """Return number, piece, and the offset at the micro-batch's end."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            offset = json.loads(row["offset"])
+            yield row["number"], row["piece"], offset
+
+
+def prepare_task(plan: Plan) -> None:
+    """Make a worker ready for a task: hear whether somebody watches, and calm the collector.
+
+    It looks for cycles less often: documents have none, and there are many.
+    """
+    SAMPLES_PER_COMPONENT.set(requested_samples())
+    CRASH_INSTRUCTIONS.set(current_crash_order())
+    end_process_when_overdue()
+    REPORTER.set(make_reading_reporter(plan.task_log_address))
+    gc.freeze()
+    gc.set_threshold(200_000, 50, 100)
+
+
+def make_pack_stage(
+    plan: Plan, source: ReplayableSource
+) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Return stage 1 of a stream with windows, for `mapInArrow`."""
+
+    def rows(batches: _Batches) -> Iterator[PackRow]:
+        names = shard_labels(plan.shards)
+        for number, piece, offset in _read_pieces(batches):
+            packed_rows: Iterator[PackRow] = iter(())
+            if piece is not None:
+                since = read_aggregates_from(offset)
+                read = pickle.loads(piece)
+                partition = source.partition_of(read)
+                packed_rows = pack_piece(
+                    plan, source, number, read, batch_time(offset), since, partition
+                )
+            for row in packed_rows:
+                yield row._replace(shard=names[row.shard])
+            if number == 0:
+                planned = current_planned_batch()
+                ends = planned.ends if planned is not None else ()
+                for row in make_clock_rows(plan, make_batch_info(offset, ends)):
+                    yield row._replace(shard=names[row.shard])
+
+    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        prepare_task(plan)
+        yield from to_record_batches(encode_errors(rows(batches)), ROW_ARROW_SCHEMA)
+
+    return stage
+
+
+def make_direct_stage(
+    plan: Plan, source: ReplayableSource
+) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Return the one stage of a stream without windows, for `mapInArrow`."""
+
+    def produce_frames(batches: _Batches) -> Iterator[Frame]:
+        stage = StatelessStage(plan, micro_batch=current_micro_batch())
+        for number, piece, offset in _read_pieces(batches):
+            if piece is not None:
+                yield from stage.frames(source, number, pickle.loads(piece))
+            if number == 0:
+                yield stage.status(offset["ended"])
+        stage.finish()
+
+    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        prepare_task(plan)
+        yield from to_record_batches(encode_errors(produce_frames(batches)), FRAME_ARROW_SCHEMA)
+
+    return stage
+
+
+class SparkStateStore:
+    """A shard's state in Spark's map state, as the kernel's `Store`."""
+
+    def __init__(self, state: Any, batch: int | None = None) -> None:
+        """Wrap a map state keyed (pane, seq).
+
+        Args:
+            state: the map state.
+            batch: the number of the micro-batch; None when nobody has told.
+        """
+        self._state = state
+        self._batch = batch
+
+    def get(self, pane: int, seq: int) -> bytes | None:
+        """Return the value, or None."""
+        row = self._state.getValue((pane, seq))
+        if row is None:
+            return None
+        value = bytes(row[0])
+        if (pane, seq) == (0, HEAD_SEQ) and self._batch is not None:
+            return read_checked_head(value, self._batch)
+        return value
+
+    def put(self, pane: int, seq: int, value: bytes) -> None:
+        """Store a value."""
+        if (pane, seq) == (0, HEAD_SEQ) and self._batch is not None:
+            value = add_mark(value, self._batch)
+        self._state.updateValue((pane, seq), (value,))
+
+    def delete(self, pane: int, seq: int) -> None:
+        """Remove a value."""
+        self._state.removeKey((pane, seq))
+
+
+class ShardProcessor(StatefulProcessor):
+    """Stage 2 of a stream with windows: one call per shard and micro-batch."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Take the plan."""
+        self._plan = plan
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the shard's state."""
+        prepare_task(self._plan)
+        self._packs = handle.getMapState("packs", "pane long, seq int", "body binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        """Keep what came in and release what is due."""
+        shard = shard_labels(self._plan.shards).index(key[0])
+        incoming = (PackRow(shard, r.kind, r.pane, r.arrival, bytes(r.body)) for r in rows)
+        micro_batch = current_micro_batch(f"s{shard}")
+        store = SparkStateStore(
+            self._packs, micro_batch.number if micro_batch is not None else None
+        )
+        if self._plan.initial_state_dir:
+            # Imported here: hardly a stream begins so, and every worker waits for its imports.
+            from pyspark import SparkFiles
+
+            from streamer.engine.driver.shard_state_file import load_initial_state, shard_state_path
+
+            directory = Path(self._plan.initial_state_dir)
+            if not directory.is_absolute():
+                directory = SparkFiles.getRootDirectory() / directory
+            load_initial_state(store, shard_state_path(directory, shard))
+        frames = run_shard(self._plan, shard, incoming, store, micro_batch=micro_batch)
+        for frame in encode_errors(frames):
+            yield Row(**frame._asdict())
+
+    def close(self) -> None:
+        """Nothing is held between micro-batches."""
+
+
+def build_frames(
+    plan: Plan,
+    source: ReplayableSource,
+    stream: DataFrame,
+    kafka_rows: Sequence[DataFrame] = (),
+) -> DataFrame:
+    """Return the frames of a stream, from the rows of its source.
+
+    Args:
+        plan: the stream's plan.
+        source: reads the pieces that the rows name.
+        stream: the rows.
+        kafka_rows: what stage 1 makes of other sources. They come after ours, which Spark so asks
+            first whether a micro-batch is worth it.
+    """
+    if plan.window is None:
+        staged = stream.mapInArrow(make_direct_stage(plan, source), FRAME_SCHEMA)
+        return reduce(DataFrame.union, kafka_rows, staged)
+    staged = stream.mapInArrow(make_pack_stage(plan, source), ROW_SCHEMA)
+    return (
+        reduce(DataFrame.union, kafka_rows, staged)
+        .groupBy("shard")
+        .transformWithState(ShardProcessor(plan), FRAME_SCHEMA, "append", "None")
+    )

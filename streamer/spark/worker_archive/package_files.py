@@ -1,0 +1,161 @@
+"""What the packages that this program needs consist of, as they are installed here."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
+
+import streamer
+from streamer.core.errors import StreamerError
+from streamer.core.extras import DISTRIBUTION, EXTRAS, install_command
+
+_PACKAGE: Final = "streamer"
+PROGRAM_DISTRIBUTION: Final = DISTRIBUTION
+_JAVA: Final = "java"
+
+_EXCLUDED_FILES: Final = (
+    # Executors bring Spark's jars; Python's part must be that of the driver, and goes along.
+    re.compile(r"pyspark/(jars|bin|sbin|examples|data|licenses|deps)/"),
+    re.compile(r"(^|/)tests/"),
+    re.compile(r"\.(a|h|hpp|pxd|pyx|pyi|c|cc|cpp)$"),
+    re.compile(r"(^|/)\.\.(/|$)"),
+)
+
+_DISTRIBUTION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """What goes into the archive.
+
+    Attributes:
+        versions: of the distributions, by name.
+        files: where each file lies here, by its path below the directory of all packages.
+    """
+
+    versions: dict[str, str]
+    files: dict[str, Path]
+
+
+def find_packages() -> Packages:
+    """Find this program's files, and those of all that it requires.
+
+    Of the program's own extras, what is installed here goes along: a worker may need whatever the
+    driver could use. Java does not: executors run in one.
+
+    Raises:
+        StreamerError: a requirement is not installed.
+    """
+    versions: dict[str, str] = {}
+    files: dict[str, Path] = {}
+    for distribution in _walk_requirements():
+        about = distribution.metadata  # parsed each time that it is asked for
+        name = _normalise_name(about["Name"])
+        versions[name] = about["Version"]
+        if name != PROGRAM_DISTRIBUTION:
+            files.update(_distribution_files(distribution))
+    # An editable install lists no files of the program.
+    files.update(_program_files())
+    return Packages(dict(sorted(versions.items())), dict(sorted(files.items())))
+
+
+class _NeededDistribution(NamedTuple):
+    """A distribution that is required.
+
+    Attributes:
+        name: its name, normalised.
+        extra: one of its extras; empty for what it is without any.
+        by: what requires it; empty for the program itself.
+        optional: whether only an extra of the program requires it, so that it may be missing.
+    """
+
+    name: str
+    extra: str
+    by: str
+    optional: bool
+
+
+def _walk_requirements() -> Iterator[metadata.Distribution]:
+    """Return the program's distribution and all that it requires, by the extras asked for."""
+    seen: set[tuple[str, str]] = set()
+    yielded: set[str] = set()
+    # What must be there comes first: nothing that is required is taken for optional.
+    waiting = deque([_NeededDistribution(PROGRAM_DISTRIBUTION, "", "", False)])
+    waiting += [
+        _NeededDistribution(PROGRAM_DISTRIBUTION, extra, "", True)
+        for extra in EXTRAS
+        if extra != _JAVA
+    ]
+    while waiting:
+        needed = waiting.popleft()
+        if (needed.name, needed.extra) in seen:
+            continue
+        try:
+            distribution = metadata.distribution(needed.name)
+        except metadata.PackageNotFoundError:
+            if needed.optional:
+                continue
+            reason = f", which {needed.by} requires" if needed.by else ""
+            raise StreamerError(
+                f"the package {needed.name}{reason}, is not installed here, so it cannot be packed "
+                f"for workers: {install_command()}"
+            ) from None
+        seen.add((needed.name, needed.extra))
+        if needed.name not in yielded:
+            yielded.add(needed.name)
+            yield distribution
+        required = _find_requirements(distribution, needed)
+        waiting.extend(required) if needed.optional else waiting.extendleft(required)
+
+
+def _find_requirements(
+    distribution: metadata.Distribution, of: _NeededDistribution
+) -> Iterator[_NeededDistribution]:
+    """Return what a distribution requires by one of its extras, or without one."""
+    from packaging.requirements import Requirement
+
+    for text in distribution.requires or ():
+        requirement = Requirement(text)
+        marker = requirement.marker
+        # With an extra, what is required without any is required already.
+        always = marker is None or marker.evaluate({"extra": ""})
+        by_extra = marker is not None and not always and marker.evaluate({"extra": of.extra})
+        if by_extra if of.extra else always:
+            for extra in ("", *sorted(requirement.extras)):
+                yield _NeededDistribution(
+                    _normalise_name(requirement.name), extra, of.name, of.optional
+                )
+
+
+def _normalise_name(name: str) -> str:
+    match = _DISTRIBUTION_NAME.match(name)
+    return re.sub(r"[-_.]+", "-", match.group()).lower() if match else name
+
+
+def _distribution_files(distribution: metadata.Distribution) -> Iterator[tuple[str, Path]]:
+    for file in distribution.files or ():
+        path = file.as_posix()
+        if _is_included(path):
+            place = Path(str(file.locate()))
+            if place.is_file():
+                yield path, place
+
+
+def _program_files() -> Iterator[tuple[str, Path]]:
+    root = Path(streamer.__file__).resolve().parent
+    for place in sorted(root.rglob("*")):
+        path = PurePosixPath(_PACKAGE, *place.relative_to(root).parts).as_posix()
+        if place.is_file() and _is_included(path):
+            yield path, place
+
+
+def _is_included(path: str) -> bool:
+    if "__pycache__/" in path and f".{sys.implementation.cache_tag}." not in path:
+        return False
+    return not any(pattern.search(path) for pattern in _EXCLUDED_FILES)

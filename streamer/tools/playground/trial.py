@@ -1,0 +1,227 @@
+"""One trial of a mapping that is being written: what it says, or what it makes of the input.
+
+The answer is plain data, since it goes from the process that tries to the one that shows.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any, Final, TypedDict
+
+import orjson
+
+from streamer.bloblang import BloblangError, Mapping, compile_mapping
+from streamer.bloblang.diagnostics import format_caret
+from streamer.bloblang.methods.parsing import indent_json
+from streamer.core.errors import MessageError, StreamerError
+from streamer.core.message import Execution, Message
+from streamer.core.value import dump_json
+from streamer.tools.playground.apply import DocumentStyle, format_failure, format_result
+from streamer.tools.playground.mapping_environment import (
+    find_import_directory,
+    substitute_variables,
+)
+from streamer.tools.playground.split_documents import split_documents
+
+MAX_SHOWN_BYTES: Final = 1 << 20
+"""How many bytes of results are shown; those after them are left out."""
+_NAMED_CALL: Final = re.compile(r"^(?:unrecognised )?(?:function|method) '([^']+)'")
+_WORD: Final = re.compile(r"[\w$@]+|[^\s\w]")
+_LINE_NUMBER: Final = re.compile(r"failed assignment \(line (\d+)\)")
+
+
+class Request(TypedDict, total=False):
+    """What is to be tried.
+
+    Attributes:
+        mapping: its text.
+        input: documents: one, or several when all of the text is not one.
+        raw: whether the input is one string instead.
+        file: where the mapping is from, for its imports.
+        variables: whether `${VARIABLES}` in the mapping are replaced.
+        compact: whether results are JSON on one line.
+        metadata: what documents have as metadata.
+    """
+
+    mapping: str
+    input: str
+    raw: bool
+    file: str | None
+    variables: bool
+    compact: bool
+    metadata: dict[str, Any]
+
+
+class Problem(TypedDict):
+    """What is wrong, and where.
+
+    Attributes:
+        text: what is said about it.
+        shown: the same with the line and a mark under the place, when that is known.
+        line: counts from 1; 0 when it is unknown.
+        column: counts characters from 1; 0 when it is unknown.
+        length: how many characters are meant; 0 with the column.
+    """
+
+    text: str
+    shown: str
+    line: int
+    column: int
+    length: int
+
+
+class Result(TypedDict, total=False):
+    """What became of one document: `output`, or `deleted`, or a `problem`.
+
+    Attributes:
+        output: as it is printed.
+        deleted: whether the mapping deletes it.
+        metadata: what the message has then, as JSON; left out when it has none.
+        problem: why the mapping failed.
+    """
+
+    output: str
+    deleted: bool
+    metadata: str
+    problem: Problem
+
+
+class Answer(TypedDict, total=False):
+    """What came out: a `problem` with the mapping, or `results` for the documents of the input.
+
+    Attributes:
+        problem: why there are no results.
+        results: one for each document.
+        cut: whether there would have been more than is shown.
+    """
+
+    problem: Problem
+    results: list[Result]
+    cut: bool
+
+
+def run_trial(request: Request, impure: bool) -> Answer:
+    """Compile a mapping and apply it to the input; whatever goes wrong is part of the answer."""
+    text = request["mapping"]
+    try:
+        if request.get("variables"):
+            text = substitute_variables(text, request.get("file"))
+        directory = find_import_directory(request.get("file"))
+        mapping = compile_mapping(text, impure=impure, directory=directory)
+    except BloblangError as e:
+        return {"problem": _explain_syntax_error(e, text)}
+    except StreamerError as e:
+        return {"problem": make_problem(str(e))}
+    style = DocumentStyle(request.get("raw", False), not request.get("compact", False))
+    ex = Execution(time.time_ns)
+    results: list[Result] = []
+    shown = 0
+    for document in _split_input(request["input"].encode(errors="replace"), style.raw):
+        result = _apply_to_document(mapping, document, style, ex, request.get("metadata"))
+        shown += len(result.get("output", "")) + len(result.get("metadata", ""))
+        if shown > MAX_SHOWN_BYTES:
+            output = result.get("output", "")
+            results.append({"output": output[: max(len(output) - (shown - MAX_SHOWN_BYTES), 0)]})
+            return {"results": results, "cut": True}
+        results.append(result)
+    return {"results": results}
+
+
+class _TextReader:
+    """A text that is read in one piece."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    def read1(self, size: int = -1, /) -> bytes:
+        text, self._text = self._text, b""
+        return text
+
+
+def _split_input(text: bytes, raw: bool) -> list[bytes]:
+    """Return several documents only when the text is nothing else: Benthos takes all as one."""
+    text = text.removesuffix(b"\n")
+    if raw or _is_json(text):
+        return [text]
+    several = [one for some in split_documents(_TextReader(text), "documents") for one in some]
+    return several if len(several) > 1 and all(map(_is_json, several)) else [text]
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _apply_to_document(
+    mapping: Mapping,
+    document: bytes,
+    style: DocumentStyle,
+    ex: Execution,
+    metadata: dict[str, Any] | None = None,
+) -> Result:
+    message = Message(document, doc=document) if style.raw else Message(document)
+    message.meta = dict(metadata or {})
+    try:
+        mapped = mapping.apply([message], 0, ex)
+        if mapped is None:
+            return {"deleted": True}
+        # What the mapping left alone is shown as JSON when it is JSON.
+        value: Any = mapped.doc if mapped.has_doc() or mapped.raw is document else mapped.raw
+        result: Result = {"output": format_result(value, mapped, style).decode(errors="replace")}
+        if mapped.meta:
+            result["metadata"] = indent_json(dump_json(dict(mapped.meta)).decode(), "  ")
+        return result
+    except MessageError as e:
+        if "message as JSON" in str(e):
+            return {"output": document.decode(errors="replace")}
+        return {"problem": _explain_failure(e)}
+    except ValueError as e:
+        return {"problem": _explain_failure(e)}
+
+
+def make_problem(text: str, line: int = 0) -> Problem:
+    """Return a problem of which no more than a line is known."""
+    return {"text": text, "shown": text, "line": line, "column": 0, "length": 0}
+
+
+def _explain_failure(error: Exception) -> Problem:
+    match = _LINE_NUMBER.search(str(error))
+    text = format_failure(error)
+    if text.endswith("MemoryError"):
+        text = f"{text.removesuffix('MemoryError')}it takes more memory than is given to it here"
+    return make_problem(text, int(match[1]) if match else 0)
+
+
+def _explain_syntax_error(error: BloblangError, text: str) -> Problem:
+    """Return why a mapping cannot be read, and which of its words is meant.
+
+    The place that an error names is where reading stopped, which may be behind the culprit: a name
+    that does not exist is reported at the end of its call.
+    """
+    lines = text.split("\n")
+    number = min(error.line, len(lines))
+    at = error.column - 1
+    while number > 1 and not lines[number - 1].strip():
+        number, at = number - 1, len(lines[number - 2])
+    line = lines[number - 1]
+    at = min(at, len(line))
+    named = _NAMED_CALL.search(error.message)
+    start = line.rfind(named[1], 0, at + len(named[1])) if named else -1
+    if named and start >= 0:
+        end = start + len(named[1])
+    else:
+        # The word at the place; at the end of the line, the last one.
+        words = [word.span() for word in _WORD.finditer(line)]
+        start, end = next((span for span in words if span[1] > at), (words or [(at, at + 1)])[-1])
+        start = max(start, at) if end > at else start
+    return {
+        "text": str(error),
+        "shown": format_caret(error, text),
+        "line": number,
+        "column": start + 1,
+        "length": max(end - start, 1),
+    }

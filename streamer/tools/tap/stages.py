@@ -1,0 +1,142 @@
+"""Run messages through a plan stage by stage, with the components that Spark's workers run.
+
+Windows are those of the real kernel, on a clock that follows the messages' event times. The output
+gets nothing; processors that reach out (to a server, say) do so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamer.core.message import Batch, Execution, Message
+from streamer.engine.offline.scripted import BatchOutcome
+from streamer.engine.offline.window_simulator import (
+    EventTimeReader,
+    WindowSimulator,
+    truncate_after_windows,
+)
+from streamer.plan import Plan
+from streamer.sdk.processing import run_processor
+from streamer.sdk.spec import ParsedComponent
+
+_CLOCK_NOTE = "on a clock that follows event times"
+
+LogLine = tuple[str, str, Mapping[str, Any]]
+
+
+@dataclass
+class Stage:
+    """What came out of one component.
+
+    Attributes:
+        path: where it stands in the config.
+        name: the component's name.
+        label: its label, or an empty string.
+        batches: what came out of it.
+        dropped: of a window buffer: the messages that it dropped, the reason in their metadata.
+        logged: what it logged.
+        note: a word about it, or an empty string.
+    """
+
+    path: str
+    name: str
+    label: str
+    batches: list[Batch]
+    dropped: Batch = field(default_factory=list)
+    logged: list[LogLine] = field(default_factory=list)
+    note: str = ""
+
+
+def tap(
+    plan: Plan, sample: Sequence[Batch], now: Callable[[], int] = time.time_ns
+) -> Iterator[Stage]:
+    """Run a sample through a plan.
+
+    Args:
+        plan: the stream's plan.
+        sample: batches as the input gives them.
+        now: the clock, Unix ns.
+
+    Returns:
+        The stages in the order of a message's way, each as soon as it is done; the last is the
+        output, with what it would have been given.
+    """
+    log: list[LogLine] = []
+    ex = Execution(
+        now, lambda level, text, fields: log.append((level, text, fields)), strict=plan.strict
+    )
+    context = plan.context()
+    batches = [[message.copy() for message in batch] for batch in sample]
+    yield _make_stage(plan.input, batches)
+    for component in plan.input.processors:
+        batches = _process_batches(component, batches, context, ex)
+        yield _make_stage(component, batches, logged=_drain_log(log))
+    if plan.window is not None:
+        batches, dropped, open_messages = _run_windows(plan, batches, now)
+        note = (
+            f"{_CLOCK_NOTE}; {open_messages:,} in windows that stay open"
+            if open_messages
+            else _CLOCK_NOTE
+        )
+        yield _make_stage(plan.buffer, batches, dropped, note=note)
+    elif plan.buffer.name != "none":
+        batches = [list(batch) for batch in context.build(plan.buffer).batches(batches, ex)]
+        yield _make_stage(plan.buffer, batches, logged=_drain_log(log))
+    for component in (*plan.processors, *plan.output.processors):
+        batches = _process_batches(component, batches, context, ex)
+        yield _make_stage(component, batches, logged=_drain_log(log))
+    yield _make_stage(plan.output, batches, note="nothing is written")
+
+
+def _process_batches(
+    component: ParsedComponent, batches: list[Batch], context: Any, ex: Execution
+) -> list[Batch]:
+    # Messages are shown after every stage, so the next one works on copies.
+    copies = [[message.copy() for message in batch] for batch in batches]
+    return run_processor(context.build(component), copies, ex, strict=ex.strict)
+
+
+def _run_windows(
+    plan: Plan, batches: list[Batch], now: Callable[[], int]
+) -> tuple[list[Batch], list[Message], int]:
+    """Return the windows as batches, the messages that were dropped, and how many are held."""
+    emitted: list[Batch] = []
+    dropped: Batch = []
+
+    def collect_outcome(outcome: BatchOutcome, clock: int) -> None:
+        emitted.extend(outcome.batches)
+        dropped.extend(outcome.dropped)
+
+    player, times, clock = (
+        WindowSimulator(truncate_after_windows(plan), collect_outcome),
+        EventTimeReader(plan),
+        None,
+    )
+    for batch in batches:
+        for message in batch:
+            time_ns = times.read(message, now() if clock is None else clock)
+            clock = max(clock or 0, time_ns or 0) or now()
+            player.send(clock, message)
+    player.end(now() if clock is None else clock, wait=True)
+    return emitted, dropped, player.held_messages
+
+
+def _drain_log(log: list[LogLine]) -> list[LogLine]:
+    taken = log[:]
+    log.clear()
+    return taken
+
+
+def _make_stage(
+    component: ParsedComponent,
+    batches: list[Batch],
+    dropped: Sequence[Message] = (),
+    logged: Sequence[LogLine] = (),
+    note: str = "",
+) -> Stage:
+    path = component.path or str(component.kind)
+    filled = [batch for batch in batches if batch]
+    return Stage(path, component.name, component.label, filled, [*dropped], [*logged], note)

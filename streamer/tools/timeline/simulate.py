@@ -1,0 +1,209 @@
+"""Run sample messages through the real window kernel, and note what becomes of each.
+
+The kernel gets the messages one micro-batch at a time and is called whenever a window is due, as
+Spark calls it. The pipeline is left out, since it sees a window when all is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from streamer.bloblang import BloblangError, Mapping, compile_mapping
+from streamer.core.errors import MessageError, StreamerError
+from streamer.core.message import Batch, Execution, Message
+from streamer.core.timestamps import format_rfc3339, parse_event_time
+from streamer.engine.offline.scripted import BatchOutcome
+from streamer.engine.offline.window_simulator import (
+    EventTimeReader,
+    WindowSimulator,
+    truncate_after_windows,
+)
+from streamer.plan import Plan
+from streamer.sdk.processing import run
+from streamer.tools.timeline.model import Emission, Event, Timeline
+from streamer.tools.timeline.windows import WindowIndex
+from streamer.window import SystemWindow
+from streamer.window.assign.dropped_messages import DROP_REASON
+from streamer.window.settings.describe import AnyWindow
+
+_NUMBER_METADATA = "streamer_timeline_number"
+_DROP_TEXTS = {
+    "timestamp": "its timestamp_mapping gave no time",
+    "expired": "its window was overdue and dropped",
+    "key": "its key_mapping gave no key",
+    "future": "its time is further ahead of the clock than max_ahead allows",
+    "incomplete": "it came before the first window, or the input ended before its window was full",
+}
+
+
+@dataclass(frozen=True)
+class ArrivalTimes:
+    """When messages arrive.
+
+    Attributes:
+        clock: the time of the first message, ns; None for its event time.
+        step: ns from one message to the next; None for the event times, or the message before
+            where that is later.
+        mapping: a mapping that gives a message's time of arrival; wins over both.
+    """
+
+    clock: int | None = None
+    step: int | None = None
+    mapping: str = ""
+
+
+def simulate(
+    plan: Plan, sample: Sequence[Batch], arrivals: ArrivalTimes, now: Callable[[], int]
+) -> Timeline:
+    """Run a sample.
+
+    Args:
+        plan: the stream's plan; its input's processors are run.
+        sample: batches as the input gives them.
+        arrivals: when they arrive.
+        now: the clock of the first message, when nothing else tells it.
+
+    Raises:
+        StreamerError: the plan has no windows, or a message has no time of arrival.
+    """
+    if plan.window is None:
+        raise StreamerError(
+            f"a timeline shows windows, and the buffer of {plan.name} is {plan.buffer.name}; "
+            "use one that makes windows, such as `buffer: {system_window: {size: …}}`"
+        )
+    simulation = _Simulation(plan, plan.window, arrivals, now)
+    for batch in sample:
+        simulation.add_batch(batch)
+    return simulation.end()
+
+
+class _Simulation:
+    def __init__(
+        self, plan: Plan, window: AnyWindow, arrivals: ArrivalTimes, now: Callable[[], int]
+    ) -> None:
+        self._simulator = WindowSimulator(truncate_after_windows(plan), self._record_outcome)
+        self._name, self._window = plan.name, window
+        self._times = EventTimeReader(plan)
+        self._arrivals = arrivals
+        self._arrival = _compile_arrival(arrivals.mapping)
+        self._now = now
+        self._clock: int | None = None
+        self._is_over = False
+        self._processors = plan.context().build_all(plan.input.processors)
+        self._events: list[Event] = []
+        self._spans = WindowIndex(window)
+        self._emissions: list[Emission] = []
+        self._placed: set[tuple[int, int]] = set()
+
+    def add_batch(self, batch: Batch) -> None:
+        """Let a batch arrive: all at the time of its first message."""
+        clock = self._advance_clock(batch)
+        ex = Execution(lambda: clock)
+        processed = [m for b in run(self._processors, [batch], ex) for m in b]
+        if not processed:
+            for message in batch:
+                event = self._add_event(message, clock)
+                event.dropped, event.why = "input.processors", "left out by input.processors"
+        for message in processed:
+            event = self._add_event(message, clock)
+            event.time = self._times.read(message, clock)
+            self._simulator.send(
+                clock, message.with_added_metadata(**{_NUMBER_METADATA: event.number})
+            )
+
+    def end(self) -> Timeline:
+        """End the input, and go on until no window is held back by the clock."""
+        clock = self._clock if self._clock is not None else self._now()
+        ended = self._simulator.end(clock, wait=self._window.end_of_input == "wait")
+        # What is held then goes on to the next start, which shows what it is.
+        self._is_over = True
+        self._simulator.restart()
+        return Timeline(
+            self._name,
+            self._window,
+            self._events,
+            self._spans.list_windows(),
+            self._emissions,
+            ended,
+        )
+
+    def _add_event(self, message: Message, clock: int) -> Event:
+        text = message.raw.decode(errors="replace")
+        event = Event(len(self._events) + 1, text, clock)
+        self._events.append(event)
+        return event
+
+    def _advance_clock(self, batch: Batch) -> int:
+        """Return the clock when a batch arrives; it never runs backwards."""
+        before = self._clock
+        if self._arrival is not None:
+            at = self._query_arrival(self._arrival, batch)
+        elif before is None and self._arrivals.clock is not None:
+            at = self._arrivals.clock
+        elif before is not None and self._arrivals.step is not None:
+            at = before + self._arrivals.step
+        else:
+            now = before if before is not None else self._now()
+            time = self._times.read(batch[0], now)
+            at = now if time is None else time
+        self._clock = at if before is None else max(before, at)
+        return self._clock
+
+    def _query_arrival(self, mapping: Mapping, batch: Batch) -> int:
+        try:
+            return parse_event_time(mapping.query(batch, 0, Execution(self._now)))
+        except (MessageError, ValueError) as e:
+            number = len(self._events) + 1
+            raise StreamerError(
+                f"--arrival: message {number} has no time of arrival: {e}"
+            ) from None
+
+    def _record_outcome(self, outcome: BatchOutcome, now: int) -> None:
+        for batch in outcome.batches:
+            self._record_batch(batch, now)
+        for message in outcome.dropped:
+            event = self._find_event(message)
+            event.dropped = str(message.meta[DROP_REASON])
+            event.why = self._explain_drop(event)
+
+    def _find_event(self, message: Message) -> Event:
+        number: int = message.meta[_NUMBER_METADATA]
+        return self._events[number - 1]
+
+    def _record_batch(self, batch: Batch, now: int) -> None:
+        events = [self._find_event(message) for message in batch]
+        emission = self._spans.record_emission(
+            batch[0].meta, [event.number for event in events], now
+        )
+        if emission is None:
+            for event, message in zip(events, batch, strict=True):
+                event.failed = str(message.error)
+            return
+        span = emission.span
+        for event in events:
+            if (event.number, id(span)) not in self._placed:
+                self._placed.add((event.number, id(span)))
+                (event.waiting if self._is_over else event.windows).append(span)
+        if self._is_over:
+            span.closed = None
+        else:
+            self._emissions.append(emission)
+
+    def _explain_drop(self, event: Event) -> str:
+        if event.dropped != "late":
+            return _DROP_TEXTS.get(event.dropped, "its buffer dropped it")
+        if event.time is None or not isinstance(self._window, SystemWindow):
+            return "its last window had closed"
+        last = self._window.grid.last_end(event.time)
+        due = self._window.due_time(last)
+        if due <= event.arrived:
+            return f"its last window closed at {format_rfc3339(due)}"
+        return "its windows ended before the stream began"
+
+
+def _compile_arrival(mapping: str) -> Mapping | None:
+    try:
+        return compile_mapping(mapping) if mapping else None
+    except BloblangError as e:
+        raise StreamerError(f"--arrival: {e}") from None

@@ -1,0 +1,27 @@
+"""The files that tests name, relative to their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+MAX_FILE_BYTES: Final = 64 << 20
+"""Of a file that a test names; a device would never end."""
+
+
+def read_relative_file(directory: Path, name: str) -> tuple[bytes, str]:
+    """Return a file's bytes, and why it cannot be read, or an empty text.
+
+    Args:
+        directory: where relative names begin.
+        name: the file.
+    """
+    path = directory / name
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as e:
+        return b"", f"{path}: {(getattr(e, 'strerror', None) or str(e)).lower()}"
+    if len(content) > MAX_FILE_BYTES:
+        return b"", f"{path}: has more than {MAX_FILE_BYTES:,} bytes"
+    return content, ""

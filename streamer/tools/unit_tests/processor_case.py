@@ -1,0 +1,96 @@
+"""A test of processors, or of a mapping: batches in, batches out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from streamer.bloblang import BloblangError, compile_mapping
+from streamer.components.catalog import build_context
+from streamer.components.processors.mapping import MappingProcessor
+from streamer.config.unit_tests.definitions import Case
+from streamer.core.errors import StreamerError
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.processing import run_processor
+from streamer.sdk.spec import Kind, ParsedComponent
+from streamer.tools.unit_tests.batches import check_batches
+from streamer.tools.unit_tests.failure import Failure
+from streamer.tools.unit_tests.files import read_relative_file
+from streamer.tools.unit_tests.messages import make_batch
+from streamer.tools.unit_tests.suite_environment import SuiteEnvironment
+
+_INLINE_MAPPING = re.compile(r"\n|=|^\s*(map|let|import|from)\b")
+
+
+def check_processors(case: Case, environment: SuiteEnvironment) -> Iterator[Failure]:
+    """Run a case's processors; return what is wrong with what comes out.
+
+    Raises:
+        StreamerError: the case cannot be run: its target, a mock or a file is not there, or
+            something is wrong with it.
+    """
+    parsed = case.parsed
+    processors = (
+        _open_mapping(case, environment)
+        if parsed["target_mapping"]
+        else _open_processors(case, environment)
+    )
+    incoming = [*(parsed["input_batches"] or ())]
+    if parsed["input_batch"]:
+        incoming.append(parsed["input_batch"])
+    batches = [batch for one in incoming if (batch := make_batch(one, environment.directory))]
+    ex = environment.make_execution()
+    for processor in processors:
+        batches = run_processor(processor, batches, ex)
+    yield from check_batches(parsed["output_batches"] or (), batches, environment.directory, ex)
+
+
+def _open_processors(case: Case, environment: SuiteEnvironment) -> Sequence[Any]:
+    file, name = split_target(case.parsed["target_processors"])
+    target = environment.open_config(case, file)
+    return build_context(target.resources).build_all(target.read_processors(name))
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """Return the file that a target names (empty for the config) and its pointer or label.
+
+    Raises:
+        StreamerError: it is a URL of something that is not a file, or names nothing.
+    """
+    url = urlsplit(target)
+    if url.scheme not in ("", "file"):
+        raise StreamerError(f"target_processors {target!r} is not in a file; expected FILE#POINTER")
+    file, name = (url.path, url.fragment) if url.fragment else ("", url.path)
+    if not name:
+        raise StreamerError(
+            f"target_processors {target!r} names no processors; expected a JSON Pointer such as "
+            "/pipeline/processors, or a label"
+        )
+    return unquote(file), unquote(name)
+
+
+def _open_mapping(case: Case, environment: SuiteEnvironment) -> Sequence[Any]:
+    text = case.parsed["target_mapping"]
+    path = environment.directory / text.strip() if "\n" not in text.strip() else None
+    directory = environment.directory
+    if path is not None and (path.is_file() or not _INLINE_MAPPING.search(text.strip())):
+        content, problem = read_relative_file(environment.directory, text.strip())
+        if problem:
+            raise StreamerError(f"target_mapping {problem}")
+        text, directory = _decode_mapping(path, content), path.parent
+    try:
+        mapping = compile_mapping(text, directory=str(directory))
+    except BloblangError as e:
+        name = "target_mapping" if text is case.parsed["target_mapping"] else str(path)
+        raise StreamerError(f"{name}({e.line},{e.column}) {e.message}") from None
+    return [MappingProcessor(mapping, ComponentRef(ParsedComponent(Kind.PROCESSOR, "mapping")))]
+
+
+def _decode_mapping(path: Path, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as e:
+        raise StreamerError(f"target_mapping {path}: {str(e).lower()}") from None

@@ -1,9 +1,0 @@
-"""No traces are sent."""
-
-from __future__ import annotations
-
-from typing import Final
-
-from streamer.spec import Kind, Spec
-
-SPEC: Final = Spec(Kind.TRACER, "none", "Sends no traces.")

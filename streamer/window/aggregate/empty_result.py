@@ -1,0 +1,38 @@
+"""What a part comes to in a group of which no value is left: what its method gives for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from streamer.bloblang.analysis.aggregates import Aggregate
+from streamer.bloblang.errors import QueryError, UnplacedError
+from streamer.bloblang.methods import aggregates, arrays, numbers, objects
+
+_METHODS: Final[Mapping[str, Callable[[list[Any]], Any]]] = {
+    "count": objects.length,
+    "distinct": objects.length,
+    "sum": arrays.sum_,
+    "min": numbers.min_,
+    "max": numbers.max_,
+    "unique": lambda array: arrays.unique(array, None),
+    "first": lambda array: arrays.index(array, 0),
+    "last": lambda array: arrays.index(array, -1),
+    "any": lambda array: False,
+    "all": lambda array: False,
+    "counts": lambda array: aggregates.count_by(array, None),
+    "top": lambda array: aggregates.top_k(array, 1, None),
+    "top distinct": lambda array: aggregates.top_k(array, 1, None),
+}
+
+
+def empty_result(part: Aggregate) -> Any:
+    """Return what a part's method gives for an empty array.
+
+    Raises:
+        UnplacedError: it fails.
+    """
+    try:
+        return _METHODS[part.kind]([])
+    except QueryError as e:
+        raise UnplacedError(f"{part.origin}: {e}") from None

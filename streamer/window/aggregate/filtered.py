@@ -1,0 +1,243 @@
+"""A part whose values are not just what a field holds: they are worked out, and some are left out.
+
+Around the accumulator that keeps the part up to date, for it is given only the values that are
+left, stands one that knows which messages these are from, and what failed on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from streamer.bloblang.analysis.aggregates import Aggregate
+from streamer.bloblang.compiler.message_expression import DroppedElement
+from streamer.bloblang.errors import RecordedError
+from streamer.bloblang.message_expression import ErrorValue
+from streamer.window.aggregate.accumulator import (
+    Accumulator,
+    ValueColumn,
+    concat_invalid,
+    insert_index,
+    rank_in_groups,
+    select_values,
+)
+from streamer.window.aggregate.empty_result import empty_result
+from streamer.window.contract.state_json import dump_state_json, load_state_json
+from streamer.window.settings.int_codec import (
+    Ints,
+    pack_ints,
+    pack_strings,
+    unpack_ints,
+    unpack_strings,
+)
+
+
+class EvaluationFault(NamedTuple):
+    """A message for which there is an error instead of a value.
+
+    Attributes:
+        place: its index in its column, or among what came to its step in its group.
+        arrival: its arrival number.
+        step: what failed: 0 for the expression before `from_all()`, then the steps behind it.
+        text: the error's, with `AT` for the index.
+        sealed: as in `ErrorValue`.
+        is_mismatch: as in `Failed`.
+    """
+
+    place: int
+    arrival: int
+    step: int
+    text: str
+    sealed: bool
+    is_mismatch: bool
+
+
+class FilteredValues:
+    """What some messages bring.
+
+    Attributes:
+        inner: the values that are left, as the accumulator takes them.
+        message_of: by value, its message; None when there is one for each.
+        steps: by message, the step that it failed at, or was left out by; one more than there are
+            when it has a value. None when all have.
+    """
+
+    def __init__(
+        self, inner: ValueColumn, length: int, at: Ints | None, steps: Ints | None
+    ) -> None:
+        self.inner = inner
+        self.message_of = at
+        self.steps = steps
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def take(self, indices: Ints) -> FilteredValues:
+        """Return what some of the messages bring, given by their indices in ascending order."""
+        if self.message_of is None or self.steps is None:
+            return FilteredValues(select_values(self.inner, indices), len(indices), None, None)
+        number = np.full(self._length, -1, np.int64)
+        number[indices] = np.arange(len(indices))
+        at = number[self.message_of]
+        kept = np.flatnonzero(at >= 0)
+        return FilteredValues(
+            select_values(self.inner, kept), len(indices), at[kept], self.steps[indices]
+        )
+
+
+class FilteredState(NamedTuple):
+    """What a part has come to in some groups.
+
+    Attributes:
+        inner: the accumulator's state.
+        reached: by step and group, how many messages came to the step; at the end, how many values
+            are left.
+        faults: by group, what failed first.
+    """
+
+    inner: Any
+    reached: Ints
+    faults: dict[int, EvaluationFault]
+
+
+class FilteredAggregate:
+    """Keeps up to date what values come to that are worked out for each message."""
+
+    def __init__(self, part: Aggregate, inner: Accumulator) -> None:
+        """Take the part, and what keeps it up to date when it is given the values."""
+        assert part.expression is not None
+        self._part = part
+        self._inner = inner
+        self._top = len(part.expression.steps) + 1
+
+    def make_column(self, values: list[Any]) -> ValueColumn:
+        """See `part.Accumulator`; the values are those, `Dropped` and `Failed`."""
+        kinds = set(map(type, values))
+        if ErrorValue not in kinds and DroppedElement not in kinds:
+            inner = self._inner.make_column(values)
+            return ValueColumn(FilteredValues(inner, len(values), None, None), size=inner.size)
+        steps = np.full(len(values), self._top, np.int64)
+        kept, faults = [], []
+        for place, value in enumerate(values):
+            if type(value) is ErrorValue:
+                steps[place] = value.step
+                faults.append(EvaluationFault(place, 0, *value))
+            elif type(value) is DroppedElement:
+                steps[place] = value.step
+            else:
+                kept.append(value)
+        at = np.flatnonzero(steps == self._top)
+        inner = self._inner.make_column(kept)
+        return ValueColumn(
+            FilteredValues(inner, len(values), at, steps), faults, inner.size + 16 * len(steps)
+        )
+
+    def concat_columns(self, columns: list[ValueColumn]) -> ValueColumn:
+        """See `part.Accumulator`."""
+        parts: list[FilteredValues] = [column.values for column in columns]
+        inner = self._inner.concat_columns([each.inner for each in parts])
+        sizes = [len(each) for each in parts]
+        invalid = concat_invalid(columns, sizes)
+        if all(each.message_of is None for each in parts):
+            return ValueColumn(FilteredValues(inner, sum(sizes), None, None), invalid)
+        steps = [
+            np.full(len(each), self._top, np.int64) if each.steps is None else each.steps
+            for each in parts
+        ]
+        joined = np.concatenate(steps)
+        at = np.flatnonzero(joined == self._top)
+        return ValueColumn(FilteredValues(inner, sum(sizes), at, joined), invalid)
+
+    def make_state(
+        self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints
+    ) -> FilteredState:
+        """See `part.Accumulator`."""
+        outcomes: FilteredValues = column.values
+        if outcomes.message_of is None or outcomes.steps is None:
+            state = self._inner.make_state(outcomes.inner, groups, count, arrivals)
+            reached = np.tile(np.bincount(groups, minlength=count), (self._top + 1, 1))
+            return FilteredState(state, reached, {})
+        at, steps = outcomes.message_of, outcomes.steps
+        state = self._inner.make_state(outcomes.inner, groups[at], count, arrivals[at])
+        reached_counts = [
+            np.bincount(groups[steps >= n], minlength=count) for n in range(self._top + 1)
+        ]
+        return FilteredState(
+            state, np.array(reached_counts), _find_first_faults(column, groups, arrivals, steps)
+        )
+
+    def merge_states(
+        self, states: list[FilteredState], where: list[Ints], before: list[Ints], count: int
+    ) -> FilteredState:
+        """See `part.Accumulator`."""
+        reached = np.zeros((self._top + 1, count), np.int64)
+        kept = []
+        faults: dict[int, EvaluationFault] = {}
+        for state, numbers in zip(states, where, strict=True):
+            for group, fault in state.faults.items():
+                number = int(numbers[group])
+                known = faults.get(number)
+                if known is None or fault[1:3][::-1] < known[1:3][::-1]:
+                    place = fault.place + int(reached[fault.step, number])
+                    faults[number] = fault._replace(place=place)
+            kept.append(reached[-1].copy())
+            reached[:, numbers] += state.reached
+        inner = self._inner.merge_states([state.inner for state in states], where, kept, count)
+        return FilteredState(inner, reached, faults)
+
+    def encode_state(self, state: FilteredState) -> bytes:
+        """See `part.Accumulator`."""
+        faults = [[group, *fault] for group, fault in state.faults.items()]
+        written = dump_state_json(faults) if faults else b""
+        reached = pack_ints(state.reached.ravel())
+        return pack_strings([self._inner.encode_state(state.inner), reached, written])
+
+    def decode_state(self, data: bytes, shift: int) -> FilteredState:
+        """See `part.Accumulator`."""
+        inner, reached, written = unpack_strings(data)
+        faults = {
+            group: EvaluationFault(place, arrival + shift, *rest)
+            for group, place, arrival, *rest in load_state_json(written or b"[]")
+        }
+        shape = (self._top + 1, -1)
+        return FilteredState(
+            self._inner.decode_state(inner, shift), unpack_ints(reached).reshape(shape), faults
+        )
+
+    def result_of(self, state: FilteredState, group: int) -> Any:
+        """See `part.Accumulator`."""
+        fault = state.faults.get(group)
+        if fault is not None:
+            raise RecordedError(
+                insert_index(fault.text, fault.place), fault.sealed, fault.is_mismatch
+            )
+        if not state.reached[-1, group]:
+            return empty_result(self._part)
+        return self._inner.result_of(state.inner, group)
+
+
+def _find_first_faults(
+    column: ValueColumn, groups: Ints, arrivals: Ints, steps: Ints
+) -> dict[int, EvaluationFault]:
+    """Return the fault of each group: one of the earliest step, and there the first."""
+    first: dict[int, EvaluationFault] = {}
+    faults: Sequence[Any] = column.invalid
+    for fault in faults:
+        group = int(groups[fault.place])
+        known = first.get(group)
+        if known is None or fault.step < known.step:
+            first[group] = fault
+    places: dict[int, Ints] = {}
+    for step in {fault.step for fault in first.values()}:
+        reached = np.flatnonzero(steps >= step)
+        places[step] = np.zeros(len(steps), np.int64)
+        places[step][reached] = rank_in_groups(groups[reached])
+    return {
+        group: fault._replace(
+            place=int(places[fault.step][fault.place]), arrival=int(arrivals[fault.place])
+        )
+        for group, fault in first.items()
+    }

@@ -1,0 +1,149 @@
+"""Folded groups: for each its first message, the number of its messages, and its parts' states."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from streamer.bloblang.analysis.pre_aggregation import PreAggregation, analyze_pre_aggregation
+from streamer.core.errors import StreamerError
+from streamer.window.aggregate.registry import make_accumulator
+from streamer.window.settings.int_codec import Ints
+
+
+@dataclass(slots=True)
+class PartialAggregates:
+    """Some groups of one pane, or of one window.
+
+    Attributes:
+        text: the mapping that they are folded for.
+        key_id: identifies the expression that gave the keys; None when there is none, and all
+            messages are one group.
+        keys: by group.
+        counts: by group, its messages.
+        arrivals: by group, that of its first message.
+        payloads: by group, that of its first message.
+        metas: by group, that of its first message, as `encode_meta` writes it.
+        last_arrival: the largest arrival number of all.
+        states: by part.
+    max_times: by group, its largest event time, ns; None where windows do not follow event times.
+    """
+
+    text: str
+    key_id: int | None
+    keys: list[bytes]
+    counts: Ints
+    arrivals: Ints
+    payloads: list[bytes]
+    metas: list[bytes]
+    last_arrival: int
+    states: list[Any]
+    max_times: Ints | None = None
+
+    @property
+    def first_arrival(self) -> int:
+        """The smallest arrival number of all."""
+        return int(self.arrivals.min())
+
+    def groups_in_order(self) -> list[int]:
+        """Return the groups in the order of their first message."""
+        order: list[int] = np.argsort(self.arrivals, kind="stable").tolist()
+        return order
+
+
+@lru_cache(maxsize=64)
+def aggregation_for(text: str) -> PreAggregation:
+    """Return the fold that groups were made for.
+
+    Raises:
+        StreamerError: this program does not know how to fold the mapping.
+    """
+    aggregation = analyze_pre_aggregation(text)
+    if not isinstance(aggregation, PreAggregation):
+        raise StreamerError(
+            f"the state holds groups folded for a mapping that does not fold here: {aggregation}; "
+            "run the version that wrote the checkpoint, or start from another one"
+        )
+    return aggregation
+
+
+def make_numbering() -> dict[bytes, int]:
+    """Return a dict that numbers keys in the order in which they are asked for."""
+    number: defaultdict[bytes, int] = defaultdict()
+    number.default_factory = number.__len__
+    return number
+
+
+def number_keys(keys: list[bytes], number: dict[bytes, int]) -> Ints:
+    """Return the numbers of keys; `number` is of `make_numbering`."""
+    return np.fromiter(map(number.__getitem__, keys), np.int64, len(keys))
+
+
+def merge_partial_aggregates(groups: Sequence[PartialAggregates]) -> PartialAggregates:
+    """Bring groups of several packs together; all are folded for the same mapping.
+
+    Args:
+        groups: one at least, in order of arrival.
+    """
+    if len(groups) == 1:
+        return groups[0]
+    number = make_numbering()
+    where = [number_keys(each.keys, number) for each in groups]
+    counts = np.zeros(len(number), np.int64)
+    before = []
+    for each, numbers in zip(groups, where, strict=True):
+        before.append(counts.copy())
+        counts[numbers] += each.counts
+    arrivals, firsts = _find_first_messages(groups, where, len(number))
+    payloads = [groups[which].payloads[group] for which, group in firsts]
+    metas = [groups[which].metas[group] for which, group in firsts]
+    states = [
+        make_accumulator(part).merge_states(
+            [each.states[index] for each in groups], where, before, len(number)
+        )
+        for index, part in enumerate(aggregation_for(groups[0].text).aggregates)
+    ]
+    return PartialAggregates(
+        groups[0].text,
+        groups[0].key_id,
+        list(number),
+        counts,
+        arrivals,
+        payloads,
+        metas,
+        max(each.last_arrival for each in groups),
+        states,
+        _merge_max_times(groups, where, len(number)),
+    )
+
+
+def _merge_max_times(
+    groups: Sequence[PartialAggregates], where: list[Ints], count: int
+) -> Ints | None:
+    max_times = np.full(count, np.iinfo(np.int64).min)
+    for each, numbers in zip(groups, where, strict=True):
+        if each.max_times is None:
+            return None
+        # A group is there once in each of them.
+        max_times[numbers] = np.maximum(max_times[numbers], each.max_times)
+    return max_times
+
+
+def _find_first_messages(
+    groups: Sequence[PartialAggregates], where: list[Ints], count: int
+) -> tuple[Ints, list[tuple[int, int]]]:
+    """Return the smallest arrival of each group, and where its first message is."""
+    arrivals = np.concatenate([each.arrivals for each in groups])
+    numbers = np.concatenate(where)
+    # Sorted by group, then by arrival: the first entry of each group is the one.
+    order = np.lexsort((arrivals, numbers))
+    firsts = order[np.searchsorted(numbers[order], np.arange(count))]
+    starts = np.cumsum([0, *(len(each.keys) for each in groups)])
+    which = np.searchsorted(starts, firsts, "right") - 1
+    places = list(zip(which.tolist(), (firsts - starts[which]).tolist(), strict=True))
+    return arrivals[firsts], places

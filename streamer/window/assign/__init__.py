@@ -1,0 +1,1 @@
+"""Stage 1: assigns messages to panes and packs them."""

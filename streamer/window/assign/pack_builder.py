@@ -1,0 +1,169 @@
+"""What stage 1 holds of a task's messages: folded where that can be done, whole where not."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamer.bloblang.analysis.pre_aggregation import PreAggregation
+from streamer.core.errors import MessageError
+from streamer.core.message import Message
+from streamer.window.aggregate.accumulator import ValueColumn, select_values
+from streamer.window.aggregate.pre_aggregator import PreAggregator
+from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
+from streamer.window.pack.message_columns import EventTimes, MessageColumns
+from streamer.window.pack.pack_codec import lengths_of
+from streamer.window.pack.slots import GROUP_MASK, SLOT_BITS, KeyGroups, SlotTable
+from streamer.window.settings.int_codec import Ints
+
+
+class PackBuilder:
+    """Holds messages, and makes rows of them.
+
+    Attributes:
+        pre_aggregator: folds messages; None when they are held whole.
+    """
+
+    def __init__(
+        self,
+        slots: SlotTable,
+        groups: KeyGroups | None,
+        key_id: int | None,
+        aggregation: PreAggregation | None,
+        aggregates_after: int | None,
+        only_max_times: bool = False,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            slots: where messages go.
+            groups: their groups; None without a key.
+            key_id: identifies the key's expression; None without one.
+            aggregation: what is asked of a window's messages, when it folds.
+            aggregates_after: an event time, ns: messages up to it are held whole; None for none.
+            only_max_times: keep of event times but the largest of each group.
+        """
+        self.pre_aggregator = None if aggregation is None else PreAggregator(aggregation, key_id)
+        self._slots = slots
+        self._groups = groups
+        self._key_id = key_id or 0
+        self._aggregates_after = aggregates_after
+        self._max_times_kind = RowKind.PACK if only_max_times else None
+        self._messages = MessageColumns()
+        self._ready_rows: list[ShuffleRow] = []
+
+    def add(
+        self,
+        raws: list[bytes],
+        lengths: Ints,
+        codes: Ints,
+        arrivals: Ints,
+        metas: list[bytes],
+        columns: list[ValueColumn] | None,
+        event_times: EventTimes | None = None,
+    ) -> None:
+        """Hold messages.
+
+        Args:
+            raws: payloads.
+            lengths: by message, of its payload.
+            codes: by message, slot and group (`stamps.SLOT_BITS`).
+            arrivals: by message.
+            metas: by message, as `encode_meta` writes it; or the one that all share.
+            columns: what they bring to the fold; None when they are to be held whole.
+            event_times: their event times, for windows that follow them.
+        """
+        if self.pre_aggregator is None or columns is None:
+            self._messages.add(raws, lengths, codes, arrivals, metas, event_times)
+            return
+        stays = self._find_whole(codes)
+        if stays is None:
+            times = None if event_times is None else event_times.times
+            self.pre_aggregator.add(raws, codes, arrivals, metas, columns, times)
+        else:
+            whole, aggregated = np.flatnonzero(stays), np.flatnonzero(~stays)
+            some, of = _select_messages(raws, metas, whole)
+            of_these = event_times and event_times.select(whole)
+            self._messages.add(some, lengths[whole], codes[whole], arrivals[whole], of, of_these)
+            some, of = _select_messages(raws, metas, aggregated)
+            brings = [select_values(column, aggregated) for column in columns]
+            times = None if event_times is None else event_times.times[aggregated]
+            self.pre_aggregator.add(
+                some, codes[aggregated], arrivals[aggregated], of, brings, times
+            )
+        if not self.pre_aggregator.is_worthwhile:
+            self.flush()
+            self.pre_aggregator = None
+
+    def add_one(
+        self,
+        message: Message,
+        code: int,
+        arrival: int,
+        meta: bytes,
+        event_times: EventTimes | None = None,
+    ) -> None:
+        """Hold a message that came by itself."""
+        raw = message.raw
+        if self.pre_aggregator is not None:
+            with suppress(MessageError):  # what is no document is held whole
+                columns = self.pre_aggregator.make_columns([message.doc])
+                one = np.array([code], np.int64)
+                lengths, arrivals = lengths_of([raw]), np.array([arrival])
+                self.add([raw], lengths, one, arrivals, [meta], columns, event_times)
+                return
+        self._messages.add_one(raw, code, arrival, meta, event_times)
+
+    def flush_if_full(self, size: int, shards: int) -> None:
+        """Make rows of what is held if so many more bytes would be too many."""
+        rows = (len(self._slots.targets) - 1) * (shards if self._groups is not None else 1)
+        full = self.pre_aggregator is not None and self.pre_aggregator.is_full
+        if full or not self._messages.can_take(size, rows):
+            self.flush()
+
+    def flush(self) -> None:
+        """Make rows of all that is held."""
+        targets = self._slots.targets
+        rows = self._messages.flush_rows(targets, self._groups, self._key_id, self._max_times_kind)
+        self._ready_rows.extend(rows)
+        self._messages = MessageColumns()
+        if self.pre_aggregator is not None:
+            self._ready_rows.extend(self.pre_aggregator.flush_rows(targets, self._groups))
+        if self._groups is not None:
+            self._groups.reset_if_full()
+
+    def take_rows(self) -> list[ShuffleRow]:
+        """Take the rows that were made."""
+        rows, self._ready_rows = self._ready_rows, []
+        return rows
+
+    def _find_whole(self, codes: Ints) -> NDArray[np.bool_] | None:
+        """Return which messages are held whole; None when all are folded."""
+        stays: NDArray[np.bool_] | None = None
+        if self._groups is not None and self._groups.keyless_group is not None:
+            stays = (codes & GROUP_MASK) == self._groups.keyless_group
+        targets = self._slots.targets
+        if any(kind == RowKind.DISORDERED for kind, _ in targets):
+            # They may be in some windows of their pane only.
+            apart = np.array([kind == RowKind.DISORDERED for kind, _ in targets])[
+                codes >> SLOT_BITS
+            ]
+            stays = apart | (False if stays is None else stays)
+        if self._aggregates_after is not None:
+            after = self._aggregates_after
+            early = np.array([self._pane_time(*place) <= after for place in targets])
+            stays = early[codes >> SLOT_BITS] | (False if stays is None else stays)
+        return stays if stays is not None and stays.any() else None
+
+    def _pane_time(self, kind: RowKind, pane: int) -> int:
+        return pane if kind in (RowKind.PACK, RowKind.DISORDERED) else self._slots.batch_time
+
+
+def _select_messages(
+    raws: list[bytes], metas: list[bytes], selected: Ints
+) -> tuple[list[bytes], list[bytes]]:
+    indices = selected.tolist()
+    of = metas if len(metas) == 1 else [metas[index] for index in indices]
+    return [raws[index] for index in indices], of

@@ -1,0 +1,34 @@
+"""What a shard gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from streamer.core.message import Batch
+
+WindowReason = Literal["final", "changes", "each", "event", "forward", "count", "idle", "flush"]
+"""Why a window's batch comes: the values of `window_emit`."""
+
+
+@dataclass(slots=True)
+class Emission:
+    """A batch that goes on.
+
+    Attributes:
+        end: of its window, ns; None for messages that are not in one, or in one without bounds.
+        messages: the batch.
+        reason: why a window's batch comes; `failed` for a message that was marked upstream and
+            passes by, a batch of its own; `dropped` for messages that only `late_output` gets.
+        key: the group's key, when the window is emitted group by group.
+        start: of its window, ns; None where the kind's messages are not told of it.
+        is_per_message: each message is a batch by itself, in a window of its own, of which its
+            metadata say all that there is to say.
+    """
+
+    end: int | None
+    messages: Batch
+    reason: WindowReason | Literal["failed", "dropped"]
+    key: bytes | None = None
+    start: int | None = None
+    is_per_message: bool = False

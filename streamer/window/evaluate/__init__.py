@@ -1,0 +1,1 @@
+"""Evaluates a buffer's mappings for many messages."""

@@ -1,0 +1,72 @@
+"""What stage 1 asks of a compiled mapping, and which mappings are a mere field of the message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, Final, Protocol
+
+from streamer.core.message import Batch, Execution
+
+
+class CompiledMapping(Protocol):
+    """A compiled mapping (`streamer.bloblang.Mapping`): gives a value of a message."""
+
+    @property
+    def text(self) -> str:
+        """The mapping as written."""
+
+    @property
+    def doc_fn(self) -> Callable[[Any], Any] | None:
+        """The mapping as a function of the parsed document, when it needs nothing else."""
+
+    @property
+    def uses(self) -> Any:
+        """What the mapping depends on; `uses.now` is asked for."""
+
+    def query(self, batch: Batch, index: int, ex: Execution) -> Any:
+        """Evaluate for one message; raises MessageError."""
+
+
+class CompiledInterpolation(Protocol):
+    """A compiled interpolation (`streamer.bloblang.Interpolation`): gives a text."""
+
+    @property
+    def text(self) -> str:
+        """The interpolation as written."""
+
+    @property
+    def doc_fn(self) -> Callable[[Any], str] | None:
+        """The interpolation as a function of the parsed document, when it needs nothing else."""
+
+    def text_of(self, batch: Batch, index: int, ex: Execution) -> str:
+        """Evaluate for one message; raises MessageError."""
+
+
+_NOW_MAPPING: Final = re.compile(r"\s*(?:root\s*=\s*)?now\(\)\s*")
+_FIELD_MAPPING: Final = re.compile(
+    r"\s*(?:root\s*=\s*)?this\.(?P<this>[A-Za-z_]\w*)\s*"
+    r"|\$\{!\s*(?:this\.(?P<in_this>[A-Za-z_]\w*)|json\(\"(?P<in_json>[A-Za-z_]\w*)\"\))\s*\}"
+)
+
+
+def is_now_mapping(query: CompiledMapping) -> bool:
+    """Whether the mapping is `root = now()`, the default: then no message needs to be looked at."""
+    return _NOW_MAPPING.fullmatch(query.text) is not None
+
+
+def field_getter_of(query: CompiledMapping | CompiledInterpolation) -> Callable[[Any], Any] | None:
+    """Return a function that reads the document's field which the mapping merely names.
+
+    Where that field holds a string, it is the mapping's result, however the numbers of the document
+    are parsed. The function raises KeyError or TypeError when there is no such field.
+
+    Returns:
+        None when the mapping does more than name a field.
+    """
+    match = _FIELD_MAPPING.fullmatch(query.text)
+    if match is None:
+        return None
+    name = match["this"] or match["in_this"] or match["in_json"]
+    return itemgetter(name)

@@ -1,0 +1,1 @@
+"""Emits the windows that have closed."""

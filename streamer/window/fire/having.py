@@ -1,0 +1,35 @@
+"""`having`: whether a window that closes is emitted, told by its first message."""
+
+from __future__ import annotations
+
+from streamer.core.message import Batch, Execution
+from streamer.window.evaluate.queries import CompiledMapping
+from streamer.window.fire.step_report import StepReport
+
+
+class HavingFilter:
+    """Looks at the windows of one step."""
+
+    def __init__(self, query: CompiledMapping, batch_time: int, report: StepReport) -> None:
+        """Prepare.
+
+        Args:
+            query: the mapping, compiled.
+            batch_time: the micro-batch's time, ns, which is what `now()` gives.
+            report: is told of what is no boolean.
+        """
+        self._query = query
+        self._ex = Execution(lambda: batch_time)
+        self._report = report
+
+    def should_emit(self, batch: Batch) -> bool:
+        """Tell whether a window is emitted: only `true` will do."""
+        try:
+            result = self._query.query(batch, 0, self._ex)
+        except Exception as e:  # whatever it ran into: it is not true
+            self._report.add_having_error(str(e) or repr(e))
+            return False
+        if type(result) is not bool:
+            self._report.add_having_error(f"expected a boolean, got {type(result).__name__}")
+            return False
+        return result

@@ -1,0 +1,70 @@
+"""The stream clock before each piece of a micro-batch: the largest event time seen by then.
+
+It is the largest of all earlier micro-batches and of all earlier pieces of the same partition: what
+other partitions have in the same micro-batch has no order to it, and counts when that is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamer.core.errors import StreamerError
+from streamer.window.contract.shuffle_row import PIECE_BITS
+from streamer.window.fire.shard_input import Piece
+
+
+class PartitionWatermarks:
+    """The clocks of one micro-batch.
+
+    Attributes:
+        watermark_after: the clock after it; None when there never was a message.
+    """
+
+    def __init__(self, pieces: Iterable[Piece], clock: int | None) -> None:
+        """Follow the pieces, which are in order.
+
+        Args:
+            pieces: what became of the clock in each piece; several may say the same.
+            clock: the one before the micro-batch; None when there never was a message.
+        """
+        self._before: dict[int, int | None] = {}
+        self._partitions: dict[int, bytes] = {}
+        here: dict[bytes, int] = {}
+        self.watermark_after = clock
+        for first, newest, partition in pieces:
+            number = first >> PIECE_BITS
+            self._partitions[number] = partition
+            self._before[number] = _later_time(clock, here.get(partition))
+            here[partition] = max(newest, here.get(partition, newest))
+            self.watermark_after = _later_time(self.watermark_after, newest)
+
+    def watermark_before(self, arrival: int) -> int | None:
+        """Return the clock before the piece that a message is in.
+
+        Raises:
+            StreamerError: nothing was told of the piece.
+        """
+        return self._before[self._piece_number(arrival)]
+
+    def partition_of(self, arrival: int) -> bytes:
+        """Return the name of the partition that a message is from.
+
+        Raises:
+            StreamerError: nothing was told of the message's piece.
+        """
+        return self._partitions[self._piece_number(arrival)]
+
+    def _piece_number(self, arrival: int) -> int:
+        number = arrival >> PIECE_BITS
+        if number not in self._before:
+            raise StreamerError(
+                f"a window shard was not told of the clock of piece {number}: this is a bug in the "
+                "program; the micro-batch is not lost, a restart replays it"
+            )
+        return number
+
+
+def _later_time(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)

@@ -1,0 +1,153 @@
+"""Puts the messages of a key into its windows, one after another in the order of their arrival.
+
+Nearly every message of a session, or of a tumbling window, simply lies in the one window that its
+key has open. As many such ones as follow one another are taken together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from streamer.window.contract.emission import WindowReason
+from streamer.window.keyed.counting import CountRules
+from streamer.window.keyed.emit_queue import EmitQueue
+from streamer.window.keyed.hopping import HoppingRules
+from streamer.window.keyed.keyed_aggregation import KeyedAggregation
+from streamer.window.keyed.late_messages import DroppedRow, LateMessages
+from streamer.window.keyed.ranges import find_gaps
+from streamer.window.keyed.segments import MessageRow, Segment, iterate_in_order, make_message_row
+from streamer.window.keyed.session import SessionRules
+from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
+from streamer.window.keyed.window_rules import WindowRules
+from streamer.window.settings.window_types import EventTimeSettings
+
+StretchFunction = Callable[[Window, Sequence[int], int, int, int], int]
+
+
+class Assigner:
+    """Takes the messages of one micro-batch.
+
+    Attributes:
+        taken: how many were put into windows.
+        late_messages: those that found all their windows closed.
+    """
+
+    def __init__(
+        self,
+        rules: WindowRules,
+        settings: EventTimeSettings,
+        aggregation: KeyedAggregation,
+        queue: EmitQueue,
+        now: int,
+        active: int,
+        by_key: bool,
+        is_in_order: bool,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            rules: of the kind of windows.
+            settings: of their times.
+            aggregation: folds messages.
+            queue: is told what comes out.
+            now: T, ns.
+            active: the running time, by which idleness is told.
+            by_key: each key has a clock of its own.
+            is_in_order: all messages of each page have arrived before those of the next.
+        """
+        self._rules = rules
+        self._retention = settings.key_retention
+        self._aggregation = aggregation if aggregation.is_needed else None
+        self._queue = queue
+        self._now = now
+        self._active = active
+        self._by_key = by_key
+        self._is_in_order = is_in_order
+        self._reason: WindowReason | None = rules.per_event_reason
+        if self._reason is None and settings.emit == "each":
+            self._reason = "each"
+        self._stretch: StretchFunction | None = None
+        if isinstance(rules, SessionRules | HoppingRules) and rules.non_overlapping:
+            self._stretch = None if by_key or self._reason is not None else rules.extend_over
+        self.taken = 0
+        self.late_messages = LateMessages()
+
+    def reset_expired_clock(self, key: bytes, state: KeyState) -> None:
+        """Let a key begin afresh when its clock is no longer kept; open windows stay."""
+        if state.clock == NEVER or self._now - state.clock_moved_at < self._retention:
+            return
+        state.clock = NEVER
+        state.closed_bounds = []
+        ranges = [self._rules.message_bounds(window) for window in state.windows]
+        state.marks = [
+            mark for mark in state.marks if any(low <= mark[0] <= high for low, high in ranges)
+        ]
+        # What comes now may have the times of what no window holds any more.
+        if not self._rules.non_overlapping and state.oldest != FOREVER:
+            self._queue.lapsed_ranges[key] = find_gaps(ranges, state.oldest)
+
+    def assign(self, key: bytes, state: KeyState, segments: list[Segment]) -> None:
+        """Put the messages of a key into its windows."""
+        stretch = self._stretch
+        if stretch is not None and (len(segments) == 1 or self._is_in_order):
+            self._assign_stretches(key, state, segments, stretch)
+        else:
+            self._assign_one_by_one(key, state, iterate_in_order(segments))
+
+    def _assign_stretches(
+        self, key: bytes, state: KeyState, segments: list[Segment], stretch: StretchFunction
+    ) -> None:
+        for segment in segments:
+            loaded, row, last = segment
+            arrivals, times = loaded.arrivals_and_times
+            while row < last:
+                until = row
+                if len(state.windows) == 1:
+                    window = state.windows[0]
+                    until = stretch(window, times, row, last, loaded.max_watermark)
+                if until == row:
+                    self._assign_one_by_one(key, state, (make_message_row(loaded, row),))
+                    row += 1
+                    continue
+                count, span = until - row, times[row:until]
+                if self._aggregation is not None:
+                    self._aggregation.add_stretch(window, loaded, row, until, max(span))
+                window.count += count
+                window.active = self._active
+                window.changed = True
+                window.last = arrivals[until - 1]
+                if arrivals[row] < window.fresh:
+                    window.fresh = arrivals[row]
+                state.oldest = min(state.oldest, min(span))
+                self.taken += count
+                row = until
+
+    def _assign_one_by_one(self, key: bytes, state: KeyState, rows: Iterable[MessageRow]) -> None:
+        rules, active, by_key = self._rules, self._active, self._by_key
+        unit, reason, aggregation = rules.unit, self._reason, self._aggregation
+        here: dict[bytes, int] = {}
+        taken = 0
+        for arrival, time, watermark, loaded, row in rows:
+            if by_key:
+                watermark = max(state.clock, here.get(loaded.partition, NEVER))
+            if unit > 1 and watermark != NEVER:
+                watermark -= watermark % unit
+            changed = rules.assign(state, time, arrival, watermark, active)
+            if changed is None:
+                self.late_messages.append(DroppedRow(arrival, loaded, row))
+                continue
+            taken += 1
+            if aggregation is not None:
+                aggregation.add(state, changed, time, arrival, loaded, row)
+            if time < state.oldest:
+                state.oldest = time
+            if by_key and time > here.get(loaded.partition, NEVER):
+                here[loaded.partition] = time
+            if reason is not None:
+                self._queue.emit_for_event(key, state, changed, reason, arrival)
+            if isinstance(rules, CountRules) and rules.is_passed_over(state.total):
+                self._queue.incomplete_arrivals.setdefault(key, []).append(arrival)
+        self.taken += taken
+        if by_key and here:
+            state.clock = max(state.clock, *here.values())
+            state.clock_moved_at = self._now

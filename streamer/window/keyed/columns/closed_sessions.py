@@ -1,0 +1,99 @@
+"""The batches of sessions that have ended: objects are made of columns here, and no sooner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+
+from streamer.core.message import Message
+from streamer.window.aggregate.fire_groups import AggregatedGroup
+from streamer.window.contract.emission import Emission, WindowReason
+from streamer.window.fire.emission_batch import EmissionBatch
+from streamer.window.keyed.columns.numbers import Bools
+from streamer.window.keyed.columns.numeric_aggregates import NumericAggregates
+from streamer.window.keyed.columns.open_sessions import OpenSessions
+from streamer.window.keyed.pending_batch import ON_CLOSE
+from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
+from streamer.window.pack.window_metadata import make_window_metadata_batch
+
+BATCHES_PER_EMISSION: Final = 1_000
+"""How many batches are made at a time."""
+
+Place = tuple[int, ...]
+
+DecodedFirstMetadata = tuple[Mapping[str, Any], str | None, bytes | None]
+"""Metadata, the error that marks a message, and how it spells its key if otherwise than others."""
+
+
+class ClosedSessions:
+    """Sessions that have ended, in the order in which they come out."""
+
+    def __init__(
+        self, sessions: OpenSessions, due: Bools, aggregates: NumericAggregates | None, keyed: bool
+    ) -> None:
+        """Take them.
+
+        Args:
+            sessions: the sessions, in any order.
+            due: which of them the clock has closed; the others go with the end of the input.
+            aggregates: the parts of their mapping; None when there are no sessions.
+            keyed: whether messages are told of a key.
+        """
+        order = np.lexsort((sessions.firsts, sessions.ends))
+        self._sessions = sessions.take(order)
+        self._due = due[order]
+        self._aggregates = aggregates
+        self._keyed = keyed
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def iterate_places(self) -> Iterator[Place]:
+        """Give the places of the batches among others; see `outputs.Output`."""
+        some = self._sessions
+        ends, firsts, starts = some.ends.tolist(), some.firsts.tolist(), some.starts.tolist()
+        return ((ON_CLOSE, *place) for place in zip(ends, firsts, starts, strict=True))
+
+    def iterate_batches(self) -> Iterator[EmissionBatch]:
+        """Give the batches, many at a time."""
+        decoded = [(*decode_meta(meta), read_key_spelling(meta)) for meta in self._sessions.metas]
+        for first in range(0, len(self), BATCHES_PER_EMISSION):
+            indices = np.arange(first, min(first + BATCHES_PER_EMISSION, len(self)))
+            yield self._build_batch(self._sessions.take(indices), self._due[indices], decoded)
+
+    def _build_batch(
+        self, some: OpenSessions, due: Bools, decoded: list[DecodedFirstMetadata]
+    ) -> EmissionBatch:
+        assert self._aggregates is not None
+        text, which = self._aggregates.text, some.meta_ids.tolist()
+        reasons: list[WindowReason] = ["final" if closed else "flush" for closed in due.tolist()]
+        spelt = some.keys
+        if any(spelling for _, _, spelling in decoded):
+            spelt = [decoded[n][2] or key for n, key in zip(which, some.keys, strict=True)]
+        # A session ends with the latest of its events.
+        labels = make_window_metadata_batch(
+            some.starts, some.ends, reasons, some.ends, spelt if self._keyed else ()
+        )
+        groups = []
+        for payload, number, entries, size, values in zip(
+            some.payloads,
+            which,
+            labels,
+            some.counts.tolist(),
+            self._aggregates.list_results(some.numbers, some.counts),
+            strict=True,
+        ):
+            own, error, _ = decoded[number]
+            message = Message(payload, {**own, **entries} if own else entries, error)
+            groups.append(AggregatedGroup(message, text, values.__getitem__, size))
+        keys = some.keys if self._keyed else [None] * len(groups)
+        return EmissionBatch.from_columns(
+            groups, some.starts.tolist(), some.ends.tolist(), reasons, keys
+        )
+
+    def iterate_emissions(self) -> Iterator[Emission]:
+        """Give the batches one by one."""
+        return chain.from_iterable(run.iterate_emissions() for run in self.iterate_batches())

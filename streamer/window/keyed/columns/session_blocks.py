@@ -1,0 +1,173 @@
+"""Where open sessions are in the store: in blocks, by the hash of their keys.
+
+A micro-batch reads and writes the blocks of the keys that it touches, and those of which a session
+is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from streamer.core.value import dump_json
+from streamer.window.contract.format_version import check_format
+from streamer.window.contract.state_store import StateStore
+from streamer.window.keyed.columns.open_sessions import (
+    OpenSessions,
+    concat_sessions,
+    decode_sessions,
+    encode_sessions,
+)
+from streamer.window.keyed.key_buckets import bucket_of
+from streamer.window.settings.int_codec import Ints
+
+SESSION_BLOCK_SEQ: Final = -5
+"""Seq of the blocks in the store; their pane is their number."""
+
+SESSION_BLOCKS_PLACE: Final = (0, -6)
+"""Where the store says what it has of them."""
+
+_VERSION: Final = 1
+_SESSIONS_PER_BLOCK: Final = 4096
+_MAX_BLOCKS: Final = 4096
+
+
+class SessionBlocks:
+    """The open sessions of a shard, which are all kept for one mapping.
+
+    Attributes:
+        text: the mapping.
+        sessions: how many there are.
+        held_count: how many messages they have.
+        held_bytes: about how many bytes they hold.
+    """
+
+    def __init__(self, store: StateStore, known: bool) -> None:
+        """Read what the store says of them.
+
+        Args:
+            store: the shard's state.
+            known: whether there are any.
+
+        Raises:
+            StreamerError: a later version of the program wrote it.
+        """
+        self._store = store
+        data = store.get(*SESSION_BLOCKS_PLACE) if known else None
+        fields: dict[str, Any] = {} if data is None else orjson.loads(data)
+        check_format("what a window knows of its sessions", fields.get("version", 1), (_VERSION,))
+        self.text: str | None = fields.get("text")
+        self._count: int = fields.get("count", 1)
+        # By number: the least end, sessions, messages, bytes.
+        self._block_stats: dict[int, list[int]] = {n: some for n, *some in fields.get("blocks", ())}
+        self._changed = False
+
+    def __len__(self) -> int:
+        return sum(known[1] for known in self._block_stats.values())
+
+    @property
+    def held_count(self) -> int:
+        """How many messages the sessions have."""
+        return sum(known[2] for known in self._block_stats.values())
+
+    @property
+    def held_bytes(self) -> int:
+        """About how many bytes they hold."""
+        return sum(known[3] for known in self._block_stats.values())
+
+    @property
+    def earliest_end(self) -> int | None:
+        """The least end of all, ns; None without any."""
+        return min((known[0] for known in self._block_stats.values()), default=None)
+
+    def select_blocks(self, keys: Iterable[bytes], until: int) -> list[int]:
+        """Return the blocks of some keys, and those with a session that ends by a time."""
+        count = self._count
+        known = {bucket_of(key, count) for key in keys} & self._block_stats.keys()
+        return sorted(known | {n for n, some in self._block_stats.items() if some[0] <= until})
+
+    def list_blocks(self) -> list[int]:
+        """Return all blocks."""
+        return sorted(self._block_stats)
+
+    def load(self, numbers: list[int], columns: int) -> OpenSessions:
+        """Take blocks out of the store; they must be put back."""
+        loaded = [OpenSessions.empty(columns)]
+        for number in numbers:
+            data = self._store.get(number, SESSION_BLOCK_SEQ)
+            assert data is not None
+            loaded.append(decode_sessions(data))
+        return concat_sessions(loaded)
+
+    def save(self, opened: OpenSessions, numbers: list[int], text: str, columns: int) -> None:
+        """Put sessions back.
+
+        Args:
+            opened: those of the blocks that were taken out, and new ones of the same keys.
+            numbers: of these blocks.
+            text: the mapping.
+            columns: how many columns of numbers there are.
+        """
+        if not len(opened) and not numbers:
+            return
+        self._changed = True
+        self.text = text
+        target = self._target_block_count(
+            len(self) - sum(self._block_stats[n][1] for n in numbers) + len(opened)
+        )
+        if target != self._count:
+            others = [number for number in self._block_stats if number not in set(numbers)]
+            opened = concat_sessions([opened, self.load(others, columns)])
+            numbers = list(self._block_stats)
+            self._count = target
+        for number in numbers:
+            self._block_stats.pop(number)
+        written = set()
+        for number, some in _split_by_block(opened, self._count):
+            body = encode_sessions(some)
+            self._store.put(number, SESSION_BLOCK_SEQ, body)
+            least, messages = int(some.ends.min()), int(some.counts.sum())
+            self._block_stats[number] = [least, len(some), messages, some.size]
+            written.add(number)
+        for number in numbers:
+            if number not in written:
+                self._store.delete(number, SESSION_BLOCK_SEQ)
+
+    def write_head(self) -> None:
+        """Say in the store what it has of them."""
+        if not self._changed:
+            return
+        if not self._block_stats:
+            if self._store.get(*SESSION_BLOCKS_PLACE) is not None:
+                self._store.delete(*SESSION_BLOCKS_PLACE)
+            return
+        blocks = [[number, *known] for number, known in self._block_stats.items()]
+        fields = {"version": _VERSION, "text": self.text, "count": self._count, "blocks": blocks}
+        self._store.put(*SESSION_BLOCKS_PLACE, dump_json(fields))
+
+    def _target_block_count(self, sessions: int) -> int:
+        target = self._count
+        while sessions > _SESSIONS_PER_BLOCK * target and target < _MAX_BLOCKS:
+            target *= 2
+        while target > 1 and sessions < _SESSIONS_PER_BLOCK * target // 8:
+            target //= 2
+        return target
+
+
+def _split_by_block(opened: OpenSessions, count: int) -> Iterable[tuple[int, OpenSessions]]:
+    if not len(opened):
+        return
+    if count == 1:
+        yield 0, opened
+        return
+    numbers: Ints = np.fromiter(
+        (bucket_of(key, count) for key in opened.keys), np.int64, len(opened)
+    )
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    for number, indices in zip(ordered[starts].tolist(), np.split(order, starts[1:]), strict=True):
+        yield number, opened.take(indices)

@@ -1,0 +1,213 @@
+"""The messages that a join makes: a pair, or what has found no match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from streamer.core.durations import MILLISECOND, SECOND
+from streamer.core.errors import MessageError
+from streamer.core.json.bulk import choose_parser
+from streamer.core.message import Message
+from streamer.core.timestamps import format_rfc3339
+from streamer.core.value import parse_json
+from streamer.window.contract.emission import Emission, WindowReason
+from streamer.window.keyed.join_matching import EventColumns, MatchedPairs, Side
+from streamer.window.keyed.join_side import UnmatchedRow
+from streamer.window.keyed.key_ids import KeyIds
+from streamer.window.keyed.lazy_metadata import LazyMetadata
+from streamer.window.keyed.loaded_pack import LoadedPack
+from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
+from streamer.window.pack.window_metadata import (
+    WINDOW_EMIT,
+    WINDOW_END,
+    WINDOW_END_MS,
+    WINDOW_KEY,
+    WINDOW_MAX_TIME,
+    WINDOW_START,
+    WINDOW_START_MS,
+    format_key,
+)
+from streamer.window.settings.int_codec import Ints
+
+_ROW_BITS: Final = 32
+_DOCUMENTS_PER_PARSE: Final = 200
+_PAIRS_PER_BATCH: Final = 500
+"""So many messages of pairs are made together."""
+
+
+class JoinOutput:
+    """Makes messages for one micro-batch; documents are parsed once for a portion of pairs."""
+
+    def __init__(self, keyed: bool) -> None:
+        """Prepare.
+
+        Args:
+            keyed: whether messages are told of a key.
+        """
+        self._keyed = keyed
+        self._second_texts: dict[int, str] = {}
+        self._decoded_metadata: dict[bytes, Mapping[str, Any]] = {}
+        self._merged_metadata: dict[tuple[bytes, bytes], Mapping[str, Any]] = {}
+
+    def emit_pairs(
+        self,
+        matched: MatchedPairs,
+        left: Sequence[LoadedPack],
+        right: Sequence[LoadedPack],
+        keys: KeyIds,
+    ) -> Iterator[Emission]:
+        """Give the messages of pairs, each a batch by itself.
+
+        Args:
+            matched: the pairs.
+            left: the pages that the left events are on.
+            right: the pages of the right ones.
+            keys: what the numbers of the pairs' keys stand for.
+        """
+        lefts, left_metas = _load_contents(matched.left, left)
+        rights, right_metas = _load_contents(matched.right, right)
+        times, others = matched.left.times, matched.right.times
+        starts, ends = np.minimum(times, others), np.maximum(times, others)
+        of_key = matched.left.keys
+
+        def entries(place: int) -> dict[str, Any]:
+            mine, other = left_metas[place], right_metas[place]
+            end = int(ends[place])
+            spelt_key = None
+            if self._keyed:
+                spelt_key = read_key_spelling(mine) or keys.key_of(int(of_key[place]))
+            both = self._merge_metadata(mine, other)
+            return self._make_metadata(both, (int(starts[place]), end), end, spelt_key, "event")
+
+        for first in range(0, len(lefts), _PAIRS_PER_BATCH):
+            last = first + _PAIRS_PER_BATCH
+            sides = zip(lefts[first:last], rights[first:last], strict=True)
+            messages = [
+                Message(None, LazyMetadata(entries, place), None, {"left": mine, "right": other})
+                for place, (mine, other) in enumerate(sides, first)
+            ]
+            yield Emission(None, messages, "event", is_per_message=True)
+
+    def emit_unmatched(
+        self, side: Side, unmatched: UnmatchedRow, bounds: tuple[int, int], reason: WindowReason
+    ) -> Emission:
+        """Give the batch of a message that has found no match.
+
+        Args:
+            side: the message's.
+            unmatched: the message.
+            bounds: between which times its match would have been, both inclusive.
+            reason: why it comes out now.
+        """
+        (doc,), (meta,) = _load_rows(unmatched.loaded, np.array([unmatched.row]))
+        body = {"left": doc, "right": None} if side == "left" else {"left": None, "right": doc}
+        start, end = bounds
+        spelt_key = (read_key_spelling(meta) or unmatched.key) if self._keyed else None
+        entries = self._make_metadata(
+            self._decode_metadata(meta), bounds, unmatched.time, spelt_key, reason
+        )
+        messages = [Message(None, entries, None, body)]
+        return Emission(end, messages, reason, unmatched.key if self._keyed else None, start)
+
+    def _make_metadata(
+        self,
+        meta: Mapping[str, Any],
+        bounds: tuple[int, int],
+        max_time: int,
+        key: bytes | None,
+        reason: WindowReason,
+    ) -> dict[str, Any]:
+        """Return metadata; a key is told in the spelling of the message, the left one of a pair."""
+        start, end = bounds
+        ends = self._format_time(end)
+        entries = {
+            **meta,
+            WINDOW_START: self._format_time(start),
+            WINDOW_END: ends,
+            WINDOW_START_MS: start // MILLISECOND,
+            WINDOW_END_MS: end // MILLISECOND,
+            WINDOW_EMIT: reason,
+            WINDOW_MAX_TIME: ends if max_time == end else self._format_time(max_time),
+        }
+        if key is not None:
+            entries[WINDOW_KEY] = format_key(key)
+        return entries
+
+    def _format_time(self, time: int) -> str:
+        """Return a time as text: most of them lie in a few seconds, which are written once."""
+        second, rest = divmod(time, SECOND)
+        text = self._second_texts.get(second)
+        if text is None:
+            text = self._second_texts[second] = format_rfc3339(second * SECOND)[:-1]
+        return f"{text}.{rest:09d}".rstrip("0") + "Z" if rest else text + "Z"
+
+    def _merge_metadata(self, left: bytes, right: bytes) -> Mapping[str, Any]:
+        """Return the metadata of both sides; what both have is the left one's."""
+        both = self._merged_metadata.get((left, right))
+        if both is None:
+            both = {**self._decode_metadata(right), **self._decode_metadata(left)}
+            self._merged_metadata[left, right] = both
+        return both
+
+    def _decode_metadata(self, meta: bytes) -> Mapping[str, Any]:
+        metadata = self._decoded_metadata.get(meta)
+        if metadata is None:
+            metadata = self._decoded_metadata[meta] = decode_meta(meta)[0]
+        return metadata
+
+
+def _load_contents(
+    events: EventColumns, loaded_packs: Sequence[LoadedPack]
+) -> tuple[list[Any], Sequence[bytes]]:
+    """Return document and metadata of each event; one that is there twice is parsed once."""
+    places = (events.pack_numbers << _ROW_BITS) + events.rows
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    begins = np.diff(places, prepend=places[:1] - 1) != 0
+    of = np.empty_like(order)
+    of[order] = np.cumsum(begins) - 1
+    distinct = places[begins]
+    pack_numbers, rows = distinct >> _ROW_BITS, distinct & ((1 << _ROW_BITS) - 1)
+    bounds = [0, *(np.flatnonzero(np.diff(pack_numbers)) + 1).tolist(), len(distinct)]
+    docs: list[Any] = []
+    metas: list[bytes] = []
+    for first, last in pairwise(bounds):
+        some = _load_rows(loaded_packs[pack_numbers[first]], rows[first:last])
+        docs += some[0]
+        metas += some[1]
+    places_of_events = of.tolist()
+    return [docs[place] for place in places_of_events], [metas[place] for place in places_of_events]
+
+
+def _load_rows(loaded: LoadedPack, rows: Ints) -> tuple[list[Any], list[bytes]]:
+    pack, payloads = loaded.pack, loaded.payloads
+    docs = _parse_documents([payloads[row] for row in rows.tolist()])
+    if pack.meta_ids is None:
+        return docs, [pack.metas[0]] * len(docs)
+    metas = pack.metas
+    return docs, [metas[number] for number in pack.meta_ids[rows].tolist()]
+
+
+def _parse_documents(raws: list[bytes]) -> list[Any]:
+    """Return what payloads say; a number that asks for a slow parser slows its neighbours only."""
+    documents: list[Any] = []
+    for start in range(0, len(raws), _DOCUMENTS_PER_PARSE):
+        some = raws[start : start + _DOCUMENTS_PER_PARSE]
+        try:
+            documents += map(choose_parser(some), some)
+        except (ValueError, MessageError):
+            del documents[start:]
+            documents += map(_parse_document, some)
+    return documents
+
+
+def _parse_document(raw: bytes) -> Any:
+    """Return what a payload says; one that is no JSON is a text."""
+    try:
+        return parse_json(raw)
+    except (ValueError, MessageError):
+        return raw.decode(errors="replace")

@@ -1,0 +1,255 @@
+"""Drawers: the records of keys, many to a value of the store, found by the hash of the key.
+
+A micro-batch that touches ten thousand of a million keys must not call the store ten thousand
+times, and must not hold a million records: it takes out one drawer after another, and reads in each
+only the records that it needs. There are more drawers as there are more keys.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, KeysView
+from typing import Final
+
+import numpy as np
+
+from streamer.core.errors import StreamerError
+from streamer.window.contract.state_store import StateStore
+from streamer.window.keyed.state import FOREVER, KeyState
+from streamer.window.settings.int_codec import Ints, pack_strings, unpack_strings
+
+KEY_BUCKET_SEQ: Final = -3
+"""Seq of the drawers in the store; their pane is their number."""
+
+VERSION: Final = 1
+_KEYS_PER_BUCKET: Final = 4096
+_MAX_BUCKETS: Final = 4096
+_DUE_CLOCKS: Final = 3
+_BEFORE_ANY_DUE: Final = -(1 << 70)
+
+Dues = tuple[int, int, int]
+"""When a record must be looked at though no message came: by the clock, by the running time in
+which it was idle, by T; `FOREVER` for never."""
+
+_as_dues: Callable[[list[int]], Dues] = tuple  # type: ignore[assignment]
+NO_DUES: Final[Dues] = (FOREVER, FOREVER, FOREVER)
+
+
+class KeyBucket:
+    """Some records: those that were not asked for stay as they were written."""
+
+    def __init__(self, data: bytes | None) -> None:
+        """Read what `encoded` wrote; nothing for an empty one.
+
+        Raises:
+            StreamerError: it was written by a later version.
+        """
+        self._records: dict[bytes, bytes] = {}
+        self._dues: dict[bytes, Dues] = {}
+        if data is None:
+            return
+        if data[0] != VERSION:
+            raise StreamerError(
+                f"the records of a window's keys have format {data[0]}, and this program reads "
+                f"format {VERSION}: run the version that wrote the checkpoint, or start from "
+                "another one"
+            )
+        count = int.from_bytes(data[1:5], "little")
+        end = 5 + 8 * _DUE_CLOCKS * count
+        dues = np.frombuffer(data[5:end], np.int64).reshape(count, _DUE_CLOCKS)
+        split = end + 4 + int.from_bytes(data[end : end + 4], "little")
+        keys = unpack_strings(data[end + 4 : split])
+        self._records = dict(zip(keys, unpack_strings(data[split:]), strict=True))
+        known = np.flatnonzero((dues != FOREVER).any(axis=1))
+        if len(known) == count:
+            self._dues = dict(zip(keys, map(_as_dues, dues.tolist()), strict=True))
+        else:
+            self._dues = {keys[place]: _as_dues(dues[place].tolist()) for place in known.tolist()}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def get(self, key: bytes) -> KeyState:
+        """Return the record of a key, a new one if there is none."""
+        data = self._records.get(key)
+        return KeyState() if data is None else KeyState.decode(data)
+
+    def put(self, key: bytes, state: KeyState, dues: Dues) -> None:
+        """Take a record, unless there is nothing to know of the key any more."""
+        if state.is_idle:
+            self._records.pop(key, None)
+            self._dues.pop(key, None)
+            return
+        self._records[key] = state.encode()
+        if dues == NO_DUES:
+            self._dues.pop(key, None)
+        else:
+            self._dues[key] = dues
+
+    def due_keys(self, clocks: Dues) -> list[bytes]:
+        """Return the keys whose records must be looked at, by the three clocks."""
+        clock, active, now = clocks
+        return [
+            key for key, (a, b, c) in self._dues.items() if a <= clock or b <= active or c <= now
+        ]
+
+    def earliest_dues(self) -> Dues:
+        """Return when the first record must be looked at, by each of the three clocks."""
+        if not self._dues:
+            return NO_DUES
+        a, b, c = zip(*self._dues.values(), strict=True)
+        return min(a), min(b), min(c)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all records."""
+        return sum(map(len, self._records.values()))
+
+    def keys(self) -> KeysView[bytes]:
+        """Return all keys."""
+        return self._records.keys()
+
+    def iterate_records(self) -> Iterator[tuple[bytes, KeyState, Dues]]:
+        """Give all records, each with its key and when it must be looked at."""
+        for key in self._records:
+            yield key, self.get(key), self._dues.get(key, NO_DUES)
+
+    def split(self, bucket_count: int) -> dict[int, KeyBucket]:
+        """Return the records by the number of the drawer they go to, of so many."""
+        buckets: dict[int, KeyBucket] = {}
+        for key, record in self._records.items():
+            into = buckets.setdefault(bucket_of(key, bucket_count), KeyBucket(None))
+            into._records[key] = record
+            if key in self._dues:
+                into._dues[key] = self._dues[key]
+        return buckets
+
+    def merge(self, other: KeyBucket) -> None:
+        """Take the records of another drawer, which has other keys."""
+        self._records.update(other._records)
+        self._dues.update(other._dues)
+
+    def encode(self) -> bytes:
+        """Write it down."""
+        keys = list(self._records)
+        dues: Ints = np.full((len(keys), _DUE_CLOCKS), FOREVER, np.int64)
+        if self._dues:
+            dues = np.array([self._dues.get(key, NO_DUES) for key in keys], np.int64)
+        names = pack_strings(keys)
+        front = bytes([VERSION]) + len(keys).to_bytes(4, "little") + dues.tobytes()
+        size = len(names).to_bytes(4, "little")
+        return front + size + names + pack_strings(list(self._records.values()))
+
+
+class KeyBuckets:
+    """All drawers of a shard."""
+
+    def __init__(
+        self,
+        store: StateStore,
+        earliest_dues: dict[int, list[int]],
+        count: int,
+        keys: int,
+        sizes: dict[int, int],
+    ) -> None:
+        """Take what the head of the shard's state knows of them.
+
+        Args:
+            store: the shard's state.
+            earliest_dues: by the number of a drawer that holds something, `KeyBucket.least`.
+            count: how many drawers there are.
+            keys: how many keys they hold.
+            sizes: by number, the bytes of its records, where that is known.
+        """
+        self._store = store
+        self.earliest_dues = earliest_dues
+        self.count = count
+        self.keys = keys
+        self.sizes = sizes
+
+    def select_buckets(self, touched: Iterable[bytes], clocks: Dues) -> dict[int, list[bytes]]:
+        """Return the drawers to be taken out, in order, each with the keys touched in it."""
+        keys_by_bucket: dict[int, list[bytes]] = {}
+        for key in touched:
+            keys_by_bucket.setdefault(bucket_of(key, self.count), []).append(key)
+        for number, least in self.earliest_dues.items():
+            if any(due <= clock for due, clock in zip(least, clocks, strict=True)):
+                keys_by_bucket.setdefault(number, [])
+        return dict(sorted(keys_by_bucket.items()))
+
+    def find_known(self, keys: Iterable[bytes]) -> list[bytes]:
+        """Return those of some keys that there are records of."""
+        if not self.earliest_dues:
+            return []
+        known: list[bytes] = []
+        for number, some in self.select_buckets(
+            keys, (_BEFORE_ANY_DUE, _BEFORE_ANY_DUE, _BEFORE_ANY_DUE)
+        ).items():
+            if some and number in self.earliest_dues:
+                records = self.load(number).keys()
+                known += [key for key in some if key in records]
+        return known
+
+    def insert(self, records: Iterable[tuple[bytes, KeyState, Dues]]) -> None:
+        """Take records that were kept elsewhere, of keys that there are none of."""
+        by_key = {key: (state, dues) for key, state, dues in records}
+        for number, some in self.select_buckets(
+            by_key, (_BEFORE_ANY_DUE, _BEFORE_ANY_DUE, _BEFORE_ANY_DUE)
+        ).items():
+            bucket = self.load(number)
+            before = len(bucket)
+            for key in some:
+                bucket.put(key, *by_key[key])
+            self.save(number, bucket, before)
+
+    def load(self, number: int) -> KeyBucket:
+        """Return a drawer."""
+        return KeyBucket(
+            self._store.get(number, KEY_BUCKET_SEQ) if number in self.earliest_dues else None
+        )
+
+    def save(self, number: int, bucket: KeyBucket, keys_before: int) -> None:
+        """Take a drawer back; `keys_before` is how many keys it held when it was taken out."""
+        self.keys += len(bucket) - keys_before
+        if len(bucket):
+            self._store.put(number, KEY_BUCKET_SEQ, bucket.encode())
+            self.earliest_dues[number] = list(bucket.earliest_dues())
+            self.sizes[number] = bucket.size
+        elif number in self.earliest_dues:
+            self._remove(number)
+
+    def resize(self) -> None:
+        """Make more drawers when they are full, or fewer when most of them are nearly empty."""
+        target = self.count
+        while self.keys > _KEYS_PER_BUCKET * target and target < _MAX_BUCKETS:
+            target *= 2
+        while target > 1 and self.keys < _KEYS_PER_BUCKET * target // 8:
+            target //= 2
+        if target == self.count:
+            return
+        parts_by_bucket: dict[int, list[KeyBucket]] = {}
+        for number in list(self.earliest_dues):
+            for into, part in self.load(number).split(target).items():
+                parts_by_bucket.setdefault(into, []).append(part)
+            self._remove(number)
+        self.count = target
+        for number, parts in sorted(parts_by_bucket.items()):
+            whole = parts[0]
+            for part in parts[1:]:
+                whole.merge(part)
+            self.save(number, whole, len(whole))
+
+    def _remove(self, number: int) -> None:
+        self._store.delete(number, KEY_BUCKET_SEQ)
+        del self.earliest_dues[number]
+        self.sizes.pop(number, None)
+
+    def iterate_buckets(self) -> Iterator[tuple[int, KeyBucket]]:
+        """Give all drawers that hold something, in order."""
+        for number in sorted(self.earliest_dues):
+            yield number, self.load(number)
+
+
+def bucket_of(key: bytes, bucket_count: int) -> int:
+    """Return the drawer of a key, by other bits than chose its shard: these all keys here share."""
+    return (zlib.crc32(key) >> 20) % bucket_count

@@ -1,0 +1,63 @@
+"""Messages that a shard drops after they had come in: those that are late, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from streamer.core.message import Batch
+from streamer.core.timestamps import format_rfc3339
+from streamer.window.assign.dropped_messages import DROP_REASON
+from streamer.window.contract.emission import Emission
+from streamer.window.contract.status import Counters, LogLine
+from streamer.window.keyed.loaded_pack import LoadedPack
+from streamer.window.pack.message_builder import MessageBuilder
+
+
+class DroppedRow(NamedTuple):
+    """A message that is dropped."""
+
+    arrival: int
+    loaded: LoadedPack
+    row: int
+
+
+class LateMessages(list[DroppedRow]):
+    """The late messages of a micro-batch, as they are found."""
+
+    def drop_all(self, counters: Counters, sends_to_late_output: bool) -> Iterator[Emission]:
+        """Count them and give them back; give them to `late_output` if they are handed on."""
+        if not self:
+            return
+        self.sort(key=lambda dropped: dropped.arrival)
+        counters.count_dropped("late", len(self))
+        by_pack: dict[int, list[DroppedRow]] = {}
+        for dropped in self:
+            by_pack.setdefault(id(dropped.loaded), []).append(dropped)
+        for same in by_pack.values():
+            same[0].loaded.free(np.array([dropped.row for dropped in same], np.int64))
+        if sends_to_late_output:
+            yield Emission(None, build_dropped_messages(self, "late"), "dropped")
+
+    def log_lines(self) -> tuple[LogLine, ...]:
+        """Say how many there were."""
+        if not self:
+            return ()
+        oldest = min(int(late.loaded.times[late.row]) for late in self)
+        text = (
+            f"late messages were dropped: {len(self)}; the oldest was of "
+            f"{format_rfc3339(oldest)}, and all windows that they belong to had closed"
+        )
+        return (LogLine("WARN", text, {"reason": "late", "messages": len(self)}),)
+
+
+def build_dropped_messages(dropped: Sequence[DroppedRow], reason: str) -> Batch:
+    """Return dropped messages, with the reason in their metadata."""
+    metas = MessageBuilder({DROP_REASON: reason})
+    messages: Batch = []
+    for _, loaded, row in dropped:
+        ids = None if loaded.pack.meta_ids is None else loaded.pack.meta_ids[row : row + 1]
+        messages += metas.build_messages([loaded.payloads[row]], loaded.pack.metas, ids)
+    return messages

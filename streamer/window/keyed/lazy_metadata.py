@@ -1,0 +1,42 @@
+"""What the message of a pair is told, found out when somebody asks: most pipelines never do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+MetadataFunction = Callable[[int], dict[str, Any]]
+"""Gives the metadata of a pair, by its place."""
+
+
+class LazyMetadata(Mapping[str, Any]):
+    """The metadata of one pair."""
+
+    __slots__ = ("_entries", "_place", "_metadata")
+
+    def __init__(self, entries: MetadataFunction, place: int) -> None:
+        """Take what finds it out, and the pair's place there."""
+        self._entries = entries
+        self._place = place
+        self._metadata: dict[str, Any] | None = None
+
+    def _load(self) -> dict[str, Any]:
+        metadata = self._metadata
+        if metadata is None:
+            metadata = self._metadata = self._entries(self._place)
+        return metadata
+
+    def __getitem__(self, name: str) -> Any:
+        return self._load()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._load()
+
+    def __repr__(self) -> str:
+        return repr(self._load())

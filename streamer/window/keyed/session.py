@@ -1,0 +1,148 @@
+"""Sessions: both bounds inclusive, joined by what lies between, cut at multiples of a length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamer.window.keyed.state import KeyState, Window
+from streamer.window.keyed.window_aggregate import merge_window_aggregates
+
+
+class SessionRules:
+    """The rules; see `rules.Rules`."""
+
+    unit = 1
+    # Of a session nothing is remembered: what lies near one that has closed begins another.
+    tracks_closed = False
+    per_event_reason = None
+    non_overlapping = True
+    count_based = False
+    mergeable = True
+
+    def __init__(self, gap: int, max_duration: int | None, lateness: int) -> None:
+        self._gap = gap
+        self._length = max_duration
+        self._lateness = lateness
+
+    def assign(
+        self, state: KeyState, time: int, arrival: int, watermark: int, active: int
+    ) -> list[Window] | None:
+        """Join an event to the open sessions near it, the earliest first; or begin one."""
+        windows = state.windows
+        # Nearly every event finds the one session of its key, which has no cut, and stays in it.
+        if len(windows) == 1:
+            session = windows[0]
+            gap, end = self._gap, session.end
+            if (
+                session.cut is None
+                and session.start - gap <= time <= end + gap
+                and watermark <= end + gap + self._lateness
+            ):
+                if time > end:
+                    session.end = time
+                elif time < session.start:
+                    session.start = time
+                session.add(arrival, active)
+                return windows
+        if not windows and watermark <= time + self._gap + self._lateness:
+            windows.append(self._new_session(time, arrival, active))
+            return windows
+        near = [window for window in windows if self._is_near(window, time, watermark)]
+        if not near and watermark > time + self._gap + self._lateness:
+            return None
+        joined = self._new_session(time, arrival, active)
+        if len(near) > 1:
+            near.sort(key=lambda window: window.start)
+        for number, session in enumerate(near):
+            if number == 0 or joined.cut is None or session.start <= joined.cut:
+                windows.remove(session)
+                joined = self._merge_into(session, joined, watermark)
+        windows.append(joined)
+        return [joined]
+
+    def extend_over(
+        self, window: Window, times: Sequence[int], first: int, last: int, watermark: int
+    ) -> int:
+        """Let the only session of a key reach over the messages that simply lie in or near it.
+
+        Args:
+            window: the session; what it knows of its messages but for their times is left.
+            times: of messages, in order of arrival.
+            first: the first of them that is looked at.
+            last: the one after the last.
+            watermark: the clock before none of them is beyond it.
+
+        Returns:
+            The first that does not.
+        """
+        gap, start, end = self._gap, window.start, window.end
+        if window.cut is not None or watermark > end + gap + self._lateness:
+            return first
+        low, high = start - gap, end + gap
+        for row in range(first, last):
+            time = times[row]
+            if time > end:
+                if time > high:
+                    break
+                end, high = time, time + gap
+            elif time < start:
+                if time < low:
+                    break
+                start, low = time, time - gap
+        else:
+            row = last
+        window.start, window.end = start, end
+        return row
+
+    def close_time(self, window: Window) -> int:
+        """Return the first instant after the gap, or the cut, and the lateness."""
+        limit = window.end + self._gap
+        if window.cut is not None:
+            limit = min(limit, window.cut)
+        return limit + self._lateness + 1
+
+    def message_bounds(self, window: Window) -> tuple[int, int]:
+        """Return the bounds, which are inclusive."""
+        return window.start, window.end
+
+    def needed_from(self, clock: int) -> int | None:
+        """Nothing is kept for windows yet to come."""
+        return None
+
+    def _new_session(self, time: int, arrival: int, active: int) -> Window:
+        cut = self._cut_after(time)
+        return Window(time, time, arrival, 1, active, cut, fresh=arrival, last=arrival)
+
+    def _is_near(self, window: Window, time: int, watermark: int) -> bool:
+        return (
+            window.start - self._gap <= time <= window.end + self._gap
+            and (window.cut is None or time <= window.cut)
+            and watermark < self.close_time(window)
+        )
+
+    def _cut_after(self, start: int) -> int | None:
+        """Return the first multiple of max_duration that is further from a start than it."""
+        length = self._length
+        return None if length is None else (start // length + 2) * length
+
+    def _merge_into(self, session: Window, other: Window, watermark: int) -> Window:
+        """Return a session with all that an event, or a session before it, brings.
+
+        Where that moves the start, the cut becomes that of the new start, unless the clock before
+        the event or the session's end lies past that: then the old one stays.
+        """
+        end = max(session.end, other.end)
+        cut = session.cut
+        if other.start < session.start and other.cut is not None:
+            cut = session.cut if max(end, watermark) > other.cut else other.cut
+        return Window(
+            min(session.start, other.start),
+            end,
+            min(session.first, other.first),
+            session.count + other.count,
+            max(session.active, other.active),
+            cut,
+            fresh=min(session.fresh, other.fresh),
+            aggregate=merge_window_aggregates(session.aggregate, other.aggregate),
+            last=max(session.last, other.last),
+        )

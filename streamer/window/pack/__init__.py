@@ -1,0 +1,1 @@
+"""Packs: many messages as one binary value."""

@@ -1,0 +1,248 @@
+"""Messages on their way into packs: collected as columns, sorted by row and group, cut, encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
+from streamer.window.pack.pack_codec import MAX_PACK_BYTES, PackColumns, encode_pack
+from streamer.window.pack.slots import SLOT_BITS, KeyGroups
+from streamer.window.settings.int_codec import Ints
+
+MAX_BUFFERED_BYTES: Final = 8 * MAX_PACK_BYTES
+"""Bytes of payload that are collected at most, whatever the number of rows they go into."""
+
+
+class EventTimes(NamedTuple):
+    """The event times of some messages.
+
+    Attributes:
+        times: by message, ns.
+        lags: by message, how far the clock before it was beyond its time, ns, >= 0.
+    """
+
+    times: Ints
+    lags: Ints
+
+    def select(self, indices: Ints) -> EventTimes:
+        """Return those of some messages."""
+        return EventTimes(self.times[indices], self.lags[indices])
+
+
+class MessageColumns:
+    """Collects messages, and gives them back as rows.
+
+    Attributes:
+        size: payload bytes that are held.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._payloads: list[bytes] = []
+        self._codes: list[Ints] = []
+        self._arrivals: list[Ints] = []
+        self._lengths: list[Ints] = []
+        self._metas: dict[bytes, int] = {}
+        self._meta_ids: list[Ints] = []
+        self._event_times: list[EventTimes] = []
+        self._single: tuple[list[int], ...] = ([], [], [], [])
+
+    def add(
+        self,
+        payloads: list[bytes],
+        lengths: Ints,
+        codes: Ints,
+        arrivals: Ints,
+        metas: list[bytes],
+        event_times: EventTimes | None = None,
+    ) -> None:
+        """Add messages.
+
+        Args:
+            payloads: by message.
+            lengths: by message, of its payload.
+            codes: by message, slot and group (`SLOT_BITS`).
+            arrivals: by message.
+            metas: by message, as `encode_meta` writes it; or the one that all share.
+            event_times: their event times, for windows that follow them.
+        """
+        self._flush_singles()
+        if event_times is not None:
+            self._event_times.append(event_times)
+        numbers = [self._metas.setdefault(meta, len(self._metas)) for meta in metas]
+        meta_ids = np.full(len(payloads), numbers[0]) if len(metas) == 1 else np.array(numbers)
+        self._payloads += payloads
+        self._codes.append(codes)
+        self._arrivals.append(arrivals)
+        self._meta_ids.append(meta_ids)
+        self._lengths.append(lengths)
+        self.size += int(lengths.sum())
+
+    def add_one(
+        self,
+        payload: bytes,
+        code: int,
+        arrival: int,
+        meta: bytes,
+        event_times: EventTimes | None = None,
+    ) -> None:
+        """Add a message."""
+        if event_times is not None:
+            self._event_times.append(event_times)
+        codes, arrivals, meta_ids, lengths = self._single
+        codes.append(code)
+        arrivals.append(arrival)
+        meta_ids.append(self._metas.setdefault(meta, len(self._metas)))
+        self._payloads.append(payload)
+        lengths.append(len(payload))
+        self.size += len(payload) + len(meta)
+
+    def _flush_singles(self) -> None:
+        if self._single[0]:
+            columns = (self._codes, self._arrivals, self._meta_ids, self._lengths)
+            for column, single in zip(columns, self._single, strict=True):
+                column.append(np.array(single, np.int64))
+            self._single = ([], [], [], [])
+
+    def can_take(self, size: int, rows: int) -> bool:
+        """Whether to go on before giving back.
+
+        Args:
+            size: bytes that are to be added.
+            rows: how many rows there are for messages to go into.
+        """
+        return not self.size or self.size + size <= min(
+            MAX_PACK_BYTES * max(rows, 1), MAX_BUFFERED_BYTES
+        )
+
+    def flush_rows(
+        self,
+        targets: list[tuple[RowKind, int]],
+        groups: KeyGroups | None,
+        key_id: int,
+        max_times_kind: RowKind | None = None,
+    ) -> Iterator[ShuffleRow]:
+        """Give back all messages, in packs of at most `LIMIT` bytes.
+
+        Args:
+            targets: by slot, kind and pane.
+            groups: by group, key and shard; None when there is no key: all go to shard 0.
+            key_id: identifies the key's expression.
+            max_times_kind: of rows of this kind the largest event times by group are kept, not all.
+        """
+        if not self._payloads:
+            return
+        self._flush_singles()
+        codes = np.concatenate(self._codes)
+        slots, group_ids = codes >> SLOT_BITS, codes & (1 << SLOT_BITS) - 1
+        rows = slots
+        if groups is not None:
+            shards = np.array(groups.shard_of, np.int64)[group_ids]
+            rows = slots + len(targets) * shards
+        arrivals, meta_ids = np.concatenate(self._arrivals), np.concatenate(self._meta_ids)
+        lengths = np.concatenate(self._lengths)
+        timed = self._concat_event_times()
+        for indices in group_indices(rows):
+            shard, slot = divmod(int(rows[indices[0]]), len(targets))
+            kind, pane = targets[slot]
+            for part in self._split_by_size(indices, lengths[indices]):
+                keys = counts = None
+                if groups is not None:
+                    part = part[_sort_stable(group_ids[part])]
+                    starts, counts = _find_runs(group_ids[part])
+                    keys = [groups.key_of[group] for group in group_ids[part[starts]].tolist()]
+                metas, ids = distinct_metadata(list(self._metas), meta_ids[part])
+                columns = PackColumns(
+                    self._select_payloads(part),
+                    lengths[part],
+                    arrivals[part],
+                    metas,
+                    ids,
+                    keys,
+                    counts,
+                    key_id,
+                )
+                if timed is not None:
+                    _set_event_times(columns, timed, part, only_max_times=kind == max_times_kind)
+                yield ShuffleRow(
+                    shard, kind, pane, int(columns.arrivals.min()), encode_pack(columns)
+                )
+
+    def _concat_event_times(self) -> EventTimes | None:
+        if not self._event_times:
+            return None
+        times, lags = zip(*self._event_times, strict=True)
+        return EventTimes(np.concatenate(times), np.concatenate(lags))
+
+    def _select_payloads(self, part: Ints) -> list[bytes]:
+        if len(part) == 1:
+            return [self._payloads[part[0]]]
+        if len(part) == len(self._payloads) and np.array_equal(part, np.arange(len(part))):
+            return self._payloads
+        return list(itemgetter(*part.tolist())(self._payloads))
+
+    def _split_by_size(self, indices: Ints, lengths: Ints) -> Iterator[Ints]:
+        """Cut the messages of one row, which are in order of arrival, to packs."""
+        if self.size <= MAX_PACK_BYTES:
+            yield indices
+            return
+        ends = np.cumsum(lengths)
+        # In equal parts, rather than whole ones and a small rest.
+        size = int(ends[-1])
+        most = min(MAX_PACK_BYTES, size // -(-size // MAX_PACK_BYTES) + int(lengths.max()))
+        start = 0
+        while start < len(indices):
+            before = int(ends[start - 1]) if start else 0
+            stop = int(np.searchsorted(ends, before + most, "right"))
+            stop = max(stop, start + 1)
+            yield indices[start:stop]
+            start = stop
+
+
+def _set_event_times(
+    columns: PackColumns, event_times: EventTimes, part: Ints, only_max_times: bool
+) -> None:
+    """Say in a pack's columns what there is to say of event times."""
+    times = event_times.times[part]
+    if not only_max_times:
+        columns.times = times
+        lags = event_times.lags[part]
+        columns.lags = lags if lags.any() else None
+    elif columns.counts is None:
+        columns.max_times = times.max(keepdims=True)
+    else:
+        columns.max_times = np.maximum.reduceat(times, np.cumsum(columns.counts) - columns.counts)
+
+
+def distinct_metadata(metas: list[bytes], ids: Ints) -> tuple[list[bytes], Ints | None]:
+    """Leave out metadata that none of the messages has."""
+    if len(metas) == 1:
+        return metas, None
+    used, renumbered = np.unique(ids, return_inverse=True)
+    used_metas = [metas[i] for i in used.tolist()]
+    return used_metas, renumbered.astype(np.int64) if len(used_metas) > 1 else None
+
+
+def _sort_stable(values: Ints) -> Ints:
+    # numpy sorts 16-bit numbers by radix, ten times as fast.
+    narrow = values.astype(np.uint16) if int(values.max()) < 1 << 16 else values
+    return np.argsort(narrow, kind="stable")
+
+
+def _find_runs(values: Ints) -> tuple[Ints, Ints]:
+    """Return the start and the length of every run of equal values."""
+    starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(np.diff(values)) + 1))
+    return starts, np.diff(starts, append=len(values))
+
+
+def group_indices(values: Ints) -> list[Ints]:
+    """Return the indices of equal values, in their order, for each value."""
+    if int(values.min()) == int(values.max()):
+        return [np.arange(len(values))]
+    order = _sort_stable(values)
+    starts, _ = _find_runs(values[order])
+    return np.split(order, starts[1:])

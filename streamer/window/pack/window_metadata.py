@@ -1,0 +1,154 @@
+"""What the messages of a window are told of it, in their metadata: bounds, key, why it comes.
+
+Times are RFC 3339 in UTC. A window's own entries are made once; those of a key are added to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from streamer.core.durations import MICROSECOND, MILLISECOND, SECOND
+from streamer.core.timestamps import format_rfc3339
+from streamer.window.contract.emission import WindowReason
+
+if TYPE_CHECKING:
+    from streamer.window.settings.int_codec import Ints
+
+WINDOW_START: Final = "window_start_timestamp"
+WINDOW_END: Final = "window_end_timestamp"
+WINDOW_MAX_TIME: Final = "window_max_timestamp"
+WINDOW_START_MS: Final = "window_start_unix_ms"
+WINDOW_END_MS: Final = "window_end_unix_ms"
+WINDOW_KEY: Final = "window_key"
+WINDOW_EMIT: Final = "window_emit"
+WINDOW_COUNT: Final = "window_count"
+
+_UNITS: Final = (("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND))
+
+
+class WindowMetadata:
+    """The metadata of one event-time window, over all its keys."""
+
+    def __init__(self, start: int, end: int, reason: WindowReason) -> None:
+        """Take the bounds as the kind's rules name them, ns, and why the window comes."""
+        self._entries = _make_bounds(start, end, reason)
+
+    def for_key(self, max_time: int, key: bytes | None = None) -> dict[str, Any]:
+        """Return the metadata of the messages of a key, a new dict.
+
+        Args:
+            max_time: the largest event time among them, ns.
+            key: the key as JSON in the spelling of the first of them; None without keys.
+        """
+        return _add_key(dict(self._entries), max_time, key)
+
+
+def make_window_metadata(
+    start: int, end: int, reason: WindowReason, max_time: int, key: bytes | None
+) -> dict[str, Any]:
+    """Return the same of a window that has one key only."""
+    return _add_key(_make_bounds(start, end, reason), max_time, key)
+
+
+def _make_bounds(start: int, end: int, reason: WindowReason) -> dict[str, Any]:
+    return {
+        WINDOW_START: format_rfc3339(start),
+        WINDOW_END: format_rfc3339(end),
+        WINDOW_START_MS: start // MILLISECOND,
+        WINDOW_END_MS: end // MILLISECOND,
+        WINDOW_EMIT: reason,
+    }
+
+
+def _add_key(entries: dict[str, Any], max_time: int, key: bytes | None) -> dict[str, Any]:
+    entries[WINDOW_MAX_TIME] = format_rfc3339(max_time)
+    if key is not None:
+        entries[WINDOW_KEY] = format_key(key)
+    return entries
+
+
+def make_window_metadata_batch(
+    starts: Ints,
+    ends: Ints,
+    reasons: Sequence[WindowReason],
+    max_times: Ints,
+    keys: Sequence[bytes],
+) -> list[dict[str, Any]]:
+    """Return the same for many windows at once, which takes a third of the time.
+
+    Args:
+        starts: by window, ns; of these and other times none is `INT64_MIN`.
+        ends: likewise.
+        reasons: by window.
+        max_times: by window, the largest event time, ns.
+        keys: by window, the key; empty without keys.
+    """
+    of_ends = format_times(ends)
+    bounds = (format_times(starts), of_ends, (starts // MILLISECOND).tolist())
+    rest = ((ends // MILLISECOND).tolist(), reasons)
+    of_newest = of_ends if max_times is ends else format_times(max_times)
+    batch = [
+        {
+            WINDOW_START: start,
+            WINDOW_END: end,
+            WINDOW_START_MS: start_ms,
+            WINDOW_END_MS: end_ms,
+            WINDOW_EMIT: reason,
+            WINDOW_MAX_TIME: last,
+        }
+        for start, end, start_ms, end_ms, reason, last in zip(
+            *bounds, *rest, of_newest, strict=True
+        )
+    ]
+    for entries, key in zip(batch, format_keys(keys), strict=False):
+        entries[WINDOW_KEY] = key
+    return batch
+
+
+def format_times(times: Ints) -> list[str]:
+    """Return instants as `format_rfc3339` writes them; they are not `INT64_MIN`."""
+    # Imported here: components only want the names above.
+    import numpy as np
+
+    unit = next((name for name, size in _UNITS if not (times % size).any()), "ns")
+    instants = times.astype("datetime64[ns]").astype(f"datetime64[{unit}]")
+    texts: list[str] = np.datetime_as_string(instants).tolist()
+    if unit == "s":
+        return [text + "Z" for text in texts]
+    return [text.rstrip("0").rstrip(".") + "Z" for text in texts]
+
+
+def format_keys(keys: Sequence[bytes]) -> list[str]:
+    """Return keys as `window_key` shows them."""
+    if all(key.startswith(b'"') for key in keys):
+        texts: list[str] = orjson.loads(b"[%b]" % b",".join(keys))
+        return texts
+    return list(map(format_key, keys))
+
+
+def make_count_metadata(count: int, key: bytes | None = None) -> Mapping[str, Any]:
+    """Return the metadata of the messages of a count window, which has no bounds.
+
+    Args:
+        count: how many messages the batch holds.
+        key: as `WindowMetadata.of` takes it.
+    """
+    entries: dict[str, Any] = {WINDOW_EMIT: "count", WINDOW_COUNT: count}
+    if key is not None:
+        entries[WINDOW_KEY] = format_key(key)
+    return entries
+
+
+def format_key(key: bytes) -> str:
+    """Return a key as `window_key` shows it: a string as it is, anything else as JSON.
+
+    Args:
+        key: compact JSON with sorted keys.
+    """
+    if key[:1] != b'"':
+        return key.decode()
+    text: str = orjson.loads(key)
+    return text

@@ -1,0 +1,1 @@
+"""Windows that all keys share, kept as panes."""

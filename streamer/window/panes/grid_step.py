@@ -1,0 +1,224 @@
+"""The order of a step: let pass, take in, let go of what is due, move the horizon.
+
+A step is a function of the state and the rows alone, so that a replayed micro-batch decides the
+same. This is what windows on a grid have in common: whole panes are kept, and given back.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Iterator
+from heapq import merge
+from operator import itemgetter
+from typing import Final, Literal, NamedTuple
+
+from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
+from streamer.window.contract.clock import MicroBatchInfo
+from streamer.window.contract.emission import Emission
+from streamer.window.contract.shuffle_row import ShuffleRow
+from streamer.window.contract.state_store import StateStore
+from streamer.window.contract.status import ClosedWindow, Status
+from streamer.window.fire.fire_window import (
+    fire_cached,
+    fire_ungrouped,
+    fire_ungrouped_cached,
+    fire_window,
+)
+from streamer.window.fire.pane_cache import MAX_CACHED_MESSAGES, PaneCache
+from streamer.window.fire.passthrough import emit_passthrough
+from streamer.window.fire.shard_input import ShardInput
+from streamer.window.fire.step_report import StepReport, list_open_windows
+from streamer.window.pack.message_builder import FiredGroup, GroupMetadata
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.system_window import SystemWindow
+from streamer.window.state.pane_index import Pane, PaneIndex
+from streamer.window.state.pane_store import PaneStore
+
+_LAST_PANE: Final = 2**63 - 1
+
+OrderedEmissions = Iterator[tuple[int, Emission]]
+"""Batches, each with the arrival of its first message, by which they are in order."""
+
+
+class ClosingWindow(NamedTuple):
+    """A window that closes.
+
+    Attributes:
+        start: as the grid names it, ns.
+        end: as the grid names it, ns.
+        panes: those that hold messages, one at least.
+        reason: why it closes.
+        shared: another window that closes in this step holds some of its panes too.
+    """
+
+    start: int
+    end: int
+    panes: list[Pane]
+    reason: Literal["final", "flush"]
+    shared: bool
+
+    @property
+    def messages(self) -> int:
+        """How many messages it holds."""
+        return sum(pane.count for pane in self.panes)
+
+
+class GridStep(ABC):
+    """One step of one shard."""
+
+    # What is added to bounds as the grid names them, to name them as the kind's rules do.
+    bound_offset = 0
+
+    def __init__(
+        self, window: SystemWindow | EventWindow, store: StateStore, keep_dropped: bool
+    ) -> None:
+        self._flushes_at_end = window.end_of_input == "flush"
+        self._grid = window.grid
+        self._index = PaneIndex(store, window)
+        self._head = self._index.head
+        self._pane_store = PaneStore(store, self._index)
+        self._pane_cache = PaneCache(self._pane_store)
+        self._keep_dropped = keep_dropped
+        self._now = 0
+        self._closed_until = 0
+        self._closed: list[ClosedWindow] = []
+        self._report = StepReport()
+
+    def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
+        """Do it: give what goes on, return the status."""
+        shard_input = ShardInput(rows)
+        head = self._head
+        info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
+        self._now, under_back_pressure, head.clock = head.clock.advance(info)
+        self._closed_until = self._initial_closed_until() if head.horizon is None else head.horizon
+
+        yield from emit_passthrough(shard_input, head.counters)
+        yield from self._take_messages(shard_input)
+        yield from self._close_due(info, under_back_pressure)
+        if info.ended and self._flushes_at_end and head.newest is not None:
+            yield from self._close_until(head.newest, "flush")
+
+        self._update_head()
+        status = self._make_status()
+        self._index.save()
+        return status
+
+    @abstractmethod
+    def _initial_closed_until(self) -> int:
+        """Return the horizon at the very first start."""
+
+    @abstractmethod
+    def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
+        """Keep what is not late."""
+
+    @abstractmethod
+    def _close_due(self, info: MicroBatchInfo, under_back_pressure: bool) -> Iterator[Emission]:
+        """Close what is due; `pressed` means that it could have been closed before."""
+
+    @abstractmethod
+    def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
+        """Emit a window and count it."""
+
+    @abstractmethod
+    def _update_head(self) -> None:
+        """Write into the head what the step has moved."""
+
+    @abstractmethod
+    def _due_time(self, end: int) -> int | None:
+        """Return when the system clock closes a window, ns; None when another clock does."""
+
+    def _oldest_end(self) -> int | None:
+        """Return the end of the oldest window that holds messages."""
+        oldest = self._index.oldest_pane()
+        if oldest is None:
+            return None
+        return self._grid.end_at_or_after(max(oldest, self._closed_until + 1))
+
+    def _closing_ends(self, until: int) -> Iterator[int]:
+        """Give the ends up to one at which windows that hold messages close, oldest first.
+
+        The horizon moves along, and is at or beyond the last when all are given.
+        """
+        while (end := self._oldest_end()) is not None and end <= until:
+            yield end
+            self._closed_until = end
+        self._closed_until = max(self._closed_until, until)
+
+    def _windows_ending_at(self, end: int) -> list[tuple[int, list[Pane]]]:
+        """Return start and panes of each window with an end, the one that holds all first."""
+        starts = self._grid.starts_of(end)
+        until = min(end, _LAST_PANE)
+        windows = [(start, list(self._index.panes_between(start, until))) for start in starts]
+        return [(start, panes) for start, panes in windows if panes]
+
+    def _panes_freed_by(self, end: int, panes: list[Pane]) -> list[Pane]:
+        """Return the panes that no window after an end holds."""
+        return [pane for pane in panes if self._grid.last_end(pane.pane) <= end]
+
+    def _close_until(self, until: int, reason: Literal["final", "flush"]) -> Iterator[Emission]:
+        grid = self._grid
+        for end in self._closing_ends(until):
+            windows = self._windows_ending_at(end)
+            # A window that closes alone is better released group by group, with nothing remembered.
+            together = grid.end_at_or_after(end + 1) <= until or not self._pane_cache.is_empty
+            shared = grid.overlapping and together
+            closing = [ClosingWindow(start, end, panes, reason, shared) for start, panes in windows]
+            emitted = map(self._emit_window, closing)
+            for _, emission in merge(*emitted, key=itemgetter(0)):
+                yield emission
+            for window in closing:
+                self._closed.append(ClosedWindow(end + self.bound_offset, window.messages, reason))
+            for pane in self._panes_freed_by(end, windows[0][1] if windows else []):
+                self._head.counters.released += pane.count
+                self._pane_store.remove(pane)
+                self._pane_cache.evict(pane.pane)
+
+    def _fire_window(
+        self, closing: ClosingWindow, labels: GroupMetadata, whole: bool = False
+    ) -> Iterator[FiredGroup]:
+        """Give a window's groups; where the next one closes now too, they share what they hold.
+
+        Args:
+            closing: the window.
+            labels: says what messages are told of it.
+            whole: give all messages together, however they are grouped.
+        """
+        panes, cache = closing.panes, self._pane_cache
+        if any(pane.is_aggregated for pane in panes):
+            each = [
+                cache.load_parts(pane) if closing.shared else self._load_parts(pane)
+                for pane in panes
+            ]
+            aggregated = [groups for parts in each for groups in parts.aggregated]
+            return fire_groups(
+                aggregated, [pack for parts in each for pack in parts.message_packs], labels
+            )
+        if closing.shared and closing.messages <= MAX_CACHED_MESSAGES:
+            packs = [pack for pane in panes for pack in cache.load_packs(pane)]
+            groups = None if whole else fire_cached(packs, labels)
+            return fire_ungrouped_cached(packs, labels) if groups is None else groups
+        stored = [entry for pane in panes for entry in self._pane_store.load_packs(pane)]
+        return fire_ungrouped(stored, labels) if whole else fire_window(stored, labels)
+
+    def _load_parts(self, pane: Pane) -> PaneParts:
+        return PaneParts(self._pane_store.load_packs(pane))
+
+    def _make_status(self) -> Status:
+        held_count, size, newest = self._index.summarise()
+        oldest = self._oldest_end()
+        return Status(
+            now=self._now,
+            closed_until=None
+            if self._head.horizon is None
+            else self._head.horizon + self.bound_offset,
+            counters=self._head.counters,
+            held=held_count,
+            held_bytes=size,
+            open=tuple(
+                list_open_windows(self._index, self._grid, self._closed_until, self.bound_offset)
+            ),
+            next_due=None if oldest is None else self._due_time(oldest),
+            newest_end=None if newest is None else self._grid.last_end(newest),
+            closed=tuple(self._closed),
+            log=self._report.log_lines(),
+        )

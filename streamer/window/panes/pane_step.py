@@ -1,0 +1,200 @@
+"""The step of windows on a grid that follow event times, where all keys share one clock.
+
+Whole panes close together, whatever keys are in them. A message may come when some of its windows
+have closed and others have not, by the clock before it: it waits until those are emitted that it
+must not be in, before it joins its pane.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from streamer.core.durations import MILLISECOND
+from streamer.window.aggregate.fire_groups import AggregatedGroup
+from streamer.window.contract.clock import MicroBatchInfo
+from streamer.window.contract.emission import Emission
+from streamer.window.contract.shuffle_row import RowKind
+from streamer.window.contract.state_store import StateStore
+from streamer.window.evaluate.queries import CompiledMapping
+from streamer.window.fire.having import HavingFilter
+from streamer.window.fire.partition_watermarks import PartitionWatermarks
+from streamer.window.fire.passthrough import emit_to_late_output
+from streamer.window.fire.shard_input import ShardInput
+from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
+from streamer.window.pack.window_metadata import WindowMetadata
+from streamer.window.panes.grid_step import ClosingWindow, GridStep, OrderedEmissions
+from streamer.window.panes.split_pack import split_by_closed_windows
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.state.pane_store import IncomingPack
+
+_NONE_CLOSED: Final = -(2**63) - 1
+"""The horizon before any window has closed: no window that holds a message ends there."""
+
+
+class HeldBackPacks(NamedTuple):
+    """Packs of a pane some of whose windows had closed before they came.
+
+    Attributes:
+        closed_until: the newest of these windows' ends.
+        pane: the pane.
+        packs: the packs.
+    """
+
+    closed_until: int
+    pane: int
+    packs: list[IncomingPack]
+
+
+class PaneStep(GridStep):
+    """One step of one shard."""
+
+    # The grid names windows [start, end) by the instants before.
+    bound_offset = 1
+
+    def __init__(
+        self,
+        window: EventWindow,
+        store: StateStore,
+        keep_dropped: bool,
+        having: CompiledMapping | None,
+    ) -> None:
+        super().__init__(window, store, keep_dropped)
+        self._window = window
+        self._uses_stream_clock = window.time.clock == "stream"
+        self._having_query = having
+        self._held_back: list[HeldBackPacks] = []
+        self._decoded_metadata: DecodedMetadata = {}
+
+    def _initial_closed_until(self) -> int:
+        return _NONE_CLOSED
+
+    def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
+        head = self._head
+        clocks = PartitionWatermarks(
+            shard_input.pieces, head.stream if self._uses_stream_clock else None
+        )
+        for piece in shard_input.pieces:
+            end = self._grid.last_end(piece.max_event_time)
+            head.newest = end if head.newest is None else max(head.newest, end)
+        late: list[IncomingPack] = []
+        until = _NONE_CLOSED
+        for (pane, closed_until), packs in sorted(
+            self._group_by_closed_until(shard_input, clocks).items()
+        ):
+            last = self._grid.last_end(pane)
+            if last <= closed_until:
+                late += packs
+                until = max(until, last)
+            elif closed_until <= self._closed_until or closed_until < self._grid.end_at_or_after(
+                pane
+            ):
+                self._admit_packs(pane, packs)
+            else:
+                self._held_back.append(HeldBackPacks(closed_until, pane, packs))
+        self._held_back.sort(key=lambda waiting: waiting[:2], reverse=True)
+        if self._uses_stream_clock:
+            head.stream = clocks.watermark_after
+        if late:
+            yield from self._drop_late(late, until)
+
+    def _drop_late(self, late: list[IncomingPack], until: int) -> Iterator[Emission]:
+        """Drop messages, the newest of whose windows ended at `until`."""
+        count = sum(pack.header.messages for pack in late)
+        self._head.counters.count_dropped("late", count)
+        closed = self._closed_until
+        if self._head.stream is not None:
+            closed = max(closed, self._window.closed_until(self._head.stream))
+        self._report.add_late(count, until + self.bound_offset, closed + self.bound_offset)
+        if self._keep_dropped:
+            yield from emit_to_late_output([(pack.body, pack.shift) for pack in late], "late")
+
+    def _group_by_closed_until(
+        self, shard_input: ShardInput, clocks: PartitionWatermarks
+    ) -> dict[tuple[int, int], list[IncomingPack]]:
+        """Return packs by pane and the horizon at which they came."""
+        packs: dict[tuple[int, int], list[IncomingPack]] = defaultdict(list)
+        numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
+        for pack, row in numbered:
+            base = clocks.watermark_before(row.arrival) if self._uses_stream_clock else None
+            closed_until = self._closed_until
+            if base is not None:
+                closed_until = max(closed_until, self._window.closed_until(base))
+            if row.kind == RowKind.DISORDERED:
+                ends = self._grid.windows_of(row.pane)
+                for closed, part in split_by_closed_windows(
+                    pack, base, map(self._window.close_time, ends)
+                ):
+                    at = ends[closed - 1] if closed else closed_until
+                    packs[row.pane, max(at, closed_until)].append(part)
+            else:
+                packs[row.pane, closed_until].append(pack)
+        return packs
+
+    def _admit_packs(self, pane: int, packs: list[IncomingPack]) -> None:
+        self._pane_store.put(pane, packs)
+        self._head.counters.taken += sum(pack.header.messages for pack in packs)
+
+    def _oldest_end(self) -> int | None:
+        end = super()._oldest_end()
+        while self._held_back and (end is None or self._held_back[-1].closed_until < end):
+            closed_until, pane, packs = self._held_back.pop()
+            # All windows that they must not be in are closed.
+            self._closed_until = max(self._closed_until, closed_until)
+            self._pane_cache.evict(pane)
+            self._admit_packs(pane, packs)
+            end = super()._oldest_end()
+        return end
+
+    def _close_due(self, info: MicroBatchInfo, under_back_pressure: bool) -> Iterator[Emission]:
+        self._having = None
+        if self._having_query is not None:
+            self._having = HavingFilter(self._having_query, self._now, self._report)
+        clock = self._head.stream if self._uses_stream_clock else self._now
+        if clock is not None and (self._uses_stream_clock or not info.backlog):
+            yield from self._close_until(self._window.closed_until(clock), "final")
+
+    def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
+        counters, keyed = self._head.counters, self._window.keyed
+        start, end = closing.start + self.bound_offset, closing.end + self.bound_offset
+        metadata = EventWindowMetadata(
+            WindowMetadata(start, end, closing.reason), keyed, self._decoded_metadata
+        )
+        windows = 0
+        # What is asked of a window is asked of it as a whole, before a pipeline parts it.
+        whole = self._having is not None and not keyed
+        for first, key, messages in self._fire_window(closing, metadata, whole):
+            count = messages.size if isinstance(messages, AggregatedGroup) else len(messages)
+            if self._having is not None and not self._having.should_emit(messages):
+                counters.suppressed += count
+                continue
+            windows += 1
+            counters.emitted_messages += count
+            yield first, Emission(end, messages, closing.reason, key, start)
+        counters.emitted_windows += windows if keyed else min(windows, 1)
+
+    def _update_head(self) -> None:
+        self._head.horizon = None if self._closed_until <= _NONE_CLOSED else self._closed_until
+
+    def _due_time(self, end: int) -> int | None:
+        if self._uses_stream_clock:
+            return None
+        return -(-self._window.close_time(end) // MILLISECOND) * MILLISECOND
+
+
+class EventWindowMetadata:
+    """What the messages of a window are told of it; see `metas.Labels`."""
+
+    def __init__(self, labels: WindowMetadata, keyed: bool, decoded: DecodedMetadata) -> None:
+        """Take the window's labels; `decoded` remembers metadata for all windows of a step."""
+        self.differs_by_group = keyed
+        self._labels = labels
+        self._decoded = decoded
+
+    def builder_for(self, key: bytes | None, max_time: int | None) -> MessageBuilder:
+        """See `metas.Labels`."""
+        assert max_time is not None
+        return MessageBuilder(
+            self._labels.for_key(max_time, key if self.differs_by_group else None), self._decoded
+        )

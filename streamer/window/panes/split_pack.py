@@ -1,0 +1,73 @@
+"""Some of a pack's messages: those that came out of order go their own ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from streamer.window.pack.message_columns import distinct_metadata
+from streamer.window.pack.pack_codec import Pack, PackColumns, encode_pack, read_header
+from streamer.window.settings.int_codec import Ints
+from streamer.window.state.pane_store import IncomingPack
+
+_MAX_TIME_NS: Final = 2**63 - 1
+
+
+def split_by_closed_windows(
+    incoming: IncomingPack, base: int | None, closes: Iterable[int]
+) -> Iterator[tuple[int, IncomingPack]]:
+    """Part the messages of a pack by how many of its windows had closed before each of them came.
+
+    Args:
+        incoming: the pack, of one pane; it has event times.
+        base: the clock before the piece; None when there was none.
+        closes: the clocks at which the pane's windows close, ascending.
+
+    Returns:
+        How many had closed, and a pack of the messages for which it was so many.
+    """
+    pack = Pack(incoming.body, incoming.shift)
+    assert pack.times is not None
+    clocks = pack.times if pack.lags is None else pack.times + pack.lags
+    if base is not None:
+        clocks = np.maximum(clocks, base)
+    reached = np.array([at for at in closes if at <= _MAX_TIME_NS], np.int64)
+    closed = np.searchsorted(reached, clocks, "right")
+    payloads = pack.payloads()
+    for count in np.unique(closed).tolist():
+        body = encode_pack(_select_messages(pack, payloads, np.flatnonzero(closed == count)))
+        yield count, IncomingPack(body, 0, read_header(body))
+
+
+def _select_messages(pack: Pack, payloads: list[bytes], indices: Ints) -> PackColumns:
+    """Return some messages of a pack, their largest event times by group instead of all times.
+
+    Args:
+        pack: it has event times.
+        payloads: those of all its messages.
+        indices: which messages, ascending, one at least.
+    """
+    assert pack.times is not None
+    times = pack.times[indices]
+    keys = counts = None
+    starts = np.zeros(1, np.int64)
+    if pack.keys:
+        groups = np.repeat(np.arange(len(pack.keys)), np.diff(pack.starts))[indices]
+        present, starts, counts = np.unique(groups, return_index=True, return_counts=True)
+        keys = [pack.keys[group] for group in present.tolist()]
+    some = [payloads[index] for index in indices.tolist()]
+    ids = np.zeros(len(indices), np.int64) if pack.meta_ids is None else pack.meta_ids[indices]
+    metas, meta_ids = distinct_metadata(pack.metas, ids)
+    return PackColumns(
+        some,
+        np.fromiter(map(len, some), np.int64, len(some)),
+        pack.arrivals[indices],
+        metas,
+        meta_ids,
+        keys,
+        counts,
+        pack.header.key_id or 0,
+        np.maximum.reduceat(times, starts),
+    )

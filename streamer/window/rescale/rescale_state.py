@@ -1,0 +1,82 @@
+"""Cuts the state of all shards anew."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from streamer.core.errors import StreamerError
+from streamer.window.contract.state_store import StateStore
+from streamer.window.rescale.keyed_shards import rescale_keyed_shards
+from streamer.window.rescale.pane_shards import rescale_pane_shards
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window_types import Join
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleResult:
+    """What was held, and went to the shards that there are now.
+
+    Attributes:
+        messages: how many, folded ones among them.
+        windows: open windows of keys; or panes, where all keys share the windows.
+        sliced: whether a window may have several panes.
+    """
+
+    messages: int
+    windows: int
+    sliced: bool = False
+
+
+def check_rescalable(window: SystemWindow | EventWindow) -> None:
+    """Look whether the state of a window can be cut anew.
+
+    Raises:
+        StreamerError: it cannot.
+    """
+    if isinstance(window, EventWindow) and isinstance(window.kind, Join):
+        raise StreamerError(
+            "the state of a window_join cannot be cut anew: which messages have found a match is "
+            "kept by the numbers that each shard has given them; let the windows out instead "
+            "(`streamer -w --on-reset drain`), or begin with another checkpoint"
+        )
+
+
+def rescale(
+    window: SystemWindow | EventWindow,
+    keyed: bool,
+    stores: Sequence[StateStore],
+    into: Sequence[StateStore],
+) -> RescaleResult:
+    """Cut the state of all shards anew.
+
+    Args:
+        window: the window's settings.
+        keyed: whether messages are spread over the shards by a key; else the first has all.
+        stores: by shard, its state, as of the same micro-batch.
+        into: empty ones, by shard, as many as there are to be.
+
+    Raises:
+        StreamerError: this state cannot be cut anew; the text says why, and what to do.
+    """
+    check_rescalable(window)
+    if isinstance(window, EventWindow):
+        # Without a window key there is one window for all, and so one shard.
+        keyed = window.keyed
+    shard_of = make_shard_function(len(into)) if keyed else _first_shard
+    if isinstance(window, EventWindow) and window.strategy == "keys":
+        return RescaleResult(*rescale_keyed_shards(window, shard_of, stores, into))
+    return RescaleResult(
+        *rescale_pane_shards(window, shard_of, stores, into), window.grid.overlapping
+    )
+
+
+def make_shard_function(shards: int) -> Callable[[bytes], int]:
+    """Return what says the shard of a key; stage 1 says the same (`stamps.Groups`)."""
+    return lambda key: zlib.crc32(key) % shards
+
+
+def _first_shard(key: bytes) -> int:
+    return 0

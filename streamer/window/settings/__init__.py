@@ -1,0 +1,1 @@
+"""The settings of windows, and the grids of their panes."""

@@ -1,0 +1,172 @@
+"""The kinds of windows beside `system_window`: the settings of each, as the kernel takes them.
+
+Times and durations are ns. The buffers of these names say which settings are refused; build one
+only of settings that they find nothing wrong with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from streamer.core.durations import DAY, format_duration
+
+Clock = Literal["stream", "system"]
+ClockScope = Literal["stream", "key"]
+Emit = Literal["final", "changes", "each", "forward"]
+EndOfInput = Literal["flush", "keep"]
+SlidingMode = Literal["event", "forward", "kafka"]
+JoinType = Literal["inner", "left", "outer"]
+
+KEY_RETENTION: Final = 7 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimeSettings:
+    """What every kind that follows event times has in common.
+
+    Attributes:
+        clock: what closes windows: the largest event time seen, or the micro-batch's time.
+        clock_scope: whether all keys share one clock, or each has its own.
+        key_retention: ns of system time that a key's own clock is kept after its last event.
+        allowed_lateness: ns that a window stays open after its end.
+        max_ahead: ns that an event may be ahead of the system clock; None for any.
+        idle_timeout: ns of system time without an event after which a window closes; None for
+            never.
+        emit: when a window's content goes on.
+        retention: ns that emitted results are kept for queries; None for not at all.
+        end_of_input: what becomes of open windows when a bounded input has ended.
+    """
+
+    clock: Clock = "stream"
+    clock_scope: ClockScope = "stream"
+    key_retention: int = KEY_RETENTION
+    allowed_lateness: int = 0
+    max_ahead: int | None = None
+    idle_timeout: int | None = None
+    emit: Emit = "final"
+    retention: int | None = None
+    end_of_input: EndOfInput = "flush"
+
+
+@dataclass(frozen=True, slots=True)
+class Tumbling:
+    """Windows [start, end) on a grid: tumbling ones, and hopping ones where `every` < `size`.
+
+    Attributes:
+        size: of a window; with a timezone whole days, counted as local dates.
+        every: from one start to the next, <= size; with a timezone whole days.
+        offset: moves all starts, may be negative, |offset| < every; with a timezone it is
+            wall-clock time.
+        timezone: the IANA name that days are counted in; None for the grid of the Unix epoch.
+    """
+
+    size: int
+    every: int
+    offset: int = 0
+    timezone: str | None = None
+
+    @property
+    def size_days(self) -> int:
+        """The size in days, for windows with a timezone."""
+        return self.size // DAY
+
+    @property
+    def every_days(self) -> int:
+        """The step in days, for windows with a timezone."""
+        return self.every // DAY
+
+    @property
+    def fingerprint(self) -> str:
+        """What state is bound to: a checkpoint with another one cannot be continued."""
+        grid = ",".join(format_duration(ns) for ns in (self.size, self.every, self.offset))
+        return f"grid({grid}{f',{self.timezone}' if self.timezone else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """Windows that lie where the events are, both bounds inclusive.
+
+    Attributes:
+        size: of a window; whole milliseconds with mode `kafka`.
+        mode: `event`: every event triggers an output of all in [t - size, t]; `forward`: a window
+            [t, t + size] for every distinct t; `kafka`: left and right windows in milliseconds.
+    """
+
+    size: int
+    mode: SlidingMode
+
+    @property
+    def fingerprint(self) -> str:
+        """What state is bound to: a checkpoint with another one cannot be continued."""
+        return f"sliding({format_duration(self.size)},{self.mode})"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Windows of activity, ended by a time without events, both bounds inclusive.
+
+    Attributes:
+        gap: an event at most this far from a session joins it.
+        max_duration: a session is cut at the first multiple of it, from the Unix epoch, that is
+            later than its start by more than it; None for no cut.
+    """
+
+    gap: int
+    max_duration: int | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What state is bound to: a checkpoint with another one cannot be continued."""
+        cut = "" if self.max_duration is None else f",{format_duration(self.max_duration)}"
+        return f"session({format_duration(self.gap)}{cut})"
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Windows of a number of messages, without any time.
+
+    Attributes:
+        count: messages in a window.
+        every: messages from one output to the next, 1 <= every <= count; count for tumbling.
+    """
+
+    count: int
+    every: int
+
+    @property
+    def fingerprint(self) -> str:
+        """What state is bound to: a checkpoint with another one cannot be continued."""
+        return f"count({self.count},{self.every})"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Pairs of events of two inputs, of the same key and close in time.
+
+    An event of the right side at r matches one of the left side at l when
+    l - before <= r <= l + after.
+
+    Attributes:
+        left: the label of the input whose messages are the left side.
+        right: the label of the right side's input.
+        before: how much earlier the right side may be; may be negative, -before <= after.
+        after: how much later the right side may be; may be negative.
+        type: which unmatched events are emitted too: none, the left side's, or both sides'.
+    """
+
+    left: str
+    right: str
+    before: int
+    after: int
+    type: JoinType = "inner"
+
+    @property
+    def fingerprint(self) -> str:
+        """What state is bound to: a checkpoint with another one cannot be continued."""
+        bounds = f"{format_duration(self.before)},{format_duration(self.after)}"
+        return f"join({self.left},{self.right},{bounds},{self.type})"
+
+
+WindowType = Tumbling | Sliding | Session | Count | Join
+"""The settings of any of the kinds."""

@@ -1,0 +1,1 @@
+"""The panes of a shard in the state store."""

@@ -1,0 +1,188 @@
+"""The window buffers that follow event times, and counts: what they take, refuse and give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamer.components import catalog
+from streamer.components.catalog import build_context
+from streamer.config import parse_config
+from streamer.core.durations import DAY, HOUR, MILLISECOND, MINUTE, SECOND
+from streamer.core.errors import ConfigError
+from streamer.sdk.spec import Kind
+from streamer.sdk.window_buffer.event_time import WindowBuffer
+from streamer.window.settings.window_types import (
+    Count,
+    EventTimeSettings,
+    Join,
+    Session,
+    Sliding,
+    Tumbling,
+)
+
+EVENT_TIME = ("tumbling_window", "hopping_window", "sliding_window", "session_window")
+JOIN = """\
+input:
+  broker:
+    inputs:
+      - label: orders
+        stdin: {}
+      - label: shipments
+        file: { paths: [ shipments.jsonl ] }
+"""
+
+
+def buffer(yaml: str, more: str = "") -> Any:
+    config = parse_config(f"{more}buffer:\n  {yaml}\n", env={})
+    return build_context(config.resources).build(config.buffer)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "window"),
+    [
+        ("tumbling_window: {size: 1h}", Tumbling(HOUR, HOUR)),
+        ("tumbling_window: {size: 1h, offset: -15m}", Tumbling(HOUR, HOUR, -15 * MINUTE)),
+        ("hopping_window: {size: 10m}", Tumbling(10 * MINUTE, 10 * MINUTE)),
+        ("hopping_window: {size: 10m, every: 1m}", Tumbling(10 * MINUTE, MINUTE)),
+        (
+            "hopping_window: {size: 7d, every: 1d, offset: 6h, timezone: Europe/Berlin}",
+            Tumbling(7 * DAY, DAY, 6 * HOUR, "Europe/Berlin"),
+        ),
+        ("sliding_window: {size: 1.5s, mode: Event}", Sliding(1500 * MILLISECOND, "event")),
+        ("sliding_window: {size: 1ms, mode: kafka}", Sliding(MILLISECOND, "kafka")),
+        ("session_window: {gap: 60s}", Session(MINUTE)),
+        ("session_window: {gap: 10s, max_duration: 10s}", Session(10 * SECOND, 10 * SECOND)),
+        ("count_window: {count: 5}", Count(5, 5)),
+        ("count_window: {count: 5, every: 5}", Count(5, 5)),
+        ("count_window: {count: 5, every: 1}", Count(5, 1)),
+    ],
+)
+def test_a_window_has_the_settings_of_its_kind(yaml: str, window: Any) -> None:
+    assert buffer(yaml).window == window
+
+
+@pytest.mark.parametrize(
+    ("bounds", "before", "after"),
+    [
+        ("within: 1h", HOUR, HOUR),
+        ("within: 0s", 0, 0),
+        ("before: 0s, after: 1h", 0, HOUR),
+        ("after: 1h", 0, HOUR),
+        ("before: -1m, after: 1h", -MINUTE, HOUR),
+        ("before: -1h, after: 1h", -HOUR, HOUR),
+    ],
+)
+def test_a_join_has_bounds_both_ways(bounds: str, before: int, after: int) -> None:
+    fields = "left: orders, right: shipments, key_mapping: root = this.id, type: OUTER"
+    found = buffer(f"window_join: {{{fields}, {bounds}}}", JOIN)
+    assert found.window == Join("orders", "shipments", before, after, "outer")
+    assert found.time == EventTimeSettings()
+    assert (found.timestamp.text, found.key.text) == ("root = now()", "root = this.id")
+
+
+@pytest.mark.parametrize("name", EVENT_TIME)
+def test_the_defaults_are_those_that_the_kinds_share(name: str) -> None:
+    own = {"sliding_window": "size: 1m, mode: forward", "session_window": "gap: 1m"}
+    found = buffer(f"{name}: {{{own.get(name, 'size: 1m')}}}")
+    assert isinstance(found, WindowBuffer)
+    assert found.time == EventTimeSettings(
+        clock="stream",
+        clock_scope="stream",
+        key_retention=7 * DAY,
+        allowed_lateness=0,
+        max_ahead=None,
+        idle_timeout=None,
+        emit="final",
+        retention=None,
+        end_of_input="flush",
+    )
+    assert found.timestamp is not None
+    assert found.timestamp.text == "root = now()"
+    assert (found.key, found.filter, found.having, found.late_output) == (None,) * 4
+
+
+def test_every_shared_field_reaches_the_kernel() -> None:
+    found = buffer(
+        "tumbling_window: {size: 1m, timestamp_mapping: root = this.at, key_mapping: this.k, "
+        "clock_scope: KEY, key_retention: 1h, allowed_lateness: 2s, max_ahead: 0s, "
+        "idle_timeout: 5m, filter: this.n > 1, emit: Each, having: batch_size() > 3, "
+        "late_output: lost, retention: 1d, end_of_input: keep}",
+        "output_resources: [{label: lost, drop: {}}]\n",
+    )
+    assert found.time == EventTimeSettings(
+        clock_scope="key",
+        key_retention=HOUR,
+        allowed_lateness=2 * SECOND,
+        max_ahead=0,
+        idle_timeout=5 * MINUTE,
+        emit="each",
+        retention=DAY,
+        end_of_input="keep",
+    )
+    mappings = (found.timestamp, found.key, found.filter, found.having)
+    texts = ["root = this.at", "this.k", "this.n > 1", "batch_size() > 3"]
+    assert [mapping.text for mapping in mappings] == texts
+    assert found.late_output == "lost"
+    assert buffer("tumbling_window: {size: 1m, clock: system}").time == EventTimeSettings(
+        clock="system"
+    )
+
+
+def test_a_count_window_knows_no_time() -> None:
+    found = buffer("count_window: {count: 3, key_mapping: this.k, filter: this.n > 1}")
+    assert (found.time, found.timestamp, found.having) == (None, None, None)
+    assert (found.key.text, found.filter.text) == ("this.k", "this.n > 1")
+
+
+def test_empty_mappings_are_none() -> None:
+    found = buffer("session_window: {gap: 1m, key_mapping: '', filter: ' ', having: ''}")
+    assert (found.key, found.filter, found.having) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "text"),
+    [
+        ("tumbling_window: {size: ''}", "size is empty, but a window needs a length"),
+        ("tumbling_window: {size: -1h}", "size is -1h, but a window needs a length"),
+        ("tumbling_window: {size: 1h, offset: 1h}", "must be within the window's size, 1h"),
+        ("hopping_window: {size: 1h, every: -1m}", "every is -1m, but it must be longer than 0s"),
+        ("hopping_window: {size: 1h, every: 61m}", "must not be longer than the window's size, 1h"),
+        ("hopping_window: {size: 1h, every: 1m, offset: -1m}", "must be within every, 1m"),
+        ("tumbling_window: {size: 25h, timezone: UTC}", "with a timezone it must be whole days"),
+        ("tumbling_window: {size: 1d, timezone: europe/berlin}", "did you mean Europe/Berlin"),
+        ("tumbling_window: {size: 1d, timezone: localtime}", "is no time zone"),
+        ("sliding_window: {size: 0s, mode: event}", "size is 0s, but a window needs"),
+        ("sliding_window: {size: 1us, mode: kafka}", "size is 1us, but with mode: kafka"),
+        ("sliding_window: {size: 1m, mode: kafka, emit: forward}", "emit cannot be forward"),
+        ("sliding_window: {size: 1m, mode: event, emit: each}", "leave it out"),
+        ("session_window: {gap: -1s}", "gap is -1s, but a session needs a gap above 0s"),
+        ("session_window: {gap: 2m, max_duration: 1m}", "must not be shorter than the gap, 2m"),
+        ("count_window: {count: 2, every: 3}", "every is 3, but it must not be more than count"),
+        ("count_window: {count: 2, every: 0}", "every is 0; expected a number of messages"),
+        ("count_window: {count: 2, key_mapping: root = ksuid()}", "leaves the key to chance"),
+        ("session_window: {gap: 1s, key_mapping: counter()}", "looks at other messages"),
+        ("session_window: {gap: 1s, clock_scope: key}", "clock_scope is key, but messages have no"),
+        ("session_window: {gap: 1s, emit: forward, having: this.a}", "having cannot judge"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(yaml: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        buffer(yaml)
+
+
+def test_what_is_just_allowed_is_not_refused() -> None:
+    buffer("hopping_window: {size: 1h, every: 1h, offset: 59m}")
+    buffer("sliding_window: {size: 1ns, mode: forward, emit: each}")
+    buffer("session_window: {gap: 1m, max_duration: 1m, emit: forward}")
+    buffer("tumbling_window: {size: 1m, emit: changes, having: batch_size() > 3}")
+
+
+@pytest.mark.parametrize("name", EVENT_TIME)
+def test_the_kinds_share_their_fields(name: str) -> None:
+    shared = {"timestamp_mapping", "key_mapping", *EventTimeSettings.__dataclass_fields__}
+    shared |= {"filter", "having", "late_output"}
+    spec = catalog.find_spec(Kind.BUFFER, name)
+    assert spec is not None
+    assert shared < {field.name for field in spec.fields}

@@ -1,0 +1,217 @@
+"""What the fields of a connection become in the words of both clients."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import pickle
+import stat
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from streamer.connectors.kafka.cluster.connection import Connection
+from streamer.connectors.kafka.cluster.connection_fields import read_connection
+from streamer.connectors.kafka.security.oauth_tokens import java_token_problem, token_end
+from streamer.core.errors import StreamerError
+from tests.connectors.kafka.parsing import connection_fields, problems
+from tests.servers.certificates import certificate
+
+
+def connection(text: str) -> Connection:
+    return read_connection(connection_fields(text))
+
+
+def jwt(**claims: object) -> str:
+    parts = [json.dumps(part).encode() for part in ({"alg": "none"}, claims)]
+    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + "."
+
+
+def test_brokers_may_be_divided_by_commas_in_both_spellings():
+    expected = ("a:1", "b:2", "c:3")
+    assert connection("{addresses: ['a:1, b:2', '', 'c:3', 'a:1']}").brokers == expected
+    assert connection("{seed_brokers: ['a:1,b:2', 'c:3']}").brokers == expected
+
+
+def test_the_defaults_of_each_component_are_connects():
+    kafka, seed = connection("{addresses: [a]}"), connection("{seed_brokers: [a]}")
+    assert (kafka.client_id, seed.client_id) == ("benthos", "redpanda-connect")
+    assert kafka.java_properties() == {
+        "bootstrap.servers": "a",
+        "security.protocol": "PLAINTEXT",
+        "client.id": "benthos",
+    }
+    assert seed.java_properties() == {
+        "bootstrap.servers": "a",
+        "security.protocol": "PLAINTEXT",
+        "client.id": "redpanda-connect",
+        "metadata.max.age.ms": "60000",
+        "request.timeout.ms": "10000",
+        "connections.max.idle.ms": "20000",
+    }
+    settings = seed.librdkafka_settings()
+    assert not settings.pop("logger").isEnabledFor(logging.CRITICAL)
+    assert settings == {
+        "bootstrap.servers": "a",
+        "client.id": "redpanda-connect",
+        "security.protocol": "PLAINTEXT",
+        "socket.keepalive.enable": True,
+        "allow.auto.create.topics": False,
+        "log_level": 0,
+        "log.connection.close": False,
+        "metadata.max.age.ms": 60000,
+        "topic.metadata.refresh.interval.ms": 60000,
+        "socket.timeout.ms": 10000,
+        "connections.max.idle.ms": 20000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("{addresses: []}", "field addresses has no broker"),
+        ("{addresses: [',']}", "field addresses has no broker"),
+        ("{seed_brokers: ['a:b']}", "field seed_brokers has 'a:b'; expected host and port"),
+        ("{seed_brokers: ['a:99999']}", "field seed_brokers has 'a:99999'; expected host and port"),
+        ("{seed_brokers: [a], sasl: [{mechanism: AWS_MSK_IAM}]}", "use a user with SCRAM-SHA-512"),
+        (
+            "{seed_brokers: [a], sasl: [{mechanism: REDPANDA_CLOUD_SERVICE_ACCOUNT}]}",
+            "only within Redpanda Cloud",
+        ),
+        ("{seed_brokers: [a], sasl: [{mechanism: none, aws: {region: x}}]}", "field aws has no"),
+        ("{seed_brokers: [a], sasl: [{mechanism: PLAIN}]}", "sasl.0.username: is not set"),
+        ("{seed_brokers: [a], sasl: [{mechanism: OAUTHBEARER}]}", "sasl.0.token: is not set"),
+        (
+            "{seed_brokers: [a], sasl: [{mechanism: PLAIN, username: a}, "
+            "{mechanism: OAUTHBEARER, token: b}]}",
+            "sasl: has 2 mechanisms; one can be used",
+        ),
+        ("{addresses: [a], sasl: {mechanism: SCRAM-SHA-256}}", "sasl.user: is not set"),
+        (
+            "{addresses: [a], sasl: {mechanism: OAUTHBEARER, token_cache: c}}",
+            "sasl.token_key: is not set",
+        ),
+        ("{seed_brokers: [a], tcp: {tcp_user_timeout: 1s}}", "field tcp_user_timeout is set"),
+        ("{seed_brokers: [a], metadata_max_age: 0s}", "field metadata_max_age must be longer"),
+        (
+            "{seed_brokers: [a], tls: {client_certs: [{cert: a, key: b}, {cert: c, key: d}]}}",
+            "tls.client_certs: has several certificates",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said(text, wrong):
+    (found,) = problems(text)
+    assert wrong in found
+
+
+def test_none_is_no_sasl_in_both_spellings():
+    assert connection("{addresses: [a], sasl: {mechanism: none, user: u}}").sasl is None
+    assert connection("{addresses: [a], sasl: {mechanism: ''}}").sasl is None
+    assert connection("{seed_brokers: [a], sasl: [{mechanism: none}]}").sasl is None
+
+
+def test_a_password_is_quoted_as_java_reads_it():
+    text = '{addresses: [a], sasl: {mechanism: PLAIN, user: u, password: "a\\"b\\\\c;\\n=é"}}'
+    found = connection(text)
+    assert found.java_properties()["sasl.jaas.config"] == (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="u" password="a\\"b\\\\c;\\n=é";'
+    )
+    assert found.librdkafka_settings()["sasl.password"] == 'a"b\\c;\n=é'
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_scram_is_the_same_in_both_spellings(mechanism):
+    single = f"{{addresses: [a], tls: {{enabled: true}}, sasl: {{mechanism: {mechanism}, "
+    listed = f"{{seed_brokers: [a], tls: {{enabled: true}}, sasl: [{{mechanism: {mechanism}, "
+    for found in (
+        connection(single + "user: u, password: p}}"),
+        connection(listed + "username: u, password: p}]}"),
+    ):
+        told = found.librdkafka_settings()
+        assert (told["sasl.username"], told["sasl.password"]) == ("u", "p")
+        assert (told["security.protocol"], told["sasl.mechanisms"]) == ("SASL_SSL", mechanism)
+        java = found.java_properties()
+        assert java["sasl.mechanism"] == mechanism
+        assert "scram.ScramLoginModule required" in java["sasl.jaas.config"]
+
+
+def test_a_token_is_handed_out_with_its_end_and_extensions():
+    token = jwt(sub="me", exp=2_000_000_000)
+    text = (
+        f"{{seed_brokers: [a], sasl: [{{mechanism: OAUTHBEARER, token: {token}, "
+        "extensions: {logicalCluster: one}}]}"
+    )
+    found = connection(text)
+    told = found.librdkafka_settings()["oauth_cb"]("")
+    assert told == (token, 2_000_000_000.0, "", {"logicalCluster": "one"})
+    told = found.librdkafka_settings(lambda: "fresh")["oauth_cb"]("")
+    assert told[0] == "fresh"
+    java = found.java_properties()
+    assert 'extension_logicalCluster="one"' in java["sasl.jaas.config"]
+    assert token not in java["sasl.jaas.config"]
+    file = Path(urlsplit(java["sasl.oauthbearer.token.endpoint.url"]).path)
+    assert file.read_text() == token
+    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+
+
+def test_a_token_says_when_it_ends_and_whether_java_takes_it():
+    assert token_end(jwt(exp=5)) == 5.0
+    assert token_end("opaque") == token_end("a.b.c") == token_end(jwt(exp="soon")) > 4e9
+    assert java_token_problem(jwt(sub="a", exp=1)) is None
+    assert "no JWT" in str(java_token_problem("opaque"))
+    assert java_token_problem(jwt(sub="a")) == "has no claim exp"
+
+
+def test_certificates_are_read_from_files_and_keys_turned_into_what_java_reads(tmp_path):
+    certificate(tmp_path)
+    key = serialization.load_pem_private_key((tmp_path / "key.pem").read_bytes(), None)
+    locked = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+    (tmp_path / "locked.pem").write_bytes(locked)
+    text = (
+        f"{{seed_brokers: [a], tls: {{enabled: true, root_cas_file: {tmp_path}/cert.pem, "
+        f"client_certs: [{{cert_file: {tmp_path}/cert.pem, key_file: {tmp_path}/locked.pem, "
+        "password: PASSWORD}]}}"
+    )
+    java = connection(text.replace("PASSWORD", "secret")).java_properties()
+    assert java["security.protocol"] == "SSL"
+    assert java["ssl.truststore.certificates"] == (tmp_path / "cert.pem").read_text()
+    assert java["ssl.keystore.key"].startswith("-----BEGIN PRIVATE KEY-----")
+    told = connection(text.replace("PASSWORD", "secret")).librdkafka_settings()
+    assert told["ssl.key.pem"].encode() == locked
+    assert told["ssl.key.password"] == "secret"
+    with pytest.raises(StreamerError, match="its password is not right; expected PEM"):
+        connection(text.replace("PASSWORD", "wrong")).java_properties()
+    (tmp_path / "locked.pem").unlink()
+    with pytest.raises(StreamerError, match="tls.client_certs.key_file: .*No such file"):
+        connection(text.replace("PASSWORD", "secret")).librdkafka_settings()
+
+
+def test_who_is_not_verified_must_show_a_certificate():
+    text = "{seed_brokers: ['127.0.0.1:1'], tls: {enabled: true, skip_cert_verify: true}}"
+    found = connection(text)
+    assert found.librdkafka_settings()["enable.ssl.certificate.verification"] is False
+    with pytest.raises(
+        StreamerError, match="no broker shows a certificate .127.0.0.1:1: .*refused"
+    ):
+        found.java_properties()
+
+
+def test_a_connection_is_pickled_and_shows_no_secret(tmp_path):
+    text = (
+        "{addresses: [a], tls: {enabled: true, client_certs: [{cert: c, key: secret_key}]}, "
+        "sasl: {mechanism: PLAIN, user: u, password: secret_word}}"
+    )
+    found = pickle.loads(pickle.dumps(connection(text)))
+    assert found.librdkafka_settings() == connection(text).librdkafka_settings()
+    assert "secret" not in repr(found)
+    assert "secret" not in repr(found.sasl)
+    assert "secret" not in repr(found.encryption)

@@ -1,0 +1,132 @@
+"""What the console draws a stream by: its graph, its figures, its windows, samples of messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from streamer.engine.report.snapshot import Snapshot
+from streamer.service.monitoring.stream_view import StreamState
+from tests.service.api.asking import Asking, asking
+from tests.service.console.showing import files, stage
+from tests.service.fleet.pretending import Stage
+
+SECRET = """
+input: { label: here, generate: { mapping: 'root = "x"' } }
+output:
+  http_client:
+    url: http://ada:url-password@localhost:1/
+    basic_auth: { enabled: true, username: ada, password: very-secret-word }
+"""
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> object:
+    with asking(tmp_path / "state", files=files(tmp_path), stage=stage()) as server:
+        server.service.wait_for("lights", "running")
+        server.service.wait_for("orders", "running")
+        yield server
+
+
+def test_the_list_says_what_came_what_went_and_what_failed(shown: Asking) -> None:
+    found = shown.ask("GET", "/streams").json()
+    orders = found["orders"]
+    assert orders["messages"] > orders["sent"] > orders["errors"] > 0
+    assert orders["event_time_lag"] == 1.4
+    assert orders["backlog"] is None and orders["kafka_lag"] is None
+
+
+@pytest.mark.parametrize("metrics", ["none: {}", "json_api: {}"])
+def test_figures_do_not_hang_on_the_metrics_that_others_are_told(
+    tmp_path: Path, metrics: str
+) -> None:
+    sections = f"metrics: {{ {metrics}, mapping: root = deleted() }}\n"
+    with asking(tmp_path, stage=stage(), sections=sections) as server:
+        assert server.ask("POST", "/streams/orders", SECRET).status_code == 200
+        assert server.ask("GET", "/streams").json()["orders"]["sent"] > 0
+        [first, *_] = server.ask("GET", "/streams/orders/components").json()["components"]
+        assert first["path"] == "root.input" and first["received"] > 0
+
+
+def test_an_output_that_has_others_inside_counts_once(tmp_path: Path) -> None:
+    counts = {
+        ("output_sent", (("label", ""), ("path", "root.output"))): 10,
+        ("output_sent", (("label", "a"), ("path", "root.output.broker.outputs.0"))): 10,
+        ("output_sent", (("label", "b"), ("path", "root.output.broker.outputs.1"))): 10,
+    }
+    said = Stage(now=lambda *_: StreamState(Snapshot(messages=10), counts))
+    with asking(tmp_path, files=files(tmp_path), stage=said) as server:
+        server.service.wait_for("orders", "running")
+        assert server.ask("GET", "/streams").json()["orders"]["sent"] == 10
+        del counts["output_sent", (("label", ""), ("path", "root.output"))]
+        assert server.ask("GET", "/streams").json()["orders"]["sent"] == 20
+
+
+def test_the_graph_has_the_places_that_figures_are_counted_under(shown: Asking) -> None:
+    graph = shown.ask("GET", "/streams/orders/graph").json()
+    counted = shown.ask("GET", "/streams/orders/components").json()
+    assert graph["revision"] == counted["revision"] == 1
+
+    def paths(nodes: list[dict[str, object]]) -> set[object]:
+        found: set[object] = set()
+        for node in nodes:
+            found.add(node["path"])
+            for branch in node["branches"]:  # type: ignore[attr-defined]
+                found |= paths(branch["nodes"])
+        return found
+
+    nodes = [node for one in graph["stages"] for node in one["nodes"]]
+    assert {one["path"] for one in counted["components"]} <= paths(nodes)
+    [check] = [one for one in counted["components"] if one["label"] == "check"]
+    assert check["received"] > check["error"] > 0
+
+
+def test_the_graph_shows_no_secrets(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        server.ask("POST", "/streams/s", SECRET)
+        text = server.ask("GET", "/streams/s/graph").text
+        assert "http_client" in text
+        assert "very-secret-word" not in text and "url-password" not in text
+
+
+def test_windows_that_closed_and_what_was_dropped_are_told(shown: Asking) -> None:
+    found = shown.ask("GET", "/streams/lights/windows").json()
+    assert found["windows"] and found["closed"] and found["dropped"] and found["now"]
+    assert found["closed"][-1]["end"] < found["windows"][-1]["end"]
+    assert {one["reason"] for one in found["dropped"]} == {"late"}
+    none = shown.ask("GET", "/streams/orders/windows").json()
+    assert none["windows"] == [] and "kind" not in none
+
+
+def test_samples_are_taken_for_a_while_and_shown_without_secrets(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        server.ask("POST", "/streams/s", SECRET)
+        assert not server.ask("GET", "/streams/s/tap").json()["open"]
+        assert server.ask("POST", "/streams/s/tap?seconds=5").json() == {"open": True}
+        run = server.service.manager.registry.get("s").run
+        assert run is not None and (tap := run.tap()) is not None and tap.per_task > 0
+        content = "a very-secret-word and more"
+        one = {"after": [[{"content": content, "metadata": {"k": content}}]], "failed": False}
+        tap.record(orjson.dumps([["here", "root.input", [one]]]), 0)
+        found = server.ask("GET", "/streams/s/tap?node=root.input")
+        [sample] = found.json()["samples"]
+        assert "very-secret-word" not in found.text and "SECRET_SCRUBBED" in found.text
+        number = sample["number"]
+        assert server.ask("GET", f"/streams/s/tap?after={number}").json()["samples"] == []
+        assert server.ask("GET", "/streams/s/tap?after=x").status_code == 400
+        lines = server.ask("GET", "/streams/s/logs").json()
+        assert [one for one in lines if one["msg"] == "Messages are sampled for the API"]
+
+
+def test_pages_of_others_may_not_have_samples_taken(shown: Asking) -> None:
+    answer = shown.ask("POST", "/streams/orders/tap", Origin="https://evil.example")
+    assert answer.status_code == 403
+    assert not shown.ask("GET", "/streams/orders/tap").json()["open"]
+
+
+def test_the_calls_of_the_page_pass_the_guard(shown: Asking) -> None:
+    headers = {"Origin": shown.url, "Sec_Fetch_Site": "same-origin"}
+    assert shown.ask("POST", "/streams/orders/tap", **headers).status_code == 200
+    assert shown.ask("POST", "/streams/orders/pause", **headers).status_code == 200

@@ -9,20 +9,15 @@ import orjson
 
 from streamer.core.errors import StreamerError
 from streamer.core.value import dump_json
+from streamer.window.contract.format_version import check_format
 from streamer.window.contract.state_store import StateStore
 from streamer.window.contract.status import Counters
 from streamer.window.keyed.clocks import ShardClocks
+from streamer.window.state import layout
+from streamer.window.state.layout import HEAD_KEY
 
-VERSION: Final = 4
-_VERSION_WITHOUT_COLUMNS: Final = 3
-"""The version of a head without sessions that are kept as columns."""
-_VERSION_WITHOUT_USES: Final = 2
-"""The version of a head that did not say how many windows are folded for which mapping."""
-_VERSION_WITHOUT_AGGREGATES: Final = 1
-"""The version of a head without folded windows."""
 _UNKNOWN_USE_COUNT: Final = 1 << 40
 """How often a mapping is used of which that is not known: it is kept."""
-HEAD_PLACE: Final = (0, -1)
 
 
 @dataclass(slots=True)
@@ -70,21 +65,12 @@ class KeyedHead:
         Raises:
             StreamerError: the state is of another window, or of a later version of the program.
         """
-        data = store.get(*HEAD_PLACE)
+        data = store.get(*HEAD_KEY)
         if data is None:
             return cls(fingerprint)
         fields: dict[str, Any] = orjson.loads(data)
         version = fields.pop("version")
-        if version not in (
-            _VERSION_WITHOUT_AGGREGATES,
-            _VERSION_WITHOUT_USES,
-            _VERSION_WITHOUT_COLUMNS,
-            VERSION,
-        ):
-            raise StreamerError(
-                f"the window's state has format {version}, and this program reads format "
-                f"{VERSION}: run the version that wrote the checkpoint, or start from another one"
-            )
+        check_format("the window's state", version, layout.KEYED_HEAD_VERSIONS)
         if fields["fingerprint"] != fingerprint:
             raise StreamerError(
                 f"the checkpoint holds windows of {fields['fingerprint']}, but the config says "
@@ -94,18 +80,19 @@ class KeyedHead:
         fields["counters"] = Counters(**fields["counters"])
         fields["least"] = {number: least for number, *least in fields["least"]}
         fields["sizes"] = dict(fields.get("sizes", ()))
-        if version == _VERSION_WITHOUT_USES:
+        if version == layout.KEYED_HEAD_VERSION_WITHOUT_USES:
             fields["uses"] = [_UNKNOWN_USE_COUNT] * len(fields["texts"])
-        return cls(**fields, columns=version == VERSION)
+        return cls(**fields, columns=version == layout.KEYED_HEAD_VERSION)
 
     def write(self, store: StateStore) -> None:
         """Write it to a store."""
+        version = layout.KEYED_HEAD_VERSION_WITHOUT_AGGREGATES
+        if self.columns:
+            version = layout.KEYED_HEAD_VERSION
+        elif self.texts:
+            version = layout.KEYED_HEAD_VERSION_WITHOUT_COLUMNS
         fields: dict[str, Any] = {
-            "version": VERSION
-            if self.columns
-            else _VERSION_WITHOUT_COLUMNS
-            if self.texts
-            else _VERSION_WITHOUT_AGGREGATES,
+            "version": version,
             "fingerprint": self.fingerprint,
             "clocks": self.clocks.to_fields(),
             "next_arrival": self.next_arrival,
@@ -120,4 +107,4 @@ class KeyedHead:
         if self.texts:
             fields.update(texts=self.texts, uses=self.uses, folded=self.folded)
             fields["sizes"] = list(self.sizes.items())
-        store.put(*HEAD_PLACE, dump_json(fields))
+        store.put(*HEAD_KEY, dump_json(fields))

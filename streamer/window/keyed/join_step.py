@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from typing import Final
 
 import numpy as np
 
@@ -26,9 +25,7 @@ from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window_types import Join
-
-_FIRST_RIGHT_PACK: Final = 1 << 30
-"""From this number on, packs are the right side's."""
+from streamer.window.state.layout import FIRST_RIGHT_PACK_SEQ
 
 
 class JoinStep:
@@ -48,9 +45,9 @@ class JoinStep:
         self._store = store
         self._keep_dropped = keep_dropped
         self._head = head = KeyedHead.read(store, window.fingerprint)
-        rights = [entry for entry in head.packs if entry[0] >= _FIRST_RIGHT_PACK]
-        lefts = [entry for entry in head.packs if entry[0] < _FIRST_RIGHT_PACK]
-        after = max((entry[0] + 1 for entry in rights), default=_FIRST_RIGHT_PACK)
+        rights = [entry for entry in head.packs if entry[0] >= FIRST_RIGHT_PACK_SEQ]
+        lefts = [entry for entry in head.packs if entry[0] < FIRST_RIGHT_PACK_SEQ]
+        after = max((entry[0] + 1 for entry in rights), default=FIRST_RIGHT_PACK_SEQ)
         self._matched = matched = MatchedBits(store)
         self._sides = {
             "left": JoinSide(store, matched, lefts, head.next_pack),

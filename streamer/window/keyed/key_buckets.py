@@ -13,15 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from streamer.core.errors import StreamerError
+from streamer.window.contract.format_version import check_format
 from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.state import FOREVER, KeyState
 from streamer.window.settings.int_codec import Ints, pack_strings, unpack_strings
+from streamer.window.state.layout import KEY_BUCKET_SEQ, KEY_BUCKET_VERSION
 
-KEY_BUCKET_SEQ: Final = -3
-"""Seq of the drawers in the store; their pane is their number."""
-
-VERSION: Final = 1
 _KEYS_PER_BUCKET: Final = 4096
 _MAX_BUCKETS: Final = 4096
 _DUE_CLOCKS: Final = 3
@@ -48,12 +45,7 @@ class KeyBucket:
         self._dues: dict[bytes, Dues] = {}
         if data is None:
             return
-        if data[0] != VERSION:
-            raise StreamerError(
-                f"the records of a window's keys have format {data[0]}, and this program reads "
-                f"format {VERSION}: run the version that wrote the checkpoint, or start from "
-                "another one"
-            )
+        check_format("the list of a window's keys", data[0], (KEY_BUCKET_VERSION,))
         count = int.from_bytes(data[1:5], "little")
         end = 5 + 8 * _DUE_CLOCKS * count
         dues = np.frombuffer(data[5:end], np.int64).reshape(count, _DUE_CLOCKS)
@@ -136,7 +128,7 @@ class KeyBucket:
         if self._dues:
             dues = np.array([self._dues.get(key, NO_DUES) for key in keys], np.int64)
         names = pack_strings(keys)
-        front = bytes([VERSION]) + len(keys).to_bytes(4, "little") + dues.tobytes()
+        front = bytes([KEY_BUCKET_VERSION]) + len(keys).to_bytes(4, "little") + dues.tobytes()
         size = len(names).to_bytes(4, "little")
         return front + size + names + pack_strings(list(self._records.values()))
 

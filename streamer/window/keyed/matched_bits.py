@@ -15,11 +15,8 @@ from numpy.typing import NDArray
 from streamer.window.contract.format_version import check_format
 from streamer.window.contract.state_store import StateStore
 from streamer.window.settings.int_codec import Ints
+from streamer.window.state.layout import MATCHED_BITS_SEQ, MATCHED_BITS_VERSION
 
-MATCHED_SEQ: Final = -5
-"""Seq of the blocks in the store; their pane is their number."""
-
-VERSION: Final = 2
 _BLOCK_BITS: Final = 17
 """A block is of so many arrivals, as a power of two."""
 
@@ -36,7 +33,7 @@ class _Block:
         self.stored = data is not None
         self.changed = False
         if data is not None:
-            check_format("the list of what a join has matched", data[0], (VERSION,))
+            check_format("the list of what a join has matched", data[0], (MATCHED_BITS_VERSION,))
             stored_bits = np.unpackbits(np.frombuffer(data, np.uint8, offset=1))
             self.bits[: len(stored_bits)] = stored_bits
 
@@ -81,9 +78,9 @@ class MatchedBits:
                 continue
             data = np.packbits(block.bits).tobytes().rstrip(b"\0")
             if data:
-                self._store.put(number, MATCHED_SEQ, bytes([VERSION]) + data)
+                self._store.put(number, MATCHED_BITS_SEQ, bytes([MATCHED_BITS_VERSION]) + data)
             elif block.stored:
-                self._store.delete(number, MATCHED_SEQ)
+                self._store.delete(number, MATCHED_BITS_SEQ)
         self._blocks.clear()
 
     def _split_by_block(self, arrivals: Ints) -> Iterator[tuple[_Block, Ints, Bools]]:
@@ -93,5 +90,5 @@ class MatchedBits:
             here = numbers == number
             block = self._blocks.get(number)
             if block is None:
-                block = self._blocks[number] = _Block(self._store.get(number, MATCHED_SEQ))
+                block = self._blocks[number] = _Block(self._store.get(number, MATCHED_BITS_SEQ))
             yield block, arrivals[here] & ((1 << _BLOCK_BITS) - 1), here

@@ -14,11 +14,12 @@ import numpy as np
 from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.loaded_pack import FreshPack, LoadedPack
 from streamer.window.keyed.located_rows import LocatedRows, find_key_rows, locate_rows
-from streamer.window.keyed.pack_store import PackStore, encode_stored
+from streamer.window.keyed.pack_store import PackStore
 from streamer.window.keyed.ranges import FreeRange
 from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.int_codec import Ints
+from streamer.window.state.layout import encode_stored_pack
 
 KeyRanges = Mapping[bytes, tuple[int, int]]
 """By key, between which times messages are asked for, both inclusive."""
@@ -70,14 +71,16 @@ class MessageStore:
             watermark: what its piece found the clock at.
             partition: that of its piece.
         """
-        loaded = FreshPack(pack, self._by_arrival, encode_stored(body, shift), watermark, partition)
+        loaded = FreshPack(
+            pack, self._by_arrival, encode_stored_pack(body, shift), watermark, partition
+        )
         self._fresh_packs.append(loaded)
         return loaded
 
     def insert_pack(self, body: bytes) -> None:
         """Take a pack of messages that were kept elsewhere since an earlier micro-batch."""
         pack = Pack(body)
-        self._pack_store.put(LoadedPack(pack, self._by_arrival, encode_stored(body, 0), None))
+        self._pack_store.put(LoadedPack(pack, self._by_arrival, encode_stored_pack(body, 0), None))
 
     @property
     def fresh_packs(self) -> Sequence[LoadedPack]:

@@ -6,7 +6,6 @@ are joined, as many as there are of about one size.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,20 +16,16 @@ from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.loaded_pack import LoadedPack, PackEntry
 from streamer.window.pack.merge_packs import merge_packs, select_rows
 from streamer.window.pack.pack_codec import Pack, encode_pack
+from streamer.window.state.layout import (
+    FREED_ROWS_SEQ,
+    PACK_PANE,
+    decode_stored_pack,
+    encode_stored_pack,
+)
 
-PACK_PANE: Final = 0
-GONE_MARKS_SEQ: Final = -4
-"""Where packs are in the store: pane 0, a seq each; the marks of a pack have its seq as pane."""
-
-_SHIFT_STRUCT: Final = struct.Struct("<q")
 _PACKS_PER_JOIN: Final = 8
 _MIN_LEVEL_BYTES: Final = 16 * 1024
 _MAX_JOIN_BYTES: Final = 2 * 1024 * 1024
-
-
-def encode_stored(body: bytes, shift: int) -> bytes:
-    """Return a pack as it is stored."""
-    return _SHIFT_STRUCT.pack(shift) + body
 
 
 class PackStore:
@@ -103,7 +98,9 @@ class PackStore:
                 self._remove(entry)
             self._loaded.clear()
             body = encode_pack(merge_packs(left, grouped=True))
-            self._put(encode_stored(body, 0), LoadedPack(Pack(body), self._by_arrival, b"", None))
+            self._put(
+                encode_stored_pack(body, 0), LoadedPack(Pack(body), self._by_arrival, b"", None)
+            )
 
     def _load_pack(self, entry: PackEntry) -> LoadedPack:
         loaded = self._loaded.get(entry.seq)
@@ -114,12 +111,10 @@ class PackStore:
                     f"the checkpoint lacks pack {entry.seq} of a window's messages: restore it "
                     "from a copy, or start from another one"
                 )
-            shift = _SHIFT_STRUCT.unpack_from(value)[0]
-            loaded = LoadedPack(
-                Pack(memoryview(value)[_SHIFT_STRUCT.size :], shift), self._by_arrival, b"", entry
-            )
+            pack = Pack(*decode_stored_pack(value))
+            loaded = LoadedPack(pack, self._by_arrival, b"", entry)
             if entry.gone:
-                marks = self._store.get(entry.seq, GONE_MARKS_SEQ)
+                marks = self._store.get(entry.seq, FREED_ROWS_SEQ)
                 assert marks is not None
                 bits = np.unpackbits(np.frombuffer(marks, np.uint8), count=entry.count)
                 loaded.gone = bits.astype(np.bool_)
@@ -136,18 +131,18 @@ class PackStore:
                 self._put_remaining(loaded)
             return
         entry.gone = gone
-        self._store.put(entry.seq, GONE_MARKS_SEQ, np.packbits(loaded.gone).tobytes())
+        self._store.put(entry.seq, FREED_ROWS_SEQ, np.packbits(loaded.gone).tobytes())
 
     def _remove(self, entry: PackEntry) -> None:
         self._store.delete(PACK_PANE, entry.seq)
         if entry.gone:
-            self._store.delete(entry.seq, GONE_MARKS_SEQ)
+            self._store.delete(entry.seq, FREED_ROWS_SEQ)
         del self._entries[entry.seq]
 
     def _put_remaining(self, loaded: LoadedPack) -> None:
         """Write what is left of a page as a pack of its own."""
         body = encode_pack(select_rows(loaded.pack, np.flatnonzero(~loaded.gone)))
-        value = encode_stored(body, 0)
+        value = encode_stored_pack(body, 0)
         self._put(value, LoadedPack(Pack(body), self._by_arrival, value, None))
 
     def _put(self, value: bytes, loaded: LoadedPack) -> None:

@@ -24,10 +24,10 @@ from streamer.window.settings.int_codec import (
     unpack_strings,
     unpack_times,
 )
+from streamer.window.state.layout import SESSION_BLOCK_VERSION
 
-VERSION: Final = 1
 _HEADER_STRUCT: Final = struct.Struct("<BIQI")
-"""Version, sessions, bytes of the content, checksum of the frame."""
+"""Version, number of sessions, bytes of the content, checksum of the frame."""
 _EMPTY_INTS: Final = np.empty(0, np.int64)
 
 
@@ -153,7 +153,10 @@ def encode_sessions(opened: OpenSessions) -> bytes:
         sections += [planes.tobytes(), np.packbits(column.whole).tobytes()]
     content = pack_strings(sections)
     frame: bytes = _make_codec().compress(content, asbytes=True)
-    return _HEADER_STRUCT.pack(VERSION, len(opened), len(content), zlib.crc32(frame)) + frame
+    return (
+        _HEADER_STRUCT.pack(SESSION_BLOCK_VERSION, len(opened), len(content), zlib.crc32(frame))
+        + frame
+    )
 
 
 def decode_sessions(data: bytes) -> OpenSessions:
@@ -162,7 +165,7 @@ def decode_sessions(data: bytes) -> OpenSessions:
     Raises:
         StreamerError: it is damaged, or written by a later version.
     """
-    check_format("a block of a window's sessions", data[0], (VERSION,))
+    check_format("a block of a window's sessions", data[0], (SESSION_BLOCK_VERSION,))
     _, count, size, checksum = _HEADER_STRUCT.unpack_from(data)
     frame = memoryview(data)[_HEADER_STRUCT.size :]
     if zlib.crc32(frame) != checksum:

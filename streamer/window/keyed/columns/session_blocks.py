@@ -23,14 +23,12 @@ from streamer.window.keyed.columns.open_sessions import (
 )
 from streamer.window.keyed.key_buckets import bucket_of
 from streamer.window.settings.int_codec import Ints
+from streamer.window.state.layout import (
+    SESSION_BLOCK_SEQ,
+    SESSION_BLOCKS_HEAD_KEY,
+    SESSION_BLOCKS_HEAD_VERSION,
+)
 
-SESSION_BLOCK_SEQ: Final = -5
-"""Seq of the blocks in the store; their pane is their number."""
-
-SESSION_BLOCKS_PLACE: Final = (0, -6)
-"""Where the store says what it has of them."""
-
-_VERSION: Final = 1
 _SESSIONS_PER_BLOCK: Final = 4096
 _MAX_BLOCKS: Final = 4096
 
@@ -56,9 +54,13 @@ class SessionBlocks:
             StreamerError: a later version of the program wrote it.
         """
         self._store = store
-        data = store.get(*SESSION_BLOCKS_PLACE) if known else None
+        data = store.get(*SESSION_BLOCKS_HEAD_KEY) if known else None
         fields: dict[str, Any] = {} if data is None else orjson.loads(data)
-        check_format("what a window knows of its sessions", fields.get("version", 1), (_VERSION,))
+        check_format(
+            "what a window knows of its sessions",
+            fields.get("version", 1),
+            (SESSION_BLOCKS_HEAD_VERSION,),
+        )
         self.text: str | None = fields.get("text")
         self._count: int = fields.get("count", 1)
         # By number: the least end, sessions, messages, bytes.
@@ -141,12 +143,17 @@ class SessionBlocks:
         if not self._changed:
             return
         if not self._block_stats:
-            if self._store.get(*SESSION_BLOCKS_PLACE) is not None:
-                self._store.delete(*SESSION_BLOCKS_PLACE)
+            if self._store.get(*SESSION_BLOCKS_HEAD_KEY) is not None:
+                self._store.delete(*SESSION_BLOCKS_HEAD_KEY)
             return
         blocks = [[number, *known] for number, known in self._block_stats.items()]
-        fields = {"version": _VERSION, "text": self.text, "count": self._count, "blocks": blocks}
-        self._store.put(*SESSION_BLOCKS_PLACE, dump_json(fields))
+        fields = {
+            "version": SESSION_BLOCKS_HEAD_VERSION,
+            "text": self.text,
+            "count": self._count,
+            "blocks": blocks,
+        }
+        self._store.put(*SESSION_BLOCKS_HEAD_KEY, dump_json(fields))
 
     def _target_block_count(self, sessions: int) -> int:
         target = self._count

@@ -71,7 +71,7 @@ class AggregateBatches:
         bounds: tuple[int, int],
         reason: WindowReason,
         snapshot: AggregateSnapshot,
-        place: int | None = None,
+        index: int | None = None,
     ) -> Emission:
         """Return the batch of a window.
 
@@ -80,13 +80,13 @@ class AggregateBatches:
             bounds: its start and end, as its messages are told.
             reason: why it comes out.
             snapshot: what it had come to.
-            place: where its first message is, when no other batch of the window is asked for.
+            index: index of its first message in the rows, if this is the window's only batch.
         """
         aggregate, states, first, newest, size, until = snapshot
-        if place is None:
+        if index is None:
             message = self._repeat_first_message(key, bounds, reason, first, newest)
         else:
-            message = self._build_first_message(key, bounds, reason, place, newest)
+            message = self._build_first_message(key, bounds, reason, index, newest)
         aggregation, broken = aggregate.aggregation, aggregate.unparsable
         assert aggregation is not None
         why = None if broken is None or broken.arrival > until else broken.text
@@ -96,12 +96,12 @@ class AggregateBatches:
         return Emission(bounds[1], batch, reason, key if self._keyed else None, bounds[0])
 
     def _build_first_message(
-        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, place: int, max_time: int
+        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, index: int, max_time: int
     ) -> Message:
         """Return the first message of a window with its metadata."""
-        spelt_key = (self._rows.spelling_at(place) or key) if self._keyed else None
+        spelt_key = (self._rows.spelling_at(index) or key) if self._keyed else None
         metadata = make_window_metadata(*bounds, reason, max_time, spelt_key)
-        return self._rows.build_message(place, metadata, self._decoded)
+        return self._rows.build_message(index, metadata, self._decoded)
 
     def _repeat_first_message(
         self, key: bytes, bounds: tuple[int, int], reason: WindowReason, arrival: int, max_time: int
@@ -110,8 +110,8 @@ class AggregateBatches:
         place = (key, arrival, *bounds)
         known = self._firsts.get(place)
         if known is None:
-            where = self._rows.find_place(key, arrival)
-            message = self._build_first_message(key, bounds, reason, where, max_time)
+            index = self._rows.find_index(key, arrival)
+            message = self._build_first_message(key, bounds, reason, index, max_time)
         elif known[0] == max_time:
             return known[1]
         else:

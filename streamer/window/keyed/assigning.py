@@ -14,8 +14,13 @@ from streamer.window.keyed.emit_queue import EmitQueue
 from streamer.window.keyed.hopping import HoppingRules
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
 from streamer.window.keyed.late_messages import DroppedRow, LateMessages
-from streamer.window.keyed.ranges import find_gaps
-from streamer.window.keyed.segments import MessageRow, Segment, iterate_in_order, make_message_row
+from streamer.window.keyed.message_rows import (
+    MessageRow,
+    Segment,
+    find_gaps,
+    iterate_in_order,
+    make_message_row,
+)
 from streamer.window.keyed.session import SessionRules
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
 from streamer.window.keyed.window_rules import WindowRules

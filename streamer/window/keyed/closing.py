@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from streamer.window.contract.emission import WindowReason
 from streamer.window.keyed.counting import CountRules
-from streamer.window.keyed.emit_queue import EmitQueue
+from streamer.window.keyed.emit_queue import ON_CHANGE, ON_CLOSE, EmitQueue
 from streamer.window.keyed.key_buckets import NO_DUES, Dues
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
-from streamer.window.keyed.pending_batch import ON_CHANGE, ON_CLOSE
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, MessageRange, Window
 from streamer.window.keyed.window_rules import WindowRules
 from streamer.window.settings.window_types import EventTimeSettings
@@ -104,17 +103,17 @@ class KeyCloser:
     ) -> None:
         queue = self._queue
         if self._settings.emit == "changes":
-            place = (ON_CHANGE, window.end, window.first, window.start)
+            order = (ON_CHANGE, window.end, window.first, window.start)
             queue.queue_emit(
-                key, window, "changes", place, since=window.first, excluded_ranges=excluded_ranges
+                key, window, "changes", order, since=window.first, excluded_ranges=excluded_ranges
             )
         elif window.fresh != FOREVER:
-            place = (ON_CHANGE, window.end, window.fresh, window.start)
+            order = (ON_CHANGE, window.end, window.fresh, window.start)
             queue.queue_emit(
                 key,
                 window,
                 "forward",
-                place,
+                order,
                 since=queue.first_arrival,
                 excluded_ranges=excluded_ranges,
             )
@@ -140,9 +139,9 @@ class KeyCloser:
                 state.closed_bounds.append((window.start, window.end))
             gone = rules.non_overlapping
             if self._settings.emit == "final":
-                place = (ON_CLOSE, window.end, window.first, window.start)
+                order = (ON_CLOSE, window.end, window.first, window.start)
                 queue.queue_emit(
-                    *(key, window, reason, place),
+                    *(key, window, reason, order),
                     since=window.first,
                     frees_messages=gone,
                     excluded_ranges=excluded_ranges.get(window, ()),

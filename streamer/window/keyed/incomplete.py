@@ -34,13 +34,13 @@ def drop_incomplete(
     claims = {key: (arrivals[0], arrivals[-1]) for key, arrivals in incomplete.items()}
     located = store.find(claims)
     for key in sorted(claims, key=lambda key: claims[key]):
-        first, last = located.starts[key]
+        first, last = located.bounds[key]
         is_incomplete = np.isin(located.arrivals[first:last], incomplete[key])
         places = (np.flatnonzero(is_incomplete) + first).tolist()
         dropped = [
             DroppedRow(
                 int(located.arrivals[at]),
-                located.loaded_packs[located.pack_numbers[at]],
+                located.packs[located.pack_numbers[at]],
                 int(located.rows[at]),
             )
             for at in places

@@ -19,7 +19,7 @@ from streamer.window.keyed.join_matching import EventColumns, MatchedPairs, Side
 from streamer.window.keyed.join_side import UnmatchedRow
 from streamer.window.keyed.key_ids import KeyIds
 from streamer.window.keyed.lazy_metadata import LazyMetadata
-from streamer.window.keyed.loaded_pack import LoadedPack
+from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
 from streamer.window.pack.window_metadata import (
     WINDOW_EMIT,

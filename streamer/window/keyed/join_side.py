@@ -9,8 +9,8 @@ import numpy as np
 
 from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.join_matching import EventColumns
-from streamer.window.keyed.loaded_pack import LoadedPack
 from streamer.window.keyed.matched_bits import MatchedBits
+from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.settings.int_codec import Ints
 
@@ -97,7 +97,7 @@ class JoinSide:
         for loaded in self.store.packs_between(low, high):
             if loaded.entry is not None:
                 times = loaded.times
-                rows = np.flatnonzero((times >= low) & (times <= high) & ~loaded.gone)
+                rows = np.flatnonzero((times >= low) & (times <= high) & ~loaded.freed)
                 if len(rows):
                     yield PackRows(loaded, rows)
 
@@ -140,7 +140,7 @@ class JoinSide:
         for loaded in list(
             self.store.packs_between(_MIN_TIME_NS, _MAX_TIME_NS if until is None else until)
         ):
-            going = ~loaded.gone if until is None else ~loaded.gone & (loaded.times < until)
+            going = ~loaded.freed if until is None else ~loaded.freed & (loaded.times < until)
             rows = np.flatnonzero(going)
             if len(rows):
                 count += len(rows)

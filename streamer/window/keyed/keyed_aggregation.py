@@ -16,7 +16,7 @@ from streamer.window.aggregate.per_message.mapping_aggregation import (
     mapping_aggregation_for,
 )
 from streamer.window.aggregate.per_message.message_accumulator import RowSpan
-from streamer.window.keyed.loaded_pack import LoadedPack
+from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.keyed.state import KeyState, Window
 from streamer.window.keyed.window_aggregate import UnparsableMessage, WindowAggregate
 

@@ -26,16 +26,15 @@ from streamer.window.keyed.columns.closed_sessions import ClosedSessions
 from streamer.window.keyed.columns.incoming import UnpackedPack
 from streamer.window.keyed.columns.sessions import RowPathWork, SessionColumns
 from streamer.window.keyed.columns.to_keyed_state import to_key_records, to_pack
-from streamer.window.keyed.emit import emit_batches
+from streamer.window.keyed.emit import BatchReader, emit_batches
 from streamer.window.keyed.emit_queue import EmitQueue
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.incomplete import drop_incomplete
 from streamer.window.keyed.key_buckets import Dues, KeyBuckets
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
 from streamer.window.keyed.late_messages import LateMessages
+from streamer.window.keyed.message_rows import Segment
 from streamer.window.keyed.message_store import MessageStore
-from streamer.window.keyed.pending_batch import BatchReader
-from streamer.window.keyed.segments import Segment
 from streamer.window.keyed.state import FOREVER
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack

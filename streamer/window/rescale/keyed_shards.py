@@ -145,7 +145,7 @@ def _move_messages(
     message_store: MessageStore, after: Sequence[_NewShard], shard_of: ShardOf
 ) -> None:
     for loaded in message_store.iterate_stored():
-        left = ~loaded.gone
+        left = ~loaded.freed
         shards = find_shards(loaded.pack.keys, shard_of, loaded.pack.header.key_id)
         of_message = np.repeat(shards, np.diff(loaded.pack.starts))
         for shard in np.unique(of_message[left]).tolist():

@@ -17,7 +17,6 @@ Every shard has its head under `HEAD_KEY`. Seq -5 is used twice, by shards of di
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:  # the driver reads this table, and must not wait for numpy at its start
@@ -80,7 +79,7 @@ class StateValue(NamedTuple):
         module: the module below `streamer.window` that reads and writes the values.
     """
 
-    shards: Collection[ShardKind]
+    shards: tuple[ShardKind, ...]
     pane: str | int
     seqs: tuple[int, int]
     content: str
@@ -99,64 +98,112 @@ _AGGREGATED_PACK_VERSION: Final = 2
 
 LAYOUT: Final = (
     StateValue(
-        *(("panes",), HEAD_KEY[0], _at(HEAD_KEY[1])),
+        ("panes",),
+        HEAD_KEY[0],
+        _at(HEAD_KEY[1]),
         "clock, watermark, counters; by bucket of panes its first and last pane and its totals",
-        *("json", (PANE_INDEX_VERSION,), "state.pane_index"),
+        "json",
+        (PANE_INDEX_VERSION,),
+        "state.pane_index",
     ),
     StateValue(
-        *(("keys", "join"), HEAD_KEY[0], _at(HEAD_KEY[1])),
+        ("keys", "join"),
+        HEAD_KEY[0],
+        _at(HEAD_KEY[1]),
         "clocks, counters; where key buckets and packs are; mappings that windows aggregate by",
-        *("json", KEYED_HEAD_VERSIONS, "keyed.head"),
+        "json",
+        KEYED_HEAD_VERSIONS,
+        "keyed.head",
     ),
     StateValue(
-        *(("panes",), "number of the bucket", _at(PANE_BUCKET_SEQ)),
+        ("panes",),
+        "number of the bucket",
+        _at(PANE_BUCKET_SEQ),
         "neighbouring panes: message counts, and the seqs of their packs",
-        *("json", (PANE_INDEX_VERSION,), "state.pane_index"),
+        "json",
+        (PANE_INDEX_VERSION,),
+        "state.pane_index",
     ),
     StateValue(
-        *(("keys",), "number of the bucket", _at(KEY_BUCKET_SEQ)),
+        ("keys",),
+        "number of the bucket",
+        _at(KEY_BUCKET_SEQ),
         "records of the keys with one hash: open windows and aggregates",
-        *("binary", (KEY_BUCKET_VERSION,), "keyed.key_buckets"),
+        "binary",
+        (KEY_BUCKET_VERSION,),
+        "keyed.key_buckets",
     ),
     StateValue(
-        *(("keys", "join"), "seq of the pack", _at(FREED_ROWS_SEQ)),
+        ("keys", "join"),
+        "seq of the pack",
+        _at(FREED_ROWS_SEQ),
         "a bit for each message of a pack: whether it was freed; absent if none was",
-        *("bits", (), "keyed.pack_store"),
+        "bits",
+        (),
+        "keyed.pack_store",
     ),
     StateValue(
-        *(("join",), "number of the block", _at(MATCHED_BITS_SEQ)),
+        ("join",),
+        "number of the block",
+        _at(MATCHED_BITS_SEQ),
         "a bit by arrival number: whether a waiting message has found a match",
-        *("binary", (MATCHED_BITS_VERSION,), "keyed.matched_bits"),
+        "binary",
+        (MATCHED_BITS_VERSION,),
+        "keyed.matched_bits",
     ),
     StateValue(
-        *(("keys",), "number of the block", _at(SESSION_BLOCK_SEQ)),
+        ("keys",),
+        "number of the block",
+        _at(SESSION_BLOCK_SEQ),
         "open sessions of the keys with one hash, as columns",
-        *("binary", (SESSION_BLOCK_VERSION,), "keyed.columns.session_blocks"),
+        "binary",
+        (SESSION_BLOCK_VERSION,),
+        "keyed.columns.session_blocks",
     ),
     StateValue(
-        *(("keys",), SESSION_BLOCKS_HEAD_KEY[0], _at(SESSION_BLOCKS_HEAD_KEY[1])),
+        ("keys",),
+        SESSION_BLOCKS_HEAD_KEY[0],
+        _at(SESSION_BLOCKS_HEAD_KEY[1]),
         "by block of sessions its earliest end and its totals",
-        *("json", (SESSION_BLOCKS_HEAD_VERSION,), "keyed.columns.session_blocks"),
+        "json",
+        (SESSION_BLOCKS_HEAD_VERSION,),
+        "keyed.columns.session_blocks",
     ),
     StateValue(
-        *(("panes",), "the pane", (0, MAX_SEQ)),
+        ("panes",),
+        "the pane",
+        (0, MAX_SEQ),
         "a pack of the pane's messages, or of its pre-aggregated groups",
-        *("pack", (*_MESSAGE_PACK_VERSIONS, _AGGREGATED_PACK_VERSION), "state.pane_store"),
+        "pack",
+        (*_MESSAGE_PACK_VERSIONS, _AGGREGATED_PACK_VERSION),
+        "state.pane_store",
     ),
     StateValue(
-        *(("keys",), PACK_PANE, (0, MAX_SEQ)),
+        ("keys",),
+        PACK_PANE,
+        (0, MAX_SEQ),
         "a pack of messages",
-        *("pack", _MESSAGE_PACK_VERSIONS, "keyed.pack_store"),
+        "pack",
+        _MESSAGE_PACK_VERSIONS,
+        "keyed.pack_store",
     ),
     StateValue(
-        *(("join",), PACK_PANE, (0, FIRST_RIGHT_PACK_SEQ - 1)),
+        ("join",),
+        PACK_PANE,
+        (0, FIRST_RIGHT_PACK_SEQ - 1),
         "a pack of messages of the left side",
-        *("pack", _MESSAGE_PACK_VERSIONS, "keyed.pack_store"),
+        "pack",
+        _MESSAGE_PACK_VERSIONS,
+        "keyed.pack_store",
     ),
     StateValue(
-        *(("join",), PACK_PANE, (FIRST_RIGHT_PACK_SEQ, MAX_SEQ)),
+        ("join",),
+        PACK_PANE,
+        (FIRST_RIGHT_PACK_SEQ, MAX_SEQ),
         "a pack of messages of the right side",
-        *("pack", _MESSAGE_PACK_VERSIONS, "keyed.pack_store"),
+        "pack",
+        _MESSAGE_PACK_VERSIONS,
+        "keyed.pack_store",
     ),
 )
 """All kinds of values; of one kind of shard, no two have a key in common."""

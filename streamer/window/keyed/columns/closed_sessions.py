@@ -15,14 +15,12 @@ from streamer.window.fire.emission_batch import EmissionBatch
 from streamer.window.keyed.columns.numbers import Bools
 from streamer.window.keyed.columns.numeric_aggregates import NumericAggregates
 from streamer.window.keyed.columns.open_sessions import OpenSessions
-from streamer.window.keyed.pending_batch import ON_CLOSE
+from streamer.window.keyed.emit_queue import ON_CLOSE
 from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
 from streamer.window.pack.window_metadata import make_window_metadata_batch
 
 BATCHES_PER_EMISSION: Final = 1_000
 """How many batches are made at a time."""
-
-Place = tuple[int, ...]
 
 DecodedFirstMetadata = tuple[Mapping[str, Any], str | None, bytes | None]
 """Metadata, the error that marks a message, and how it spells its key if otherwise than others."""
@@ -51,11 +49,11 @@ class ClosedSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def iterate_places(self) -> Iterator[Place]:
-        """Give the places of the batches among others; see `outputs.Output`."""
+    def iterate_orders(self) -> Iterator[tuple[int, ...]]:
+        """Give the order of each batch among others, see `PendingBatch.order`."""
         some = self._sessions
         ends, firsts, starts = some.ends.tolist(), some.firsts.tolist(), some.starts.tolist()
-        return ((ON_CLOSE, *place) for place in zip(ends, firsts, starts, strict=True))
+        return ((ON_CLOSE, *order) for order in zip(ends, firsts, starts, strict=True))
 
     def iterate_batches(self) -> Iterator[EmissionBatch]:
         """Give the batches, many at a time."""

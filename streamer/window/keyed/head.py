@@ -1,4 +1,4 @@
-"""The head of a keyed shard's state: clocks, counters, and where drawers and packs are."""
+"""The head of a keyed shard's state: clocks, counters, and what key buckets and packs there are."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ from streamer.window.state import layout
 from streamer.window.state.layout import HEAD_KEY
 
 _UNKNOWN_USE_COUNT: Final = 1 << 40
-"""How often a mapping is used of which that is not known: it is kept."""
+"""Number of windows of a mapping whose number is not known, so that the mapping is kept."""
 
 
 @dataclass(slots=True)
 class KeyedHead:
-    """What a shard knows besides its drawers and its packs.
+    """The head of the state of a shard of kind `keys` or `join`.
+
+    Its JSON has the names of these attributes.
 
     Attributes:
-        fingerprint: the window's, which the state is bound to.
-        clocks: the clocks.
+        fingerprint: fingerprint of the window's settings, which the state is bound to.
+        clocks: the shard's clocks.
         next_arrival: the number of the next arrival.
         counters: since the checkpoint began.
-        open: how many windows are open.
-        drawers: how many drawers there are.
-        keys: how many keys they hold.
-        least: by drawer, when its first record must be looked at.
-        packs: the entries of the ledger.
-        next_pack: the number of the ledger's next pack.
-        texts: the mappings that windows are folded for; empty where it was one that none is.
-        uses: by mapping, how many open windows are folded for it.
-        sizes: by drawer, the bytes of its records; empty where no window was ever folded.
-        folded: how many messages are held that are not kept, since they were folded.
-        columns: whether there are sessions that are kept as columns.
+        open: number of open windows.
+        drawers: number of key buckets.
+        keys: number of keys in them.
+        least: by key bucket, `KeyBucket.earliest_dues`.
+        packs: the stored packs, see `PackStore.head_entries`.
+        next_pack: the seq of the next pack.
+        texts: the mappings that windows aggregate by; an empty text is a number to be reused.
+        uses: by mapping, the number of open windows that aggregate by it.
+        sizes: by key bucket, the bytes of its records; empty if no window was ever aggregated.
+        folded: number of messages that are held in aggregates only.
+        columns: whether there are sessions kept as columns.
     """
 
     fingerprint: str
@@ -60,7 +62,7 @@ class KeyedHead:
 
     @classmethod
     def read(cls, store: StateStore, fingerprint: str) -> KeyedHead:
-        """Read it from a store; a new one if there is none.
+        """Read the head from a store; return a new one if there is none.
 
         Raises:
             StreamerError: the state is of another window, or of a later version of the program.
@@ -85,7 +87,7 @@ class KeyedHead:
         return cls(**fields, columns=version == layout.KEYED_HEAD_VERSION)
 
     def write(self, store: StateStore) -> None:
-        """Write it to a store."""
+        """Write the head to a store."""
         version = layout.KEYED_HEAD_VERSION_WITHOUT_AGGREGATES
         if self.columns:
             version = layout.KEYED_HEAD_VERSION

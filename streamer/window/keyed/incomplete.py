@@ -1,4 +1,4 @@
-"""Messages that no count window will hold: before a first window, or since the input has ended."""
+"""Drops messages that no count window holds: before a key's first window, or at end of input."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def drop_incomplete(
     counters: Counters,
     sends_to_late_output: bool,
 ) -> Iterator[Emission]:
-    """Count them as dropped; give them to `late_output` if they are handed on.
+    """Count messages as dropped; emit them if there is a `late_output`.
 
     Args:
-        incomplete: by key, their arrival numbers.
-        store: where they are.
+        incomplete: by key, the arrival numbers of the messages.
+        store: holds the messages.
         counters: the shard's.
-        sends_to_late_output: whether somebody wants them.
+        sends_to_late_output: whether there is a `late_output`.
     """
     if not incomplete:
         return

@@ -1,7 +1,7 @@
-"""Which of the messages that wait for a match have found one already: a bit for each.
+"""A bit for each message that waits in a join: whether it has found a match.
 
-The bits are kept by arrival number, in blocks, so that a micro-batch rewrites only those of the
-messages that it matched or let go, however many there are that wait.
+The bits are kept by arrival number, in blocks, so that a micro-batch rewrites only the blocks of
+the messages that it matched or freed, however many messages wait.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from streamer.window.settings.int_codec import Ints
 from streamer.window.state.layout import MATCHED_BITS_SEQ, MATCHED_BITS_VERSION
 
 _BLOCK_BITS: Final = 17
-"""A block is of so many arrivals, as a power of two."""
+"""Binary logarithm of the number of arrival numbers in a block."""
 
 Bools = NDArray[np.bool_]
 
 
 class _Block:
-    """The bits of a block, and whether they are in the store."""
+    """The bits of a block, and whether it is stored."""
 
     __slots__ = ("bits", "stored", "changed")
 
@@ -39,28 +39,28 @@ class _Block:
 
 
 class MatchedBits:
-    """The messages of both sides, which arrive by the same numbers."""
+    """The bits of the messages of both sides, which share one sequence of arrival numbers."""
 
     def __init__(self, store: StateStore) -> None:
-        """Take the shard's state, in which `write` wrote."""
+        """Open the bits in a shard's state."""
         self._store = store
         self._blocks: dict[int, _Block] = {}
 
     def add(self, arrivals: Ints) -> None:
-        """Take messages that have found a match, in any order.
+        """Mark messages as matched, in any order.
 
         Raises:
-            StreamerError: what is known of some was written by another version.
+            StreamerError: another version wrote a block.
         """
         for block, places, _ in self._split_by_block(arrivals):
             block.bits[places] = True
             block.changed = True
 
     def pop(self, arrivals: Ints) -> Bools:
-        """Forget messages; tell of each whether it had found a match.
+        """Forget messages; return for each whether it was matched.
 
         Raises:
-            StreamerError: what is known of some was written by another version.
+            StreamerError: another version wrote a block.
         """
         matched = np.zeros(len(arrivals), np.bool_)
         for block, places, here in self._split_by_block(arrivals):
@@ -72,7 +72,7 @@ class MatchedBits:
         return matched
 
     def write(self) -> None:
-        """Write down what has changed."""
+        """Write the blocks that have changed."""
         for number, block in self._blocks.items():
             if not block.changed:
                 continue
@@ -84,7 +84,7 @@ class MatchedBits:
         self._blocks.clear()
 
     def _split_by_block(self, arrivals: Ints) -> Iterator[tuple[_Block, Ints, Bools]]:
-        """Give each block with the messages that are in it: their places there, and which."""
+        """Give each block with the indices of its messages in it, and their mask in `arrivals`."""
         numbers = arrivals >> _BLOCK_BITS
         for number in np.unique(numbers).tolist():
             here = numbers == number

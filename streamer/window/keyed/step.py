@@ -1,8 +1,8 @@
-"""A micro-batch of a shard whose windows are decided key by key.
+"""One micro-batch of a shard whose windows open and close key by key.
 
-Events are put into windows by the rules of the kind, one key after another (`taking`); then what is
-due is closed (`closing`). Which messages a batch has is looked up at the end, for many batches
-together (`emitting`).
+Events are assigned to windows by the rules of the kind, one key after another (`assigning`), then
+due windows are closed (`closing`). The messages of batches are looked up at the end, for many
+batches together (`emit`).
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ class KeyedStep:
         aggregated_mapping: str | None = None,
         batch_emissions: bool = False,
     ) -> None:
-        """Prepare.
+        """Read the head of the shard's state.
 
         Args:
-            window: the settings.
+            window: the window's settings.
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
             having: a compiled mapping; a batch for which it is not true is suppressed.
-            aggregated_mapping: the mapping that windows are folded for from now on; None to keep
-                them whole.
-            batch_emissions: give runs of batches where there are some.
+            aggregated_mapping: the mapping that new windows aggregate by; None to keep their
+                messages.
+            batch_emissions: emit runs of batches (`EmissionBatch`) where possible.
         """
         self._batch_emissions = batch_emissions
         self._window = window
@@ -81,7 +81,7 @@ class KeyedStep:
         self._columns = SessionColumns(window, store, aggregated_mapping, head.columns)
 
     def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
-        """Do it: give what goes on, return the status."""
+        """Run the micro-batch: give the emissions, return the status."""
         head, shard_input = self._head, ShardInput(rows)
         counters = head.counters
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
@@ -123,7 +123,7 @@ class KeyedStep:
         return status
 
     def _unpack_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> list[UnpackedPack]:
-        """Unpack the packs."""
+        """Number and unpack the packs that came in."""
         numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
         unpacked = []
         for (body, shift, header), _ in numbered:
@@ -137,7 +137,11 @@ class KeyedStep:
     def _take_columns(
         self, arrivals: list[UnpackedPack], clock: int, is_ended: bool
     ) -> tuple[dict[bytes, list[Segment]], ClosedSessions]:
-        """Put into columns of sessions what can be; return where other messages lie, by key."""
+        """Merge messages into sessions kept as columns, where possible.
+
+        Returns:
+            The segments of all other messages, by key, and the sessions that have closed.
+        """
         columns, head = self._columns, self._head
         row_path = columns.release_all()
         if row_path is not None:
@@ -152,7 +156,7 @@ class KeyedStep:
         return self._store_arrivals(row_path.arrivals), closed_sessions
 
     def _take_over_sessions(self, row_path: RowPathWork) -> None:
-        """Take sessions over that cannot go on as columns."""
+        """Convert sessions that cannot stay columns to records of keys."""
         if row_path.aggregates is None or not len(row_path.sessions):
             return
         number = self._aggregation.mapping_number_of(row_path.aggregates.text)
@@ -164,7 +168,7 @@ class KeyedStep:
         self._buckets.insert(records)
 
     def _store_arrivals(self, arrivals: Iterable[UnpackedPack]) -> dict[bytes, list[Segment]]:
-        """Take packs to the ledger; return where each key's messages lie."""
+        """Add packs to the message store; return the segments of each key."""
         segments: dict[bytes, list[Segment]] = {}
         for pack, body, shift, watermark, partition in arrivals:
             loaded = self._messages.add_pack(pack, body, shift, watermark, partition)
@@ -186,7 +190,7 @@ class KeyedStep:
         now: int,
         queue: EmitQueue,
     ) -> LateMessages:
-        """Look at every key that has messages, or that is due; return what is late."""
+        """Process every key that has messages or is due; return the late messages."""
         head, buckets, aggregation = self._head, self._buckets, self._aggregation
         rules, settings = self._rules, self._settings
         active, ended = head.clocks.active, info.ended
@@ -227,7 +231,7 @@ class KeyedStep:
     def _make_status(
         self, now: int, closed: tuple[ClosedWindow, ...], log: tuple[LogLine, ...]
     ) -> Status:
-        """Say how the shard is after the micro-batch."""
+        """Return the shard's status after the micro-batch."""
         records = sum(self._buckets.sizes.values()) if self._aggregation.is_needed else 0
         blocks = self._columns.blocks
         return Status(
@@ -245,7 +249,7 @@ class KeyedStep:
         )
 
     def _next_due(self, now: int) -> int | None:
-        """Return when the next window is due by a clock that runs without messages."""
+        """Return when a window closes without new messages, as batch time, ns; None for never."""
         clocks = self._head.clocks
         dues = [FOREVER]
         if self._settings.clock == "system" and self._columns.next_due is not None:

@@ -121,7 +121,7 @@ class JoinStep:
         return self._rules.match_bounds(side, np.concatenate([np.empty(0, np.int64), *times]))
 
     def _emit_expired(self, clock: int, flush: bool) -> Iterator[Emission]:
-        """Free messages that no match can come for any more; emit those without one if configured."""
+        """Free messages that no match can come for; emit those without one if configured."""
         rules, counters = self._rules, self._head.counters
         unmatched_rows: list[tuple[int, int, Side, UnmatchedRow]] = []
         for side in SIDES:

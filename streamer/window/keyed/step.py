@@ -73,12 +73,18 @@ class KeyedStep:
         self._having_query = having
         self._report = StepReport()
         self._head = head = KeyedHead.read(store, window.fingerprint)
-        self._buckets = KeyBuckets(store, head.least, head.drawers, head.keys, head.sizes)
+        self._buckets = KeyBuckets(
+            store, head.earliest_dues, head.bucket_count, head.key_count, head.bucket_sizes
+        )
         self._messages = MessageStore(store, self._rules.count_based, head.packs, head.next_pack)
         self._aggregation = KeyedAggregation(
-            aggregated_mapping, head.texts, head.uses, head.folded, self._rules.mergeable
+            aggregated_mapping,
+            head.mappings,
+            head.use_counts,
+            head.aggregated_count,
+            self._rules.mergeable,
         )
-        self._columns = SessionColumns(window, store, aggregated_mapping, head.columns)
+        self._columns = SessionColumns(window, store, aggregated_mapping, head.has_columns)
 
     def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
         """Run the micro-batch: give the emissions, return the status."""
@@ -119,7 +125,8 @@ class KeyedStep:
         self._messages.commit()
         self._buckets.resize()
         status = self._make_status(now, closed, (*late.log_lines(), *self._report.log_lines()))
-        self._save_head()
+        blocks = self._columns.blocks
+        head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)
         return status
 
     def _unpack_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> list[UnpackedPack]:
@@ -152,7 +159,7 @@ class KeyedStep:
         )
         self._take_over_sessions(row_path)
         head.counters.taken += columns.taken
-        head.open += columns.opened_count
+        head.open_count += columns.opened_count
         return self._store_arrivals(row_path.arrivals), closed_sessions
 
     def _take_over_sessions(self, row_path: RowPathWork) -> None:
@@ -220,7 +227,7 @@ class KeyedStep:
                 if mine is not None:
                     taking.assign(key, state, mine)
                 when = closing.close_due(key, state)
-                head.open += len(state.windows) - windows
+                head.open_count += len(state.windows) - windows
                 if aggregation.is_needed:
                     aggregation.count_open_windows(state, 1)
                 bucket.put(key, state, when)
@@ -245,7 +252,7 @@ class KeyedStep:
             newest_end=None,
             closed=closed,
             log=log,
-            open_windows=self._head.open,
+            open_windows=self._head.open_count,
         )
 
     def _next_due(self, now: int) -> int | None:
@@ -261,14 +268,3 @@ class KeyedStep:
                 dues.append(now + active - clocks.active)
         due = min(dues)
         return None if due == FOREVER else due
-
-    def _save_head(self) -> None:
-        head, buckets = self._head, self._buckets
-        head.drawers, head.keys, head.least = buckets.count, buckets.keys, buckets.earliest_dues
-        head.packs, head.next_pack = self._messages.head_entries()
-        self._aggregation.forget_unused()
-        head.texts, head.uses = self._aggregation.mappings, self._aggregation.use_counts
-        head.folded, head.sizes = self._aggregation.held_count, buckets.sizes
-        self._columns.blocks.write_head()
-        head.columns = len(self._columns.blocks) > 0
-        head.write(self._store)

@@ -38,14 +38,15 @@ def open_patiently(
         StreamerError: they cannot be opened, and waiting is of no use.
     """
     pause, said, said_at = _FIRST_PAUSE_S, "", float("-inf")
+    was_away = False
     while True:
         try:
             start()
             return True
         except StreamerError as error:
-            if not is_passing(error):
+            if not is_passing(error, returned=was_away):
                 raise
-            text = str(error)
+            was_away, text = True, str(error)
         if text != said or now() - said_at >= _SILENCE_S:
             log("ERROR", f"Waiting to start: {text}", {})
             said, said_at = text, now()

@@ -83,9 +83,11 @@ def _absent(name: str, code: int, connection: Connection) -> KafkaError:
             "DESCRIBE on the topic",
             final=True,
         )
-    return KafkaError(
+    missing = KafkaError(
         f"there is no topic {name!r} at {where}; create it, or correct the field topics", final=True
     )
+    missing.absent = True
+    return missing
 
 
 def _check_rights(topics: dict[str, Topic], connection: Connection) -> None:

@@ -392,7 +392,7 @@ class Supervisor:
         if batch > self._failed_at:
             self._failures, self._failed_at = 0, batch
             self._waits = 0
-        passing = is_passing(error)
+        passing = is_passing(error, returned=self._waits > 0 and batch < 0)
         self._failures += not passing
         try:
             self._end(0.0)

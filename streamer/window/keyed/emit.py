@@ -29,14 +29,13 @@ from streamer.window.keyed.emit_queue import (
 )
 from streamer.window.keyed.message_rows import MessageRows
 from streamer.window.keyed.message_store import MessageStore
-from streamer.window.keyed.state import FOREVER
+from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
 from streamer.window.pack.window_metadata import make_count_metadata, make_window_metadata
 
 _MESSAGES_PER_PORTION: Final = 200_000
 _PER_EVENT_BATCHES_PER_PORTION: Final = 200_000
 _MAX_CLOSED_SHOWN: Final = 16
-_MIN_TIME_NS: Final = -(1 << 63)
 
 OrderedEmission = tuple[tuple[int, ...], Emission]
 """An emission with its `PendingBatch.order`."""
@@ -143,7 +142,7 @@ def _merge_ranges(ranges: Iterable[tuple[bytes, int, int]]) -> dict[bytes, tuple
         known = by_key.get(key)
         if known is not None:
             low, high = min(low, known[0]), max(high, known[1])
-        by_key[key] = max(low, _MIN_TIME_NS), min(high, FOREVER)
+        by_key[key] = max(low, MIN_TIME_NS), min(high, FOREVER)
     return by_key
 
 

@@ -12,17 +12,14 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streamer.window.keyed.state import NEVER
-from streamer.window.settings.int_codec import Ints
+from streamer.window.keyed.state import FOREVER, MIN_TIME_NS, NEVER
+from streamer.window.settings.int_codec import Bools, Ints
 from streamer.window.settings.window_types import Join
 
 Side = Literal["left", "right"]
 SIDES: Final[tuple[Side, Side]] = ("left", "right")
 
-_MIN_TIME_NS: Final = -(2**63)
-_MAX_TIME_NS: Final = 2**63 - 1
 _PAIRS_PER_PORTION: Final = 50_000
 
 
@@ -33,7 +30,7 @@ class JoinRules:
         self._kind = kind
         self._lateness = lateness
 
-    def find_late(self, times: Ints, lags: Ints | None, watermark: int) -> NDArray[np.bool_]:
+    def find_late(self, times: Ints, lags: Ints | None, watermark: int) -> Bools:
         """Return which events are late, whether a match could still come or not.
 
         Args:
@@ -42,7 +39,7 @@ class JoinRules:
                 if it never was.
             watermark: the watermark before the piece, ns.
         """
-        is_late: NDArray[np.bool_] = times < _clamp_time(watermark - self._lateness)
+        is_late: Bools = times < _clamp_time(watermark - self._lateness)
         return is_late if lags is None else is_late | (lags > self._lateness)
 
     def match_after(self, side: Side) -> int:
@@ -62,7 +59,7 @@ class JoinRules:
     def expires_before(self, side: Side, clock: int) -> int:
         """Return the time before which events of a side are freed, since a match would be late."""
         if clock == NEVER:
-            return _MIN_TIME_NS
+            return MIN_TIME_NS
         return _clamp_time(clock - self._lateness - self.match_after(side))
 
     def emits_unmatched(self, side: Side) -> bool:
@@ -201,11 +198,11 @@ def find_pairs(
 
 def _clamp_time(time: int) -> int:
     """Clamp a time to 64 bits."""
-    return min(max(time, _MIN_TIME_NS), _MAX_TIME_NS)
+    return min(max(time, MIN_TIME_NS), FOREVER)
 
 
 def _shift_times(times: Ints, by: int) -> Ints:
     """Shift times by a number of ns, clamped to 64 bits."""
     if by < 0:
-        return np.maximum(times, _MIN_TIME_NS - by) + by
-    return np.minimum(times, _MAX_TIME_NS - by) + by
+        return np.maximum(times, MIN_TIME_NS - by) + by
+    return np.minimum(times, FOREVER - by) + by

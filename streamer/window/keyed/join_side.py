@@ -12,10 +12,8 @@ from streamer.window.keyed.join_matching import EventColumns
 from streamer.window.keyed.matched_bits import MatchedBits
 from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.keyed.message_store import MessageStore
+from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.settings.int_codec import Ints
-
-_MIN_TIME_NS = -(2**63)
-_MAX_TIME_NS = 2**63 - 1
 
 
 class UnmatchedRow(NamedTuple):
@@ -138,7 +136,7 @@ class JoinSide:
         count = without = 0
         alone: list[UnmatchedRow] = []
         for loaded in list(
-            self.store.packs_between(_MIN_TIME_NS, _MAX_TIME_NS if until is None else until)
+            self.store.packs_between(MIN_TIME_NS, FOREVER if until is None else until)
         ):
             going = ~loaded.freed if until is None else ~loaded.freed & (loaded.times < until)
             rows = np.flatnonzero(going)

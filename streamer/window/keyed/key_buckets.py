@@ -217,11 +217,7 @@ class KeyBuckets:
 
     def resize(self) -> None:
         """Double the buckets while they are full; halve them while they are nearly empty."""
-        target = self.count
-        while self.keys > _KEYS_PER_BUCKET * target and target < _MAX_BUCKETS:
-            target *= 2
-        while target > 1 and self.keys < _KEYS_PER_BUCKET * target // 8:
-            target //= 2
+        target = resize_count(self.count, self.keys)
         if target == self.count:
             return
         parts_by_bucket: dict[int, list[KeyBucket]] = {}
@@ -245,6 +241,15 @@ class KeyBuckets:
         """Give all non-empty buckets, in order."""
         for number in sorted(self.earliest_dues):
             yield number, self.load(number)
+
+
+def resize_count(count: int, keys: int) -> int:
+    """Return how many buckets there should be for a number of keys, given the present count."""
+    while keys > _KEYS_PER_BUCKET * count and count < _MAX_BUCKETS:
+        count *= 2
+    while count > 1 and keys < _KEYS_PER_BUCKET * count // 8:
+        count //= 2
+    return count
 
 
 def bucket_of(key: bytes, bucket_count: int) -> int:

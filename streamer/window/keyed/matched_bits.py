@@ -10,17 +10,14 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamer.window.contract.format_version import check_format
 from streamer.window.contract.state_store import StateStore
-from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.int_codec import Bools, Ints
 from streamer.window.state.layout import MATCHED_BITS_SEQ, MATCHED_BITS_VERSION
 
 _BLOCK_BITS: Final = 17
 """Binary logarithm of the number of arrival numbers in a block."""
-
-Bools = NDArray[np.bool_]
 
 
 class _Block:

@@ -19,16 +19,13 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamer.core.message import Batch, Message
 from streamer.window.keyed.state import FOREVER
 from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
 from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
 from streamer.window.pack.pack_codec import Pack
-from streamer.window.settings.int_codec import Ints
-
-Bools = NDArray[np.bool_]
+from streamer.window.settings.int_codec import Bools, Ints
 
 KeyRanges = Mapping[bytes, tuple[int, int]]
 """By key, a range of times, both bounds inclusive."""

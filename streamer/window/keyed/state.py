@@ -14,7 +14,10 @@ NEVER: Final = -(1 << 66)
 """A clock before the first event: it is before every time, and closes no window."""
 
 FOREVER: Final = (1 << 63) - 1
-"""A time that is never reached."""
+"""The largest time in 64 bits: one that is never reached."""
+
+MIN_TIME_NS: Final = -(1 << 63)
+"""The least time in 64 bits."""
 
 MessageRange = tuple[int, int, int, int]
 """Messages in a range of times and a range of arrival numbers: (low, high, first, last), all

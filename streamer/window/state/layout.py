@@ -70,142 +70,73 @@ class StateValue(NamedTuple):
 
     Attributes:
         shards: the kinds of shards that have such values.
-        pane: what the pane of a value's key is; a number where there is one such value.
+        pane: the pane of a value's key, or what its number is the number of.
         seqs: the first and the last seq of the keys, both inclusive.
-        content: what a value holds.
         encoding: `json`: an object with a field `version`; `binary`: the first byte is the version;
             `pack`: see `encode_stored_pack`; `bits`: no version.
-        versions: formats that this program reads.
+        versions: formats that this program reads; those of packs are `pack_codec`'s.
         module: the module below `streamer.window` that reads and writes the values.
+        content: what a value holds.
     """
 
     shards: tuple[ShardKind, ...]
     pane: str | int
     seqs: tuple[int, int]
-    content: str
     encoding: Literal["json", "binary", "pack", "bits"]
     versions: tuple[int, ...]
     module: str
+    content: str
 
 
 def _at(seq: int) -> tuple[int, int]:
     return seq, seq
 
 
-# As `pack.pack_codec` names them: packs have the same formats between the stages.
-_MESSAGE_PACK_VERSIONS: Final = (1, 3)
-_AGGREGATED_PACK_VERSION: Final = 2
-
+# fmt: off
 LAYOUT: Final = (
     StateValue(
-        ("panes",),
-        HEAD_KEY[0],
-        _at(HEAD_KEY[1]),
-        "clock, watermark, counters; by bucket of panes its first and last pane and its totals",
-        "json",
-        (PANE_INDEX_VERSION,),
-        "state.pane_index",
-    ),
+        ("panes",), 0, _at(HEAD_KEY[1]), "json", (PANE_INDEX_VERSION,), "state.pane_index",
+        "clock, watermark, counters; by bucket of panes its first and last pane and its totals"),
     StateValue(
-        ("keys", "join"),
-        HEAD_KEY[0],
-        _at(HEAD_KEY[1]),
-        "clocks, counters; where key buckets and packs are; mappings that windows aggregate by",
-        "json",
-        KEYED_HEAD_VERSIONS,
-        "keyed.head",
-    ),
+        ("keys", "join"), 0, _at(HEAD_KEY[1]), "json", KEYED_HEAD_VERSIONS, "keyed.head",
+        "clocks, counters; what key buckets and packs there are; mappings of aggregated windows"),
     StateValue(
-        ("panes",),
-        "number of the bucket",
-        _at(PANE_BUCKET_SEQ),
-        "neighbouring panes: message counts, and the seqs of their packs",
-        "json",
-        (PANE_INDEX_VERSION,),
-        "state.pane_index",
-    ),
+        ("panes",), "bucket", _at(PANE_BUCKET_SEQ),
+        "json", (PANE_INDEX_VERSION,), "state.pane_index",
+        "neighbouring panes: message counts, and the seqs of their packs"),
     StateValue(
-        ("keys",),
-        "number of the bucket",
-        _at(KEY_BUCKET_SEQ),
-        "records of the keys with one hash: open windows and aggregates",
-        "binary",
-        (KEY_BUCKET_VERSION,),
-        "keyed.key_buckets",
-    ),
+        ("keys",), "bucket", _at(KEY_BUCKET_SEQ),
+        "binary", (KEY_BUCKET_VERSION,), "keyed.key_buckets",
+        "records of the keys with one hash: open windows and aggregates"),
     StateValue(
-        ("keys", "join"),
-        "seq of the pack",
-        _at(FREED_ROWS_SEQ),
-        "a bit for each message of a pack: whether it was freed; absent if none was",
-        "bits",
-        (),
-        "keyed.pack_store",
-    ),
+        ("keys", "join"), "seq of the pack", _at(FREED_ROWS_SEQ), "bits", (), "keyed.pack_store",
+        "a bit for each message of a pack: whether it was freed; absent if none was"),
     StateValue(
-        ("join",),
-        "number of the block",
-        _at(MATCHED_BITS_SEQ),
-        "a bit by arrival number: whether a waiting message has found a match",
-        "binary",
-        (MATCHED_BITS_VERSION,),
-        "keyed.matched_bits",
-    ),
+        ("join",), "block", _at(MATCHED_BITS_SEQ),
+        "binary", (MATCHED_BITS_VERSION,), "keyed.matched_bits",
+        "a bit by arrival number: whether a waiting message has found a match"),
     StateValue(
-        ("keys",),
-        "number of the block",
-        _at(SESSION_BLOCK_SEQ),
-        "open sessions of the keys with one hash, as columns",
-        "binary",
-        (SESSION_BLOCK_VERSION,),
-        "keyed.columns.session_blocks",
-    ),
+        ("keys",), "block", _at(SESSION_BLOCK_SEQ),
+        "binary", (SESSION_BLOCK_VERSION,), "keyed.columns.session_blocks",
+        "open sessions of the keys with one hash, as columns"),
     StateValue(
-        ("keys",),
-        SESSION_BLOCKS_HEAD_KEY[0],
-        _at(SESSION_BLOCKS_HEAD_KEY[1]),
-        "by block of sessions its earliest end and its totals",
-        "json",
-        (SESSION_BLOCKS_HEAD_VERSION,),
-        "keyed.columns.session_blocks",
-    ),
+        ("keys",), 0, _at(SESSION_BLOCKS_HEAD_KEY[1]),
+        "json", (SESSION_BLOCKS_HEAD_VERSION,), "keyed.columns.session_blocks",
+        "by block of sessions its earliest end and its totals"),
     StateValue(
-        ("panes",),
-        "the pane",
-        (0, MAX_SEQ),
-        "a pack of the pane's messages, or of its pre-aggregated groups",
-        "pack",
-        (*_MESSAGE_PACK_VERSIONS, _AGGREGATED_PACK_VERSION),
-        "state.pane_store",
-    ),
+        ("panes",), "pane", (0, MAX_SEQ), "pack", (1, 2, 3), "state.pane_store",
+        "a pack of the pane's messages, or of its pre-aggregated groups"),
     StateValue(
-        ("keys",),
-        PACK_PANE,
-        (0, MAX_SEQ),
-        "a pack of messages",
-        "pack",
-        _MESSAGE_PACK_VERSIONS,
-        "keyed.pack_store",
-    ),
+        ("keys",), PACK_PANE, (0, MAX_SEQ), "pack", (1, 3), "keyed.pack_store",
+        "a pack of messages"),
     StateValue(
-        ("join",),
-        PACK_PANE,
-        (0, FIRST_RIGHT_PACK_SEQ - 1),
-        "a pack of messages of the left side",
-        "pack",
-        _MESSAGE_PACK_VERSIONS,
-        "keyed.pack_store",
-    ),
+        ("join",), PACK_PANE, (0, FIRST_RIGHT_PACK_SEQ - 1), "pack", (1, 3), "keyed.pack_store",
+        "a pack of messages of the left side"),
     StateValue(
-        ("join",),
-        PACK_PANE,
-        (FIRST_RIGHT_PACK_SEQ, MAX_SEQ),
-        "a pack of messages of the right side",
-        "pack",
-        _MESSAGE_PACK_VERSIONS,
-        "keyed.pack_store",
-    ),
+        ("join",), PACK_PANE, (FIRST_RIGHT_PACK_SEQ, MAX_SEQ), "pack", (1, 3), "keyed.pack_store",
+        "a pack of messages of the right side"),
 )
+# fmt: on
 """All kinds of values; of one kind of shard, no two have a key in common."""
 
 

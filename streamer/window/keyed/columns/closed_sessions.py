@@ -12,12 +12,12 @@ from streamer.core.message import Message
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.contract.emission import Emission, WindowReason
 from streamer.window.fire.emission_batch import EmissionBatch
-from streamer.window.keyed.columns.numbers import Bools
 from streamer.window.keyed.columns.numeric_aggregates import NumericAggregates
 from streamer.window.keyed.columns.open_sessions import OpenSessions
 from streamer.window.keyed.emit_queue import ON_CLOSE
 from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
 from streamer.window.pack.window_metadata import make_window_metadata_batch
+from streamer.window.settings.int_codec import Bools
 
 BATCHES_PER_EMISSION: Final = 1_000
 """Number of batches that are built at a time."""

@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from streamer.window.keyed.columns.merge_sessions import MAX_TIME_DISTANCE_NS
-from streamer.window.keyed.columns.numbers import Bools, NumberColumn, concat_numbers
+from streamer.window.keyed.columns.numbers import NumberColumn, concat_numbers
 from streamer.window.keyed.columns.numeric_aggregates import NumericAggregates
 from streamer.window.keyed.columns.open_sessions import select_items
 from streamer.window.keyed.state import NEVER
 from streamer.window.pack.merge_packs import select_rows
 from streamer.window.pack.pack_codec import Pack, encode_pack
-from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.int_codec import Bools, Ints
 
 _EMPTY_INTS: Final = np.empty(0, np.int64)
 

@@ -13,11 +13,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.int_codec import Bools, Ints
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
 _MAX_EXACT_INT: Final = float(1 << 31)
 MAX_EXACT_SUM: Final = float(1 << 52)
 """Larger sums of integers are continued on the row path, as integers: a float would round them."""

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from streamer.core.errors import StreamerError
 from streamer.window.contract.format_version import check_format
-from streamer.window.keyed.columns.numbers import Bools, NumberColumn, concat_numbers
+from streamer.window.keyed.columns.numbers import NumberColumn, concat_numbers
 from streamer.window.settings.int_codec import (
+    Bools,
     Ints,
     pack_ints,
     pack_strings,

@@ -6,7 +6,7 @@ A micro-batch reads and writes the blocks of the keys that it touches, and block
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import orjson
@@ -20,16 +20,13 @@ from streamer.window.keyed.columns.open_sessions import (
     decode_sessions,
     encode_sessions,
 )
-from streamer.window.keyed.key_buckets import bucket_of
+from streamer.window.keyed.key_buckets import bucket_of, resize_count
 from streamer.window.settings.int_codec import Ints
 from streamer.window.state.layout import (
     SESSION_BLOCK_SEQ,
     SESSION_BLOCKS_HEAD_KEY,
     SESSION_BLOCKS_HEAD_VERSION,
 )
-
-_SESSIONS_PER_BLOCK: Final = 4096
-_MAX_BLOCKS: Final = 4096
 
 
 class SessionBlocks:
@@ -113,9 +110,8 @@ class SessionBlocks:
             return
         self._changed = True
         self.text = text
-        target = self._target_block_count(
-            len(self) - sum(self._block_stats[n][1] for n in numbers) + len(opened)
-        )
+        others_count = len(self) - sum(self._block_stats[n][1] for n in numbers)
+        target = resize_count(self._count, others_count + len(opened))
         if target != self._count:
             others = [number for number in self._block_stats if number not in set(numbers)]
             opened = concat_sessions([opened, self.load(others, columns)])
@@ -150,14 +146,6 @@ class SessionBlocks:
             "blocks": blocks,
         }
         self._store.put(*SESSION_BLOCKS_HEAD_KEY, dump_json(fields))
-
-    def _target_block_count(self, sessions: int) -> int:
-        target = self._count
-        while sessions > _SESSIONS_PER_BLOCK * target and target < _MAX_BLOCKS:
-            target *= 2
-        while target > 1 and sessions < _SESSIONS_PER_BLOCK * target // 8:
-            target //= 2
-        return target
 
 
 def _split_by_block(opened: OpenSessions, count: int) -> Iterable[tuple[int, OpenSessions]]:

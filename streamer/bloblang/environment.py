@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 from streamer.bloblang.errors import QueryError
+from streamer.core.message import Batch, Execution
 from streamer.core.permissions import current_permissions
 
 InputKey = tuple[str, str]
@@ -90,15 +91,26 @@ def _restore_inputs(impure: bool | None, read: dict[InputKey, Any]) -> CapturedI
     return CapturedInputs(impure, read)
 
 
+class NestedMapping(Protocol):
+    """A compiled mapping, as the method `bloblang` applies it."""
+
+    def query(self, batch: Batch, index: int, ex: Execution) -> Any:
+        """Return the value that the mapping makes of one message of a batch."""
+
+
 class MappingEnvironment:
     """The outside as one mapping sees it.
 
     Attributes:
+        compile_nested: compiles the text that the method `bloblang` is given. `mapping.py` sets
+            it: mappings are made of methods, which therefore cannot import what compiles them.
         impure: whether it may be looked at.
         read: what was read while the mapping was compiled, by kind and name; shared with the
             mappings that it imports.
         json_numbers: whether messages come from JSON, so that their numbers are text to Go.
     """
+
+    compile_nested: Callable[[str], NestedMapping]
 
     def __init__(
         self, impure: bool | None = None, directory: str = "", json_numbers: bool = True
@@ -121,7 +133,7 @@ class MappingEnvironment:
         other = MappingEnvironment(
             self.impure, os.path.dirname(self.resolve_path(path)), self.json_numbers
         )
-        other.read = self.read
+        other.read, other.compile_nested = self.read, self.compile_nested
         return other
 
     def freeze(self) -> None:

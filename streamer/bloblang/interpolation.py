@@ -11,6 +11,7 @@ from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.program import CompiledCode, compile_query
 from streamer.bloblang.environment import CapturedInputs, MappingEnvironment, compile_current
 from streamer.bloblang.golib.text import clean_config_text, to_bytes, to_text
+from streamer.bloblang.mapping import compile_nested
 from streamer.bloblang.parser import parse_field
 from streamer.bloblang.resolver import Resolver
 from streamer.core.errors import MessageError
@@ -30,6 +31,7 @@ class Interpolation:
     def __init__(self, text: str, environment: MappingEnvironment) -> None:
         self.text = text
         self.environment = environment
+        environment.compile_nested = compile_nested
         resolver = Resolver(environment)
         self._parts = [
             part if isinstance(part, str) else resolver.resolve_node(part, ())

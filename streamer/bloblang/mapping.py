@@ -38,6 +38,7 @@ class Mapping:
     ) -> None:
         self.text = text
         self.environment = environment
+        environment.compile_nested = compile_nested
         self.program, self.uses = read_program(text, environment)
         self.only_index = find_only_index(self.program)
         self._identity = hashlib.blake2b(
@@ -69,11 +70,11 @@ class Mapping:
 
     @cached_property
     def _mutating(self) -> CompiledCode:
-        return self._compile(onto=True)
+        return self._compile(mutates=True)
 
     @cached_property
     def _onto_target(self) -> CompiledCode:
-        return self._compile(beside=True)
+        return self._compile(onto_target=True)
 
     @property
     def doc_fn(self) -> Callable[[Any], Any] | None:
@@ -287,6 +288,17 @@ def compile_mapping(
     return compile_current(
         compile_text, clean_config_text(text), MappingEnvironment(impure, directory)
     )
+
+
+def compile_nested(text: str) -> Mapping:
+    """Compile the text that the method `bloblang` is given.
+
+    The text may be a stranger's, such as a message's: it is never impure, as in Benthos.
+
+    Raises:
+        BloblangError: the text is no mapping.
+    """
+    return compile_mapping(text, impure=False)
 
 
 @lru_cache(maxsize=1024)
